@@ -185,6 +185,27 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
 
+    /// Show who ended each block, as `STACK;--;WAKER`
+    ///
+    /// The stack of each block is followed by the frame `--`, and by the stack of the thread that woke it, whose frames end in
+    /// `_[w]`. Both begin at their roots. What an interrupt woke has `[timer]`, `[network]`, `[disk]`, `[softirq]` or
+    /// `[interrupt]` for a waker; `[unknown]` is a waker that was not seen. The time from the wake-up until the thread runs is
+    /// no part of the block: the leaf of its stack is `[runnable]`, without a waker. The sums are those of recordings without
+    /// --wakers.
+    ///
+    /// Wakers need not be part of what is recorded. Mappings of other processes are read once, when they first wake. Where
+    /// only every 17th stack is captured (see --off-cpu-period), so are wakers. Requires root, or CAP_BPF and CAP_PERFMON, on
+    /// x86-64 from Linux 6.1 on. Draw the profile with `fg-svg -c chain`.
+    #[arg(long, conflicts_with = "bpf")]
+    pub wakers: bool,
+
+    /// Follow wakers that had been blocked themselves, up to N [default: 1]
+    ///
+    /// If the waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on: the
+    /// last one is what all were waiting for. Only threads that are recorded continue a chain.
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
+    pub waker_depth: Option<u8>,
+
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
     /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or

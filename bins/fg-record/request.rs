@@ -69,6 +69,12 @@ impl Args {
         if !is_off_cpu && self.off_cpu.off_cpu_period.is_some() {
             return usage("--off-cpu-period requires --off-cpu or --wall");
         }
+        if !is_off_cpu && self.off_cpu.wakers {
+            return usage("--wakers requires --off-cpu or --wall");
+        }
+        if self.off_cpu.wakers && self.call_graph() != CallGraph::Dwarf(None) {
+            return usage("--wakers needs whole stacks; leave out --call-graph");
+        }
         if self.off_cpu.wall && self.target.cpu.is_some() {
             return usage("-C cannot be used with --wall: a thread may also run on other CPUs");
         }
@@ -182,6 +188,7 @@ impl OffCpuArgs {
             period: self.off_cpu_period,
             min_block: self.min_block,
             max_block: self.max_block,
+            waker_depth: self.wakers.then_some(self.waker_depth.map_or(1, usize::from)),
             in_kernel: self.bpf,
         })
     }

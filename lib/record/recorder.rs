@@ -38,9 +38,11 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
-    let open_sampler = || StackSampler::open(&target, &kinds);
+    let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
+    let open_sampler = || StackSampler::open(&target, &kinds, with_wakers);
     let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
         Some(Ok(sampler)) => (Some(sampler), None),
+        Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers needs BPF: {reason}"))),
         Some(Err(reason)) => (None, Some(reason)),
         None => (None, None),
     };

@@ -68,11 +68,13 @@ fn value_sums(finished: &FinishedRecording) -> String {
 
 /// Returns the time in each state.
 fn time_by_state(totals: &StateTotals) -> String {
+    // After a wake-up, or preempted.
+    let runnable = if totals.has_wakeups { "run-queue wait" } else { "preemption" };
     let mut parts = Vec::new();
     for (state, noun) in [
         (ThreadState::Blocked, "block"),
         (ThreadState::Asleep, "earlier sleep"),
-        (ThreadState::Runnable, "preemption"),
+        (ThreadState::Runnable, runnable),
         (ThreadState::Lost, "lost span"),
         (ThreadState::Running, "on-CPU sample"),
     ] {

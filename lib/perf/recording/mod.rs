@@ -7,6 +7,7 @@ mod options;
 mod rotate;
 mod scripts;
 mod stack;
+mod wakers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,6 +16,7 @@ use self::locations::{LocationCache, Locations};
 pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
+pub use self::wakers::WakerStack;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
 use super::objects::object::{Object, ObjectId};

@@ -23,6 +23,9 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
 const FOLLOWERS: [(&str, &str); 3] =
     [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_free", "sched_process_free")];
 
+/// The function that takes the stacks of wakers, and its tracepoint.
+const WAKERS: (&str, &str) = ("on_waking", "sched_waking");
+
 /// The values of `scope` in the program: whose samples are taken.
 const EVERYBODY: u64 = 0;
 const PROCESSES: u64 = 1;
@@ -51,6 +54,8 @@ pub struct StackSampler {
     /// The tables by which the program walks.
     pub tables: Tables,
     scope: u64,
+    /// True if the stacks of wakers are taken.
+    with_wakers: bool,
     /// The CPU time of those that are gone.
     ended_time: Array<MapData, u64>,
 }
@@ -62,18 +67,19 @@ impl std::fmt::Debug for StackSampler {
 }
 
 impl StackSampler {
-    /// Loads the program for a target, with the functions of these kinds.
+    /// Loads the program for a target, with the functions of these kinds. If `with_wakers`, it also takes the stacks with
+    /// which threads of the target are woken.
     ///
     /// # Errors
     /// The reason in words if the kernel refuses it.
-    pub fn open(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, String> {
+    pub fn open(target: &Target, kinds: &FxHashSet<ProgramKind>, with_wakers: bool) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
-        Self::load(target, kinds).map_err(|error| Refusal::from_error(&*error).to_string())
+        Self::load(target, kinds, with_wakers).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
-    fn load(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, BoxError> {
+    fn load(target: &Target, kinds: &FxHashSet<ProgramKind>, with_wakers: bool) -> Result<Self, BoxError> {
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -83,6 +89,8 @@ impl StackSampler {
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
         let mut program = EbpfLoader::new()
             .override_global("scope", &scope, true)
+            .override_global("with_wakers", &u64::from(with_wakers), true)
+            .override_global("own", &u64::from(std::process::id()), true)
             .map_max_entries("scratches", cpus)
             .map_max_entries("outputs", cpus)
             .load(OBJECT)?;
@@ -91,7 +99,7 @@ impl StackSampler {
         for kind in kinds {
             functions.insert(*kind, load_function(&mut program, *kind)?);
         }
-        for (name, _) in FOLLOWERS {
+        for (name, _) in FOLLOWERS.into_iter().chain(with_wakers.then_some(WAKERS)) {
             follower(&mut program, name)?.load()?;
         }
         let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
@@ -102,7 +110,7 @@ impl StackSampler {
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, functions, targets, outputs, tables, scope, ended_time })
+        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, ended_time })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -110,13 +118,16 @@ impl StackSampler {
     /// # Errors
     /// The reason in words if the kernel refuses it.
     pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
-        if self.scope == EVERYBODY {
-            return Ok(Vec::new());
-        }
         self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {
+        if self.with_wakers {
+            self.follow(WAKERS.0, WAKERS.1)?;
+        }
+        if self.scope == EVERYBODY {
+            return Ok(Vec::new());
+        }
         FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
         let mut attached = Vec::new();
         target.attach_to_processes(|pid| {

@@ -5,13 +5,19 @@
 //! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only every Nth
 //! collects its stack.
 //!
+//! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
+//! see [`waking`] and [`waker_chains`].
+//!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
+mod block_time;
 pub mod bpf;
 mod rate_control;
 pub mod switch_pairing;
 pub mod switches;
 pub mod totals;
+pub mod waker_chains;
+pub mod waking;
 
 use std::time::Duration;
 
@@ -36,6 +42,8 @@ pub struct OffCpuOptions {
     pub min_block: Option<Duration>,
     /// Longer blocks are left out.
     pub max_block: Option<Duration>,
+    /// The largest number of wakers that follow the stack of a block, if wakers are recorded.
+    pub waker_depth: Option<usize>,
     /// True if a BPF program sums blocks up in the kernel.
     pub in_kernel: bool,
 }

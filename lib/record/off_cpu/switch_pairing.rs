@@ -7,12 +7,17 @@
 //! bucket without stacks uses those of the nearest bucket that has any, at most 16 times as long or short. A rare long
 //! block is thus never charged to frequent short ones. Run time is shared among the samples that were taken while the
 //! thread ran.
+//!
+//! If wake-ups are recorded, a block has two parts: the thread was blocked until it was woken, and then waited for a CPU. The
+//! last wake-up before it ran again ended the block.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
 use super::totals::Amount;
+use super::waker_chains::{WakerChain, WakerChains, Wakeups, Waking};
 use crate::perf::thread_state::ThreadState;
 
 /// An event of a thread that matters for its time.
@@ -46,6 +51,8 @@ pub enum SwitchEventKind {
         /// True if a block that begins here is to be recorded.
         selected: bool,
     },
+    /// The thread was woken.
+    Woken(Waking),
     /// The thread came onto a CPU.
     In,
     /// The thread exited.
@@ -70,6 +77,8 @@ pub struct Charge {
     pub time: u64,
     /// The stack; `None` if it is not known.
     pub stack: Option<u32>,
+    /// Those that ended the block.
+    pub wakers: WakerChain,
     /// The state of the thread.
     pub state: ThreadState,
     /// The number of blocks or samples, and their duration.
@@ -85,6 +94,8 @@ pub struct TimeSelection {
     pub min_block: u64,
     /// Blocks longer than this many nanoseconds are left out.
     pub max_block: u64,
+    /// The largest number of wakers of a block, if wakers are recorded.
+    pub waker_depth: Option<usize>,
 }
 
 /// The location of a thread, according to its latest event.
@@ -110,8 +121,8 @@ struct Block {
 #[derive(Debug, Default)]
 struct DurationBucket {
     total: Amount,
-    /// The blocks whose stacks are known, by stack.
-    by_stack: FxHashMap<u32, Amount>,
+    /// The blocks whose stacks are known.
+    sampled: FxHashMap<BlockStacks, BlockTime>,
 }
 
 #[derive(Debug)]
@@ -126,6 +137,7 @@ struct Thread {
     run_samples: FxHashMap<u32, u64>,
     /// Blocks where some stacks are not known, by state and by the logarithm of their duration to the base of four.
     buckets: BTreeMap<(ThreadState, u32), DurationBucket>,
+    wakeups: Wakeups,
 }
 
 /// Pairs the switches of all threads.
@@ -138,6 +150,7 @@ pub struct SwitchPairing {
     /// Threads that exited, but whose last switch may still follow.
     exited: FxHashSet<u32>,
     charges: Vec<Charge>,
+    chains: WakerChains,
 }
 
 impl SwitchPairing {
@@ -149,7 +162,13 @@ impl SwitchPairing {
             threads: FxHashMap::default(),
             exited: FxHashSet::default(),
             charges: Vec::new(),
+            chains: WakerChains::new(selection.waker_depth),
         }
+    }
+
+    /// Returns the stacks of the wakers of a charge, the last waker first; `None` for one that is not known.
+    pub fn wakers(&self, chain: WakerChain) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.chains.stacks(chain)
     }
 
     /// Says that from now on not every switch has a stack.
@@ -173,6 +192,14 @@ impl SwitchPairing {
             }
             // The ID is reused by another thread.
             SwitchEventKind::Created => self.finish_thread(tid, time),
+            SwitchEventKind::Woken(waking) => {
+                let waker = waking.waker.and_then(|waker| self.threads.get(&waker)).map(|waker| waker.wakeups);
+                // Nothing is known of a thread that was woken, and no more: it may also be one that is not recorded.
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.wakeups.add(time, waking, waker);
+                }
+                return;
+            }
             _ => {}
         }
         if matches!(kind, SwitchEventKind::Created | SwitchEventKind::Exec) {
@@ -192,7 +219,11 @@ impl SwitchPairing {
 
     fn update_thread(&mut self, thread: &mut Thread, event: SwitchEvent) {
         match event.kind {
-            SwitchEventKind::Created | SwitchEventKind::Existing | SwitchEventKind::Exec | SwitchEventKind::Exited => {}
+            SwitchEventKind::Created
+            | SwitchEventKind::Existing
+            | SwitchEventKind::Exec
+            | SwitchEventKind::Exited
+            | SwitchEventKind::Woken(_) => {}
             SwitchEventKind::RunSample(stack) => *thread.run_samples.entry(stack).or_default() += 1,
             // If two counters sample the same switch, the one that samples every switch is used.
             SwitchEventKind::SwitchSample(stack) => {
@@ -236,21 +267,33 @@ impl SwitchPairing {
     }
 
     fn charge_block(&mut self, thread: &mut Thread, event: SwitchEvent, block: Block, nanoseconds: u64) {
+        let start = event.time.saturating_sub(nanoseconds);
+        let wakeup = match (block.state, event.kind) {
+            (ThreadState::Blocked, SwitchEventKind::In) => thread.wakeups.end_block(start, &mut self.chains),
+            _ => None,
+        };
         let TimeSelection { min_block, max_block, .. } = self.selection;
         if !block.selected || !(min_block..=max_block).contains(&nanoseconds) {
             return;
         }
-        let amount = Amount { count: 1, nanoseconds };
-        let stack = block.stack.map(|sample| sample.stack);
-        if block.stack.is_some_and(|stack| stack.from_every_switch) {
-            self.charge(event, stack, block.state, amount);
-        } else if block.stack.is_none() && self.every_switch {
-            self.charge(event, None, ThreadState::Lost, amount);
-        } else {
-            let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
-            bucket.total += amount;
-            if let Some(stack) = stack {
-                *bucket.by_stack.entry(stack).or_default() += amount;
+        let (wakers, before) = match wakeup {
+            Some(wakeup) => (wakeup.wakers, wakeup.time.saturating_sub(start).min(nanoseconds)),
+            None => (WakerChain::NONE, nanoseconds),
+        };
+        let time = BlockTime { count: 1, before_wakeup: before, after_wakeup: nanoseconds - before };
+        match block.stack {
+            Some(SwitchStack { stack, from_every_switch: true }) => {
+                self.charge_wait(event, BlockStacks { stack, wakers }, block.state, time);
+            }
+            None if self.every_switch => {
+                self.charge(event, None, ThreadState::Lost, Amount { count: 1, nanoseconds });
+            }
+            sampled => {
+                let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
+                bucket.total += Amount { count: 1, nanoseconds };
+                if let Some(SwitchStack { stack, .. }) = sampled {
+                    *bucket.sampled.entry(BlockStacks { stack, wakers }).or_default() += time;
+                }
             }
         }
     }
@@ -264,7 +307,20 @@ impl SwitchPairing {
     }
 
     fn charge(&mut self, event: SwitchEvent, stack: Option<u32>, state: ThreadState, amount: Amount) {
-        self.charges.push(Charge { tid: event.tid, time: event.time, stack, state, amount });
+        let SwitchEvent { tid, time, .. } = event;
+        self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount });
+    }
+
+    /// Charges a block to its stack and its wakers, and the time after the wake-up to its stack alone: then the thread could
+    /// have run.
+    fn charge_wait(&mut self, event: SwitchEvent, stacks: BlockStacks, state: ThreadState, block: BlockTime) {
+        let (SwitchEvent { tid, time, .. }, BlockStacks { stack, wakers }) = (event, stacks);
+        let BlockTime { count, before_wakeup, after_wakeup } = block;
+        let amount = Amount { count, nanoseconds: before_wakeup };
+        self.charges.push(Charge { tid, time, stack: Some(stack), wakers, state, amount });
+        if after_wakeup > 0 {
+            self.charge(event, Some(stack), ThreadState::Runnable, Amount { count, nanoseconds: after_wakeup });
+        }
     }
 
     /// Charges all remaining time. The recording ended at `time`: blocked threads have been blocked until then.
@@ -289,16 +345,14 @@ impl SwitchPairing {
     /// Shares the time of each bucket among its stacks.
     fn charge_buckets(&mut self, thread: &Thread, event: SwitchEvent) {
         for ((state, duration_class), DurationBucket { total, .. }) in &thread.buckets {
-            let Some(by_stack) = thread.nearest_stacks(*state, *duration_class) else {
+            let Some(sampled) = thread.nearest_stacks(*state, *duration_class) else {
                 self.charge(event, None, state.unsampled(), *total);
                 continue;
             };
-            let mut sampled = Amount::default();
-            by_stack.values().for_each(|amount| sampled += *amount);
-            for (stack, amount) in by_stack {
-                let count = multiply_ratio(total.count, amount.count, sampled.count);
-                let nanoseconds = multiply_ratio(total.nanoseconds, amount.nanoseconds, sampled.nanoseconds);
-                self.charge(event, Some(*stack), *state, Amount { count, nanoseconds });
+            let mut sum = BlockTime::default();
+            sampled.values().for_each(|time| sum += *time);
+            for (stacks, time) in sampled {
+                self.charge_wait(event, *stacks, *state, time.share(sum, *total));
             }
         }
     }
@@ -320,15 +374,16 @@ impl SwitchPairing {
 impl Thread {
     fn new(state: CpuState, time: u64) -> Self {
         let (run_samples, buckets) = (FxHashMap::default(), BTreeMap::new());
-        Self { state, accounted: time, next_stack: None, run_time: 0, run_samples, buckets }
+        let (next_stack, wakeups) = (None, Wakeups::default());
+        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeups }
     }
 
     /// Returns the stacks of a bucket, or of the nearest one that has any.
-    fn nearest_stacks(&self, state: ThreadState, duration_class: u32) -> Option<&FxHashMap<u32, Amount>> {
+    fn nearest_stacks(&self, state: ThreadState, duration_class: u32) -> Option<&FxHashMap<BlockStacks, BlockTime>> {
         let class = duration_class;
         let nearest = [class, class.wrapping_sub(1), class + 1, class.wrapping_sub(2), class + 2];
         let mut buckets = nearest.iter().filter_map(|class| self.buckets.get(&(state, *class)));
-        buckets.find(|bucket| !bucket.by_stack.is_empty()).map(|bucket| &bucket.by_stack)
+        buckets.find(|bucket| !bucket.sampled.is_empty()).map(|bucket| &bucket.sampled)
     }
 
     /// Advances the accounted time. Returns by how much.
@@ -337,12 +392,6 @@ impl Thread {
         self.accounted = self.accounted.max(time);
         elapsed
     }
-}
-
-/// Returns `amount * part / whole`.
-fn multiply_ratio(amount: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(amount) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pending_stack::PendingStack;
-use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::event::{Callchain, Event, Sample, StackRecordPart, Stamp, UserState};
 use crate::perf::recording::Recording;
+use crate::perf::unwind;
 use crate::record::bpf::StackSampler;
 use crate::record::counters::{Counters, CpuRings, Ring};
 use crate::record::off_cpu::switches::SwitchTracker;
+use crate::record::off_cpu::waking::WakingRecord;
 use crate::record::{clock, procfs};
 
 /// A sample may turn up in its ring this long after it was stamped.
@@ -136,8 +138,12 @@ impl RingReader {
         let mut records = records.into_cow();
         while let Some(record) = records.lending_next() {
             let bytes = record.as_raw().as_bytes();
-            if let Some((stamp, part)) = ring.parse_stack(bytes, counters.stack_layout) {
-                stack.add_part(stamp, &part);
+            if let Some((stamp, raw)) = ring.parse_output(bytes, counters.stack_layout) {
+                match (WakingRecord::parse(raw), StackRecordPart::parse(raw)) {
+                    (Some(waking), _) => self.add_waking(stamp, &waking, stack, counters, recording),
+                    (None, Some(part)) => stack.add_part(stamp, &part),
+                    (None, None) => recording.counts.malformed += 1,
+                }
                 continue;
             }
             let parsed = match ring.parse(bytes) {
@@ -220,6 +226,41 @@ impl RingReader {
             Some(switches) => switches.add_sample(stamp, &sample, recording),
             None => recording.handle_event(stamp, Event::Sample(sample)),
         }
+    }
+
+    /// Adds a wake-up, whose waker's user stack was read before.
+    fn add_waking(
+        &mut self,
+        stamp: Stamp,
+        waking: &WakingRecord,
+        stack: &mut PendingStack,
+        counters: &Counters,
+        recording: &mut Recording,
+    ) {
+        if stamp.time > self.horizon {
+            self.read_sideband(counters, recording);
+        }
+        // Wakers need not be part of the target.
+        if !recording.knows_thread(stamp.tid) {
+            procfs::load_process(stamp.pid, recording);
+            self.note_process(stamp.pid);
+        }
+        let Some(switches) = &mut self.switches else { return };
+        let registers = waking.registers.as_deref();
+        let user =
+            registers.map(|registers| UserState { mask: unwind::REGISTERS, registers, stack: None, record: None });
+        let callchain = Callchain::default();
+        let sample = Sample {
+            event: 0,
+            ip: 0,
+            period: 0,
+            in_kernel: true,
+            raw: &[],
+            callchain,
+            branches: Default::default(),
+            user,
+        };
+        switches.add_waking(stamp, waking, stack.join(stamp, sample), recording);
     }
 
     /// Notes from which thread a new one has inherited its counters.
