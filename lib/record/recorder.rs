@@ -42,7 +42,7 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let open_sampler = || StackSampler::open(&target, &kinds, with_wakers);
     let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
         Some(Ok(sampler)) => (Some(sampler), None),
-        Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers needs BPF: {reason}"))),
+        Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
         Some(Err(reason)) => (None, Some(reason)),
         None => (None, None),
     };

@@ -28,5 +28,6 @@ mod script;
 mod streams;
 mod subprocesses;
 mod targets;
+mod wakers;
 mod weight_field;
 mod workload;

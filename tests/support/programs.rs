@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 11] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("faults", &["faults.c"]),
@@ -17,6 +17,7 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
+    ("wakers", &["-fno-optimize-sibling-calls", "wakers.c", "-pthread"]),
     ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
 ];
 

@@ -26,3 +26,4 @@ mod spans;
 mod storms;
 mod targets;
 mod unwinding;
+mod wakers;
