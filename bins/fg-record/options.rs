@@ -196,7 +196,7 @@ pub struct OffCpuArgs {
     /// Wakers need not be part of what is recorded. Mappings of other processes are read once, when they first wake. Where
     /// only every 17th stack is captured (see --off-cpu-period), so are wakers. Requires root, or CAP_BPF and CAP_PERFMON, on
     /// x86-64 from Linux 6.1 on. Draw the profile with `fg-svg -c chain`.
-    #[arg(long, conflicts_with = "bpf")]
+    #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
     pub wakers: bool,
 
     /// Follow wakers that had been blocked themselves, up to N [default: 1]
