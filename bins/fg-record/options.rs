@@ -47,6 +47,8 @@ pub struct Args {
     #[command(flatten)]
     pub off_cpu: OffCpuArgs,
     #[command(flatten)]
+    pub pairs: PairArgs,
+    #[command(flatten)]
     pub stacks: StackArgs,
     #[command(flatten)]
     pub format: FormatArgs,
@@ -206,6 +208,14 @@ pub struct OffCpuArgs {
     #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
     pub waker_depth: Option<u8>,
 
+    /// Record how long threads wait for a CPU, in microseconds
+    ///
+    /// The weight of a stack is the time from the wake-up of its thread until it ran, or from its preemption. As --off-cpu
+    /// --wakers, without the blocks. Requires the same rights.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
+    pub run_queue: bool,
+
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
     /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or
@@ -232,6 +242,55 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
     pub bpf: bool,
 }
+
+/// Options for the time between two events.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Time between events")]
+pub struct PairArgs {
+    /// Record the time between two events, like FROM,TO
+    ///
+    /// The weight of a stack is the time in microseconds from event FROM to event TO of the same thread. Events are tracepoints
+    /// (`SUBSYSTEM:EVENT`), calls (`uprobe:PATH:SYMBOL`) and returns (`uretprobe:PATH:SYMBOL`) of functions:
+    /// `--pair uprobe:./app:parse,uretprobe:./app:parse`.
+    ///
+    /// Events of different threads are paired by a key, fields that both tracepoints have: `FROM,TO:FIELD` or
+    /// `FROM,TO:FIELD+FIELD`. `tid` is the thread, and the default. `NAME=OTHER` is a field that FROM calls NAME and TO calls
+    /// OTHER. If FROM happens again before TO, the last one counts.
+    ///
+    /// FROM must happen in what is recorded. Pairs that are not over at the end are left out, and counted. Above 20000 pairs a second,
+    /// one in 17 is recorded, and weighs as much as 17. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
+    #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
+    #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
+    pub pair: Option<String>,
+
+    /// Leave out pairs that are shorter than TIME, like 5ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub over: Option<Duration>,
+
+    /// Take the stack of the `first` or the `last` event
+    ///
+    /// The default is the first if the last one is a return or may happen in another thread, and else the last, which is cheaper
+    /// with --over.
+    #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
+    pub pair_stack: Option<String>,
+
+    /// Record the time of requests to block devices, by the stack that makes them
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
+    pub io_latency: bool,
+
+    /// Record the time of system calls
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency"])]
+    pub syscall_latency: bool,
+
+    /// Record the time for which threads wait for locks of the kernel
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
+    pub lock_wait: bool,
+}
+
+/// The options that say what else to record.
+const PAIRS_EXCLUDE: [&str; 8] = ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue"];
 
 /// Options for unwinding and symbolization.
 #[derive(clap::Args)]

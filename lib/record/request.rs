@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
 use super::off_cpu::OffCpuOptions;
+use super::pairs::spec::PairSpec;
 use crate::perf::recording::ScriptFrameOptions;
 use crate::profile::SampleWeight;
 
@@ -24,6 +25,8 @@ pub struct Request {
     pub rate: Option<Rate>,
     /// The time off the CPU to record, instead of events.
     pub off_cpu: Option<OffCpuOptions>,
+    /// The pair of events to record the time between, instead of events.
+    pub pair: Option<PairSpec>,
     /// The method of collecting stacks.
     pub call_graph: CallGraph,
     /// The size of the rings: 2^N pages. `None` for the default.

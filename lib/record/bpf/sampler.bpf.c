@@ -102,6 +102,7 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
+    u64 is_locked;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     u64 record[HEAD + RECORD + 64];
 };
@@ -582,7 +583,9 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     return 1;
 }
 
+#include "event_records.bpf.h"
 #include "wakers.bpf.h"
+#include "pairs.bpf.h"
 
 // Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
 static __always_inline int take_stack(void *context) {

@@ -11,8 +11,10 @@ use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::Refusal;
+use super::pairs::{PairSums, PairVariables, Pairs};
 use super::tables::Tables;
 use crate::record::events::spec::ProgramKind;
+use crate::record::pairs::spec::PairSpec;
 use crate::record::target::Target;
 use crate::record::{cpus, procfs, sys};
 
@@ -56,8 +58,21 @@ pub struct StackSampler {
     scope: u64,
     /// True if the stacks of wakers are taken.
     with_wakers: bool,
+    /// The pairs of events that are measured, if any.
+    pairs: Option<Pairs>,
     /// The CPU time of those that are gone.
     ended_time: Array<MapData, u64>,
+}
+
+/// The purposes for which the program takes stacks.
+#[derive(Clone, Debug, Default)]
+pub struct StackUses<'a> {
+    /// The kinds of functions that take those of samples.
+    pub kinds: FxHashSet<ProgramKind>,
+    /// True if those are taken with which threads of the target are woken.
+    pub with_wakers: bool,
+    /// The pair of events that is measured, if any.
+    pub pair: Option<&'a PairSpec>,
 }
 
 impl std::fmt::Debug for StackSampler {
@@ -67,19 +82,19 @@ impl std::fmt::Debug for StackSampler {
 }
 
 impl StackSampler {
-    /// Loads the program for a target, with the functions of these kinds. If `with_wakers`, it also takes the stacks with
-    /// which threads of the target are woken.
+    /// Loads the program for a target, with the functions for these uses.
     ///
     /// # Errors
     /// The reason in words if the kernel refuses it.
-    pub fn open(target: &Target, kinds: &FxHashSet<ProgramKind>, with_wakers: bool) -> Result<Self, String> {
+    pub fn open(target: &Target, uses: &StackUses<'_>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
-        Self::load(target, kinds, with_wakers).map_err(|error| Refusal::from_error(&*error).to_string())
+        Self::load(target, uses).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
-    fn load(target: &Target, kinds: &FxHashSet<ProgramKind>, with_wakers: bool) -> Result<Self, BoxError> {
+    fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
+        let StackUses { ref kinds, with_wakers, pair } = *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -87,13 +102,19 @@ impl StackSampler {
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
-        let mut program = EbpfLoader::new()
+        let (with_wakers_word, own_pid) = (u64::from(with_wakers), u64::from(std::process::id()));
+        let variables = pair.map(PairVariables::new);
+        let mut loader = EbpfLoader::new();
+        loader
             .override_global("scope", &scope, true)
-            .override_global("with_wakers", &u64::from(with_wakers), true)
-            .override_global("own", &u64::from(std::process::id()), true)
+            .override_global("with_wakers", &with_wakers_word, true)
+            .override_global("own", &own_pid, true)
             .map_max_entries("scratches", cpus)
-            .map_max_entries("outputs", cpus)
-            .load(OBJECT)?;
+            .map_max_entries("outputs", cpus);
+        if let Some(variables) = &variables {
+            variables.set(&mut loader);
+        }
+        let mut program = loader.load(OBJECT)?;
         // Before the maps are taken out, to whose files the functions refer.
         let mut functions = FxHashMap::default();
         for kind in kinds {
@@ -101,6 +122,9 @@ impl StackSampler {
         }
         for (name, _) in FOLLOWERS.into_iter().chain(with_wakers.then_some(WAKERS)) {
             follower(&mut program, name)?.load()?;
+        }
+        if let Some(spec) = pair {
+            Pairs::load(&mut program, spec)?;
         }
         let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
         let state = if matches!(target, Target::Command(_)) { HELD } else { WANTED };
@@ -110,7 +134,8 @@ impl StackSampler {
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, ended_time })
+        let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
+        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, pairs, ended_time })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -119,6 +144,27 @@ impl StackSampler {
     /// The reason in words if the kernel refuses it.
     pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
         self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
+    }
+
+    /// Makes the program measure the pairs of events, if there are some.
+    ///
+    /// # Errors
+    /// The reason in words if the kernel refuses it.
+    pub fn start_pairs(&mut self) -> Result<(), String> {
+        let Some(pairs) = &mut self.pairs else { return Ok(()) };
+        pairs.attach(&mut self.program).map_err(|error| Refusal::from_error(&*error).to_string())
+    }
+
+    /// Stops measuring pairs, and returns what was counted.
+    pub fn finish_pairs(&mut self) -> Option<PairSums> {
+        Some(self.pairs.as_mut()?.finish(&mut self.program))
+    }
+
+    /// Makes the program send one in `every` pairs.
+    pub fn set_pair_every(&mut self, every: u64) {
+        if let Some(pairs) = &mut self.pairs {
+            pairs.set_every(every);
+        }
     }
 
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {

@@ -6,18 +6,17 @@
 //! collects its stack.
 //!
 //! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
-//! see [`waking`] and [`waker_chains`].
+//! see [`interrupts`] and [`waker_chains`].
 //!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
 mod block_time;
 pub mod bpf;
-mod rate_control;
+mod interrupts;
 pub mod switch_pairing;
 pub mod switches;
 pub mod totals;
 pub mod waker_chains;
-pub mod waking;
 
 use std::time::Duration;
 
@@ -44,6 +43,8 @@ pub struct OffCpuOptions {
     pub max_block: Option<Duration>,
     /// The largest number of wakers that follow the stack of a block, if wakers are recorded.
     pub waker_depth: Option<usize>,
+    /// True if only the time is recorded for which threads could have run and waited for a CPU.
+    pub run_queue_only: bool,
     /// True if a BPF program sums blocks up in the kernel.
     pub in_kernel: bool,
 }

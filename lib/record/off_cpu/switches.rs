@@ -2,14 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::rate_control::RateControl;
+use super::interrupts::{KernelFunctions, WakerContext};
 use super::switch_pairing::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
 use super::totals::StateTotals;
 use super::waker_chains::Waking;
-use super::waking::{KernelFunctions, WakerContext, WakingRecord};
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::Recording;
+use crate::record::event_record::EventRecord;
+use crate::record::rate_control::RateControl;
 
 /// A record is in its ring this long after it was stamped, at the latest.
 const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
@@ -33,6 +34,8 @@ pub struct SwitchTracker {
     /// True if threads that the target creates are recorded too.
     includes_children: bool,
     rate_control: Option<RateControl>,
+    /// True if only the time is charged for which threads could have run.
+    run_queue_only: bool,
     /// Tells interrupts from threads, if wakers are recorded.
     kernel: KernelFunctions,
     /// A buffer for the callchain of a waker.
@@ -66,6 +69,7 @@ impl SwitchTracker {
             cpus,
             includes_children,
             rate_control,
+            run_queue_only: options.run_queue_only,
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
             callchain: Vec::new(),
             totals: StateTotals::new(sparse_period, waker_depth.is_some()),
@@ -90,7 +94,7 @@ impl SwitchTracker {
             _ => return,
         };
         if let (SwitchEventKind::Out { .. }, Some(rate_control)) = (kind, &mut self.rate_control) {
-            rate_control.count_switch();
+            rate_control.count(1);
         }
         let time = self.accounted_time(stamp, kind);
         self.push_pending(Stamp { time, ..stamp }, tid, kind);
@@ -137,7 +141,7 @@ impl SwitchTracker {
     pub(in crate::record) fn add_waking(
         &mut self,
         stamp: Stamp,
-        waking: &WakingRecord,
+        waking: &EventRecord,
         sample: Sample<'_>,
         recording: &mut Recording,
     ) {
@@ -152,7 +156,7 @@ impl SwitchTracker {
         };
         let waker = name.is_none().then_some(stamp.tid);
         let kind = SwitchEventKind::Woken(Waking { waker, stack });
-        self.pending.push(SwitchEvent { time: stamp.time, tid: waking.wakee, kind });
+        self.pending.push(SwitchEvent { time: stamp.time, tid: waking.subject as u32, kind });
     }
 
     fn push_pending(&mut self, stamp: Stamp, tid: u32, kind: SwitchEventKind) {
@@ -187,6 +191,9 @@ impl SwitchTracker {
 
     fn charge(&mut self, recording: &mut Recording) {
         for Charge { tid, time, stack, wakers, state, amount } in self.pairing.take_charges() {
+            if self.run_queue_only && !state.is_runnable() {
+                continue;
+            }
             let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
             let wakers = self.pairing.wakers(wakers);
             let wakers: Vec<u32> =
@@ -227,6 +234,7 @@ mod tests {
             min_block: None,
             max_block: None,
             waker_depth: None,
+            run_queue_only: false,
             in_kernel: false,
         };
         let mut switches = SwitchTracker::new(&options, Vec::new(), true);

@@ -263,6 +263,7 @@ mod tests {
             min_block: None,
             max_block: None,
             waker_depth: None,
+            run_queue_only: false,
             in_kernel: true,
         };
         // Needs root.

@@ -1,55 +1,9 @@
-//! The records in which the BPF program sends wake-ups (`record/bpf/wakers.bpf.h`), and the interrupts that cause some of
-//! them.
+//! Tells interrupts, which end some blocks, from threads.
 
 use std::ops::Range;
 
 use crate::markers;
-use crate::perf::event::Fields;
 use crate::perf::symbols::kallsyms::KernelSymbols;
-
-/// The bit of a record's first word that tells it from a stack.
-const WAKING: u64 = 1 << 63;
-
-/// Number of registers in the kernel's `struct pt_regs`.
-const REGISTERS: usize = 21;
-
-/// The place in `struct pt_regs` of each register of a sample, in the order of `perf_regs.h`: ax, bx, cx, dx, si, di, bp,
-/// sp, ip, r8 to r15.
-const SAMPLE_ORDER: [usize; 17] = [10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0];
-
-/// The place of the code segment, which is not 0 if the waker has registers of user code.
-const CODE_SEGMENT: usize = 17;
-
-/// A wake-up: who was woken, and where the waker was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WakingRecord {
-    /// The thread that was woken.
-    pub wakee: u32,
-    /// The waker's user registers, in the order of a sample's; `None` if it has none.
-    pub registers: Option<Vec<u8>>,
-    /// The addresses of the waker's kernel stack, innermost first.
-    pub kernel: Vec<u64>,
-}
-
-impl WakingRecord {
-    /// Parses the raw data of a sample of the BPF program's counter. `None` if it is not a wake-up.
-    pub fn parse(raw: &[u8]) -> Option<Self> {
-        let mut fields = Fields::new(raw);
-        let kind = fields.u64()?;
-        if kind & WAKING == 0 {
-            return None;
-        }
-        let wakee = u32::try_from(fields.u64()?).ok()?;
-        let mut registers = [0; REGISTERS];
-        for register in &mut registers {
-            *register = fields.u64()?;
-        }
-        let kernel = (0..kind & !WAKING).map(|_| fields.u64()).collect::<Option<_>>()?;
-        let has_registers = registers[CODE_SEGMENT] != 0;
-        let sampled = SAMPLE_ORDER.iter().flat_map(|place| registers[*place].to_le_bytes());
-        Some(Self { wakee, registers: has_registers.then(|| sampled.collect()), kernel })
-    }
-}
 
 /// The kinds of interrupts that are told apart, by functions that run in them. The first function from the inside decides.
 const KINDS: [(&[u8], &[&[u8]]); 4] = [
@@ -137,7 +91,7 @@ impl KernelFunctions {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelFunctions, WakerContext, WakingRecord};
+    use super::{KernelFunctions, WakerContext};
     use crate::markers;
 
     fn functions() -> KernelFunctions {
@@ -161,21 +115,5 @@ mod tests {
         assert_eq!(examine(&[150, 950, 950, 1]), (vec![150, 950], Some(markers::INTERRUPT)));
         assert_eq!(examine(&[600]), (vec![600], None));
         assert_eq!(KernelFunctions::default().examine(&[1, 950]).addresses, [1, 950]);
-    }
-
-    #[test]
-    fn parses_registers_in_the_order_of_samples() {
-        let mut words = vec![1u64 << 63 | 2, 77];
-        words.extend(100..121);
-        words.extend([7, 8]);
-        let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let record = WakingRecord::parse(&raw).unwrap();
-        assert_eq!((record.wakee, &record.kernel[..]), (77, &[7, 8][..]));
-        let registers = record.registers.unwrap();
-        let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());
-        // ax, bp, sp, ip, r15.
-        assert_eq!([0, 6, 7, 8, 16].map(register), [110, 104, 119, 116, 100]);
-        assert_eq!(WakingRecord::parse(&raw[..raw.len() - 8]), None);
-        assert_eq!(WakingRecord::parse(&77u64.to_le_bytes()), None);
     }
 }
