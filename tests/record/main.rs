@@ -20,6 +20,7 @@ mod interval;
 mod jit;
 mod losses;
 mod off_cpu;
+mod pairs;
 mod php;
 mod python;
 mod refusals;

@@ -20,6 +20,7 @@ mod idle;
 mod jit;
 mod noise;
 mod off_cpu;
+mod pairs;
 mod progress;
 mod script;
 mod spans;
