@@ -95,10 +95,11 @@ mod tests {
     use crate::markers;
 
     fn functions() -> KernelFunctions {
+        let range = |start, end| std::iter::once(start..end).collect::<Vec<_>>();
         KernelFunctions {
-            waker: vec![100..200],
-            entries: vec![900..1000],
-            kinds: vec![(markers::TIMER, vec![300..310]), (markers::SOFTIRQ, vec![400..500])],
+            waker: range(100, 200),
+            entries: range(900, 1000),
+            kinds: vec![(markers::TIMER, range(300, 310)), (markers::SOFTIRQ, range(400, 500))],
         }
     }
 

@@ -122,7 +122,7 @@ impl<'a> Key<'a> {
         let fields: Vec<(&str, &str)> = fields.collect();
         let is_named = fields.iter().all(|(from, to)| !from.is_empty() && !to.is_empty());
         (is_named && fields.len() <= MAX_FIELDS && threads.len() <= 1)
-            .then(|| Self { in_thread: !threads.is_empty(), fields })
+            .then_some(Self { in_thread: !threads.is_empty(), fields })
     }
 }
 
