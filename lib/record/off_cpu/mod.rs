@@ -6,7 +6,7 @@
 //! collects its stack.
 //!
 //! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
-//! see [`interrupts`] and [`waker_chains`].
+//! see [`waker_chains`].
 //!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
