@@ -149,6 +149,13 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
     pub weight_field: Option<String>,
 
+    /// Sample a tracepoint only if EXPRESSION is true of its fields
+    ///
+    /// The expression is the kernel's, as in `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`.
+    /// -e names one tracepoint.
+    #[arg(long, value_name = "EXPRESSION", requires = "event", hide_short_help = true)]
+    pub filter: Option<String>,
+
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
     /// The rate rises again when the share falls. Stacks are weighed as with `--weight period`.
@@ -207,6 +214,16 @@ pub struct OffCpuArgs {
     /// last one is what all were waiting for. Only threads that are recorded continue a chain.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
     pub waker_depth: Option<u8>,
+
+    /// Record time on the CPU, shared among the threads that run at the same moment
+    ///
+    /// The weights, in microseconds, add up to the elapsed time in which any of the recorded threads ran: a part of the program in
+    /// which one thread runs weighs as much as it lasts, one in which four threads run weighs a quarter for each. It shows
+    /// what to speed up for the program to end earlier, as `perf report --latency` does.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu"])]
+    pub latency: bool,
 
     /// Record how long threads wait for a CPU, in microseconds
     ///
@@ -290,7 +307,8 @@ pub struct PairArgs {
 }
 
 /// The options that say what else to record.
-const PAIRS_EXCLUDE: [&str; 8] = ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue"];
+const PAIRS_EXCLUDE: [&str; 9] =
+    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency"];
 
 /// Options for unwinding and symbolization.
 #[derive(clap::Args)]

@@ -18,7 +18,7 @@ use fgkit::record::report::Report;
 use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::options::{Args, OffCpuArgs, PairArgs, StackArgs, TargetArgs};
+use super::options::{Args, OffCpuArgs, PairArgs, SamplingArgs, StackArgs, TargetArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
@@ -94,7 +94,9 @@ impl Args {
             return usage("--min-block must not be longer than --max-block");
         }
         if (is_off_cpu || is_pair) && (format.interval.is_some() || sampling.max_overhead.is_some()) {
-            return usage("--interval and --max-overhead cannot be used with --off-cpu, --wall, --run-queue or --pair");
+            return usage(
+                "--interval and --max-overhead cannot be used with --off-cpu, --wall, --latency, --run-queue or --pair",
+            );
         }
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
             return usage("--interval must be at least 1s, because files are named by the second");
@@ -112,7 +114,10 @@ impl Args {
     }
 
     fn events(&self) -> Result<Vec<EventSpec>, Error> {
-        let events = EventSpec::parse_lists(&self.sampling.event, self.sampling.weight_field.as_deref())?;
+        let events = {
+            let SamplingArgs { event, weight_field, filter, .. } = &self.sampling;
+            EventSpec::parse_lists(event, weight_field.as_deref(), filter.as_deref())?
+        };
         if events.len() > 1 && !self.format.script && !self.output().is_some_and(output_pattern::has_event) {
             return usage(
                 "several events need several files: name them by their event, as in -o 'app-%e.folded', \
@@ -206,7 +211,7 @@ impl PairArgs {
 
 impl OffCpuArgs {
     fn is_requested(&self) -> bool {
-        self.off_cpu || self.wall || self.run_queue
+        self.off_cpu || self.wall || self.run_queue || self.latency
     }
 
     fn request(&self) -> Option<OffCpuOptions> {
@@ -217,6 +222,7 @@ impl OffCpuArgs {
             max_block: self.max_block,
             waker_depth: (self.wakers || self.run_queue).then_some(self.waker_depth.map_or(1, usize::from)),
             run_queue_only: self.run_queue,
+            latency: self.latency,
             in_kernel: self.bpf,
         })
     }

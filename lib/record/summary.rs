@@ -83,9 +83,12 @@ fn time_by_state(totals: &StateTotals) -> String {
         (ThreadState::Running, "on-CPU sample"),
     ] {
         let Amount { count, nanoseconds } = totals.total(state);
-        if count > 0 || state == ThreadState::Blocked && !totals.has_wakeups {
+        if count > 0 || state == ThreadState::Blocked && totals.has_blocks {
             parts.push(format!("{} ({:.3} s)", plural(count, noun), nanoseconds as f64 / 1e9));
         }
+    }
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
     }
     format!("microseconds: {}", parts.join(", "))
 }

@@ -63,7 +63,8 @@ fn mark_wakers(profile: &Profile) -> Result<Profile, Error> {
         for frame in frames {
             let name = profile.frames.name(*frame);
             let is_separator = name == markers::WAKER_SEPARATOR;
-            let needs_suffix = is_waker && !is_separator && !name.ends_with(markers::WAKER);
+            let needs_suffix =
+                is_waker && !is_separator && !markers::is_marker(name) && !name.ends_with(markers::WAKER);
             let suffix = if needs_suffix { markers::WAKER } else { b"" };
             stack.push(marked.frames.intern(&[name, suffix].concat()));
             is_waker |= is_separator;

@@ -81,6 +81,10 @@ fn rejects_options_that_wakers_exclude() {
         &["--off-cpu", "--wakers", "--call-graph", "fp"],
         &["--off-cpu", "--wakers", "--call-graph", "dwarf,8192"],
         &["--off-cpu", "--wakers", "--bpf"],
+        &["--latency", "--off-cpu"],
+        &["--latency", "--wakers"],
+        &["--latency", "-e", "cycles"],
+        &["--latency", "--io-latency"],
     ] {
         let outcome = finish(recorder([]).args(options).args(["--", "true"]).spawn().unwrap());
         assert_eq!(outcome.code(), 2, "{outcome:?}");

@@ -18,6 +18,7 @@ mod gate;
 mod harness;
 mod idle;
 mod jit;
+mod latency;
 mod noise;
 mod off_cpu;
 mod pairs;

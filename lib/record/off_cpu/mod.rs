@@ -13,6 +13,8 @@
 mod block_time;
 pub mod bpf;
 mod interrupts;
+mod parallelism;
+mod switch_event;
 pub mod switch_pairing;
 pub mod switches;
 pub mod totals;
@@ -43,6 +45,8 @@ pub struct OffCpuOptions {
     pub max_block: Option<Duration>,
     /// The largest number of wakers that follow the stack of a block, if wakers are recorded.
     pub waker_depth: Option<usize>,
+    /// True if only time on CPUs is recorded, shared among the threads that run at the same moment.
+    pub latency: bool,
     /// True if only the time is recorded for which threads could have run and waited for a CPU.
     pub run_queue_only: bool,
     /// True if a BPF program sums blocks up in the kernel.
@@ -63,6 +67,9 @@ enum CounterRole {
 impl OffCpuOptions {
     /// Returns the purpose of each of the [`OffCpuOptions::events`].
     fn roles(&self) -> Vec<CounterRole> {
+        if self.latency {
+            return vec![CounterRole::Running];
+        }
         let mut roles = match self.period {
             None => vec![CounterRole::EverySwitch, CounterRole::SomeSwitches],
             Some(1) => vec![CounterRole::EverySwitch],

@@ -16,87 +16,11 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
+use super::parallelism::{SharedClock, SharedTime, TimeShare};
+use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
 use super::totals::Amount;
-use super::waker_chains::{WakerChain, WakerChains, Wakeups, Waking};
+use super::waker_chains::{WakerChain, WakerChains, Wakeups};
 use crate::perf::thread_state::ThreadState;
-
-/// An event of a thread that matters for its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchEvent {
-    /// Nanoseconds of the recording's clock.
-    pub time: u64,
-    /// The thread that the event happened to.
-    pub tid: u32,
-    /// The kind of event.
-    pub kind: SwitchEventKind,
-}
-
-/// The kinds of [`SwitchEvent`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SwitchEventKind {
-    /// The thread already ran or slept when the recording began.
-    Existing,
-    /// The thread was created, and waits for a CPU.
-    Created,
-    /// The thread began to run a new program.
-    Exec,
-    /// The thread was sampled while it ran, with this stack.
-    RunSample(u32),
-    /// The thread was sampled when it was about to leave its CPU.
-    SwitchSample(SwitchStack),
-    /// The thread left its CPU.
-    Out {
-        /// True if it could have run on.
-        preempted: bool,
-        /// True if a block that begins here is to be recorded.
-        selected: bool,
-    },
-    /// The thread was woken.
-    Woken(Waking),
-    /// The thread came onto a CPU.
-    In,
-    /// The thread exited.
-    Exited,
-}
-
-/// A stack that was sampled at a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchStack {
-    /// The ID of the stack.
-    pub stack: u32,
-    /// True if it was taken by the counter that samples every switch.
-    pub from_every_switch: bool,
-}
-
-/// An amount of time to charge to a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
-    /// The thread that spent the time.
-    pub tid: u32,
-    /// The time of the charge. The thread is charged by the name that it has then.
-    pub time: u64,
-    /// The stack; `None` if it is not known.
-    pub stack: Option<u32>,
-    /// Those that ended the block.
-    pub wakers: WakerChain,
-    /// The state of the thread.
-    pub state: ThreadState,
-    /// The number of blocks or samples, and their duration.
-    pub amount: Amount,
-}
-
-/// The time that is to be charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeSelection {
-    /// True if time on CPUs is charged too, so that the charges of a thread add up to its lifetime.
-    pub wall: bool,
-    /// Blocks shorter than this many nanoseconds are left out.
-    pub min_block: u64,
-    /// Blocks longer than this many nanoseconds are left out.
-    pub max_block: u64,
-    /// The largest number of wakers of a block, if wakers are recorded.
-    pub waker_depth: Option<usize>,
-}
 
 /// The location of a thread, according to its latest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +62,7 @@ struct Thread {
     /// Blocks where some stacks are not known, by state and by the logarithm of their duration to the base of four.
     buckets: BTreeMap<(ThreadState, u32), DurationBucket>,
     wakeups: Wakeups,
+    shared_time: SharedTime,
 }
 
 /// Pairs the switches of all threads.
@@ -151,6 +76,7 @@ pub struct SwitchPairing {
     exited: FxHashSet<u32>,
     charges: Vec<Charge>,
     chains: WakerChains,
+    clock: SharedClock,
 }
 
 impl SwitchPairing {
@@ -163,6 +89,7 @@ impl SwitchPairing {
             exited: FxHashSet::default(),
             charges: Vec::new(),
             chains: WakerChains::new(selection.waker_depth),
+            clock: SharedClock::default(),
         }
     }
 
@@ -184,6 +111,7 @@ impl SwitchPairing {
     /// Adds the next event, in the order of time.
     pub fn add(&mut self, event: SwitchEvent) {
         let SwitchEvent { time, tid, kind } = event;
+        self.clock.advance(time);
         match kind {
             SwitchEventKind::Exited => {
                 self.finish_thread(tid, time);
@@ -213,8 +141,29 @@ impl SwitchPairing {
             _ => CpuState::OnCpu,
         };
         let mut thread = self.threads.remove(&tid).unwrap_or_else(|| Thread::new(state, time));
-        self.update_thread(&mut thread, event);
+        if self.selection.latency {
+            self.update_shared_time(&mut thread, event);
+        } else {
+            self.update_thread(&mut thread, event);
+        }
         self.threads.insert(tid, thread);
+    }
+
+    /// Accounts the time of a thread on CPUs alone.
+    fn update_shared_time(&mut self, thread: &mut Thread, event: SwitchEvent) {
+        thread.state = match event.kind {
+            SwitchEventKind::Out { preempted, selected } => {
+                let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
+                CpuState::OffCpu(Block { state, selected, stack: None })
+            }
+            SwitchEventKind::In | SwitchEventKind::Exec => CpuState::OnCpu,
+            SwitchEventKind::RunSample(_) if thread.state == CpuState::Unknown => CpuState::OnCpu,
+            _ => thread.state,
+        };
+        self.clock.set_running(&mut thread.shared_time, thread.state == CpuState::OnCpu);
+        if let SwitchEventKind::RunSample(stack) = event.kind {
+            self.clock.add_sample(&mut thread.shared_time, stack);
+        }
     }
 
     fn update_thread(&mut self, thread: &mut Thread, event: SwitchEvent) {
@@ -335,6 +284,15 @@ impl SwitchPairing {
     fn finish_thread(&mut self, tid: u32, time: u64) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let event = SwitchEvent { time, tid, kind: SwitchEventKind::Exited };
+        if self.selection.latency {
+            self.clock.advance(time);
+            self.clock.set_running(&mut thread.shared_time, false);
+            for TimeShare { stack, samples, nanoseconds } in thread.shared_time.shares() {
+                let state = if stack.is_some() { ThreadState::Running } else { ThreadState::Unsampled };
+                self.charge(event, stack, state, Amount { count: samples, nanoseconds });
+            }
+            return;
+        }
         self.charge_until(&mut thread, event);
         self.charge_buckets(&thread, event);
         if self.selection.wall {
@@ -374,8 +332,8 @@ impl SwitchPairing {
 impl Thread {
     fn new(state: CpuState, time: u64) -> Self {
         let (run_samples, buckets) = (FxHashMap::default(), BTreeMap::new());
-        let (next_stack, wakeups) = (None, Wakeups::default());
-        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeups }
+        let (next_stack, wakeups, shared_time) = (None, Wakeups::default(), SharedTime::default());
+        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeups, shared_time }
     }
 
     /// Returns the stacks of a bucket, or of the nearest one that has any.

@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::interrupts::{KernelFunctions, WakerContext};
-use super::switch_pairing::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
+use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
+use super::switch_pairing::SwitchPairing;
 use super::totals::StateTotals;
 use super::waker_chains::Waking;
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
@@ -55,11 +56,10 @@ impl SwitchTracker {
     /// Creates a tracker that knows no thread yet.
     pub(in crate::record) fn new(options: &OffCpuOptions, cpus: Vec<u32>, includes_children: bool) -> Self {
         let (min_block, max_block) = options.block_bounds();
-        let OffCpuOptions { wall, waker_depth, .. } = *options;
-        let selection = TimeSelection { wall, min_block, max_block, waker_depth };
+        let OffCpuOptions { wall, latency, waker_depth, .. } = *options;
+        let selection = TimeSelection { wall, latency, min_block, max_block, waker_depth };
         let roles = options.roles();
         let rate_control = options.period.is_none().then(|| RateControl::new(DENSE_SWITCHES_PER_SECOND));
-        let sparse_period = options.period.filter(|period| *period > 1);
         Self {
             pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
             roles,
@@ -72,7 +72,7 @@ impl SwitchTracker {
             run_queue_only: options.run_queue_only,
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
             callchain: Vec::new(),
-            totals: StateTotals::new(sparse_period, waker_depth.is_some()),
+            totals: StateTotals::new(options),
         }
     }
 
@@ -234,6 +234,7 @@ mod tests {
             min_block: None,
             max_block: None,
             waker_depth: None,
+            latency: false,
             run_queue_only: false,
             in_kernel: false,
         };

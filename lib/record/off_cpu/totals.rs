@@ -1,5 +1,6 @@
 //! The total time that threads spent in each state.
 
+use super::OffCpuOptions;
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
 
@@ -27,12 +28,17 @@ pub struct StateTotals {
     pub sparse_period: Option<u64>,
     /// True if wake-ups were recorded, so that the wait for a CPU after them is not part of a block.
     pub has_wakeups: bool,
+    /// True if blocks were recorded.
+    pub has_blocks: bool,
 }
 
 impl StateTotals {
-    /// Creates totals of zero. `sparse_period` is the period of stacks if not every switch collects its stack.
-    pub(super) fn new(sparse_period: Option<u64>, has_wakeups: bool) -> Self {
-        Self { sums: Vec::new(), sparse_period, has_wakeups }
+    /// Creates totals of zero for a recording with these options.
+    pub(super) fn new(options: &OffCpuOptions) -> Self {
+        let sparse_period = options.period.filter(|period| *period > 1);
+        let has_wakeups = options.waker_depth.is_some();
+        let has_blocks = !options.latency && !options.run_queue_only;
+        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks }
     }
 
     /// Charges an amount of time to a stack, and to the stacks of those that ended the blocks.

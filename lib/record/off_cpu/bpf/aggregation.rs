@@ -86,7 +86,7 @@ impl Aggregation {
         for id in chosen {
             maps.choose(*id, matches!(target, Target::Command(_)))?;
         }
-        let (window_start, counts, totals) = (Instant::now(), Counts::default(), StateTotals::default());
+        let (window_start, counts, totals) = (Instant::now(), Counts::default(), StateTotals::new(options));
         Ok(Self { program, maps, block_bounds, window: 0, window_start, counts, totals, map_error: None })
     }
 
@@ -263,6 +263,7 @@ mod tests {
             min_block: None,
             max_block: None,
             waker_depth: None,
+            latency: false,
             run_queue_only: false,
             in_kernel: true,
         };

@@ -6,7 +6,8 @@ use super::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, Ti
 use crate::perf::thread_state::ThreadState;
 use crate::record::off_cpu::waker_chains::Waking;
 
-const ALL: TimeSelection = TimeSelection { wall: false, min_block: 0, max_block: u64::MAX, waker_depth: None };
+const ALL: TimeSelection =
+    TimeSelection { wall: false, latency: false, min_block: 0, max_block: u64::MAX, waker_depth: None };
 const WALL: TimeSelection = TimeSelection { wall: true, ..ALL };
 const BLOCK: SwitchEventKind = SwitchEventKind::Out { preempted: false, selected: true };
 const PREEMPT: SwitchEventKind = SwitchEventKind::Out { preempted: true, selected: true };
@@ -224,6 +225,36 @@ fn charges_lost_records_as_lost() {
     let expected =
         expect([(None, ThreadState::Lost, 9), (None, ThreadState::Unsampled, 1), (Some(1), ThreadState::Blocked, 2)]);
     assert_eq!(charged(WALL, true, &events, 12), expected);
+}
+
+#[test]
+fn latency_shares_time_among_running_threads() {
+    let selection = TimeSelection { latency: true, ..ALL };
+    let mut pairing = SwitchPairing::new(selection, false);
+    // Thread 1 runs from 0 to 300, and thread 2 from 100 to 200, while one waits.
+    let events = [
+        (0, 1, SwitchEventKind::Exec),
+        (100, 1, SwitchEventKind::RunSample(5)),
+        (100, 2, SwitchEventKind::Created),
+        (100, 2, SwitchEventKind::In),
+        (180, 1, SwitchEventKind::RunSample(6)),
+        (190, 2, SwitchEventKind::RunSample(7)),
+        (200, 2, SwitchEventKind::Exited),
+        (290, 1, SwitchEventKind::RunSample(5)),
+        (300, 1, BLOCK),
+        (5000, 1, SwitchEventKind::In),
+    ];
+    for (time, tid, kind) in events {
+        pairing.add(SwitchEvent { time, tid, kind });
+    }
+    pairing.finish(5010);
+    // The last run, without a sample, is shared among the samples of its thread.
+    let expected = expect([
+        (Some(5), ThreadState::Running, 100 + 100 + 10 + 8),
+        (Some(6), ThreadState::Running, 40 + 1),
+        (Some(7), ThreadState::Running, 50),
+    ]);
+    assert_eq!(totals(&mut pairing), expected);
 }
 
 type WakerTotals = BTreeMap<(Option<u32>, ThreadState, Vec<Option<u32>>), u64>;
