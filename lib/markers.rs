@@ -36,6 +36,8 @@ pub const DISK: &[u8] = b"[disk]";
 pub const SOFTIRQ: &[u8] = b"[softirq]";
 /// The waker of blocks that another interrupt ended.
 pub const INTERRUPT: &[u8] = b"[interrupt]";
+/// The label of threads outside all containers.
+pub const NO_CONTAINER: &[u8] = b"[no container]";
 /// The frame between the stack of a blocked thread and that of its waker.
 pub const WAKER_SEPARATOR: &[u8] = b"--";
 

@@ -397,6 +397,13 @@ pub struct FormatArgs {
     )]
     pub clock: Clock,
 
+    /// Begin stacks with these properties of their threads, like container,pid
+    ///
+    /// A list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name of the thread
+    /// follows. fg-filter(1) and fg-csv(1) select by them as by any other frame.
+    #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
+    pub label: Option<fgkit::perf::recording::RootLabels>,
+
     /// Write a profile every TIME, like 10m, and start a new one
     ///
     /// Use this for recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile

@@ -16,7 +16,7 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, hotspot, sys};
+use super::{errors, hotspot, procfs, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
 use crate::perf::unwind::RunningProcesses;
@@ -159,7 +159,9 @@ fn new_recording(request: &Request) -> Recording {
         running: Some(RunningProcesses {
             read: sys::read_process_memory,
             keeps_frame_pointers: hotspot::keeps_frame_pointers,
+            cgroup: procfs::cgroup,
         }),
+        roots: request.roots,
         scripts: request.scripts,
         script_lines: request.script_lines,
         ..Options::default()

@@ -8,7 +8,7 @@ use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
 use super::off_cpu::OffCpuOptions;
 use super::pairs::spec::PairSpec;
-use crate::perf::recording::ScriptFrameOptions;
+use crate::perf::recording::{RootLabels, ScriptFrameOptions};
 use crate::profile::SampleWeight;
 
 /// A recording that is asked for.
@@ -45,6 +45,8 @@ pub struct Request {
     pub weight: SampleWeight,
     /// True if each sample is kept, to be printed like `perf script` does.
     pub each_sample: bool,
+    /// The frames before a thread's name.
+    pub roots: RootLabels,
     /// The frames of interpreted functions.
     pub scripts: ScriptFrameOptions,
     /// True if script frames get their lines.

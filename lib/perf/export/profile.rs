@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::markers::{self, LOST, TRUNCATED};
-use crate::perf::recording::{Recording, Stack, Tally};
+use crate::perf::recording::{ROOT_SEPARATOR, Recording, Stack, Tally};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_state::ThreadState;
@@ -71,8 +71,8 @@ struct StackBuilder<'a> {
     names: &'a LocationFrames,
     /// The frames of each named frame: in threads of Java programs, and in others.
     frames: [Vec<Option<Vec<FrameId>>>; 2],
-    /// The frame of each thread's name.
-    comms: Vec<FrameId>,
+    /// The frames of each thread's name, with the labels before it.
+    comms: Vec<Vec<FrameId>>,
     truncated: FrameId,
     lost: FrameId,
     waker_separator: FrameId,
@@ -84,7 +84,10 @@ struct StackBuilder<'a> {
 
 impl<'a> StackBuilder<'a> {
     fn new(recording: &'a Recording, names: &'a LocationFrames, frames: &mut Frames) -> Self {
-        let comms = recording.comms.iter().map(|(_, comm)| frames.intern(&comm_frame(comm))).collect();
+        let root = |comm: &[u8], frames: &mut Frames| -> Vec<FrameId> {
+            comm.split(|byte| *byte == ROOT_SEPARATOR).map(|name| frames.intern(&comm_frame(name))).collect()
+        };
+        let comms = recording.comms.iter().map(|(_, comm)| root(comm, frames)).collect();
         let none = vec![None; names.frames().len()];
         Self {
             recording,
@@ -117,11 +120,13 @@ impl<'a> StackBuilder<'a> {
 
     /// Appends a thread's name, and the frames of its stack.
     fn push_thread(&mut self, comm: u32, is_truncated: bool, locations: &[u32], frames: &mut Frames) {
-        self.stack.push(self.comms[comm as usize]);
+        self.stack.extend_from_slice(&self.comms[comm as usize]);
         if is_truncated {
             self.stack.push(self.truncated);
         }
-        let is_java = inlined::is_java_thread(self.recording.comms.name(FrameId::from_index(comm)));
+        let name = self.recording.comms.name(FrameId::from_index(comm));
+        let name = name.rsplit(|byte| *byte == ROOT_SEPARATOR).next().unwrap_or(name);
+        let is_java = inlined::is_java_thread(name);
         for location in locations {
             for frame in self.names.range(*location) {
                 self.push_frame(frame, is_java, frames);

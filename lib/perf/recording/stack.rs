@@ -175,6 +175,11 @@ impl Recording {
     /// Returns the root frame of a thread's stacks.
     fn root_comm(&mut self, stamp: Stamp) -> CommId {
         let comm = self.thread_comm(stamp);
+        if !self.options.roots.is_empty() {
+            let name = self.comms.name(comm).to_vec();
+            let root = self.label_root(stamp, &name);
+            return self.comms.intern(&root).index() as CommId;
+        }
         let suffix = match self.options.thread {
             ThreadLabel::Name => return comm.index() as CommId,
             ThreadLabel::Pid => format!("-{}", stamp.pid.cast_signed()),
