@@ -402,7 +402,7 @@ pub struct FormatArgs {
     /// A list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name of the thread
     /// follows. fg-filter(1) and fg-csv(1) select by them as by any other frame.
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
-    pub label: Option<fgkit::perf::recording::RootLabels>,
+    pub split_by: Option<fgkit::perf::recording::RootLabels>,
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///

@@ -55,7 +55,7 @@ impl Args {
             max_overhead: sampling.max_overhead,
             weight,
             each_sample: format.script,
-            roots: format.label.unwrap_or_default(),
+            roots: format.split_by.unwrap_or_default(),
             scripts: match stacks {
                 StackArgs { native_only: true, .. } => ScriptFrameOptions::NativeOnly,
                 StackArgs { interpreter_frames: true, .. } => ScriptFrameOptions::WithInterpreter,

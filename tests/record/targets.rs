@@ -226,7 +226,7 @@ fn runs_a_command_as_another_user() {
 #[test]
 fn stacks_begin_with_properties_of_threads() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
-    let outcome = record(["--label", "cgroup,container,pid,tid,cpu", "--", &busy, "0.2"]).ok();
+    let outcome = record(["--split-by", "cgroup,container,pid,tid,cpu", "--", &busy, "0.2"]).ok();
     let profile = Profile::from_stdout(&outcome);
     assert!(!profile.0.is_empty(), "{outcome:?}");
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -237,7 +237,7 @@ fn stacks_begin_with_properties_of_threads() {
         assert_eq!((&**first, pid.strip_prefix("pid-")), (cgroup, tid.strip_prefix("tid-")), "{outcome:?}");
         assert!(cpu.starts_with("cpu-") && name == "busy", "{outcome:?}");
     }
-    for options in [&["--label", "process"][..], &["--label", "pid,pid"], &["--label", "pid", "--script"]] {
+    for options in [&["--split-by", "process"][..], &["--split-by", "pid,pid"], &["--split-by", "pid", "--script"]] {
         assert_eq!(finish(recorder([]).args(options).args(["--", "true"]).spawn().unwrap()).code(), 2);
     }
 }
