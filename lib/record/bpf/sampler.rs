@@ -33,6 +33,10 @@ const EVERYBODY: u64 = 0;
 const PROCESSES: u64 = 1;
 const THREADS: u64 = 2;
 
+/// The largest numbers of threads that are blocked, and of pairs that have begun.
+const MAX_BLOCKED: u32 = 65_536;
+const MAX_OPEN_PAIRS: u32 = 65_536;
+
 /// `struct target`: a task, and whether it runs its program yet.
 type TargetWords = [u64; 2];
 const HELD: u64 = 0;
@@ -110,7 +114,10 @@ impl StackSampler {
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("own", &own_pid, true)
             .map_max_entries("scratches", cpus)
-            .map_max_entries("outputs", cpus);
+            .map_max_entries("outputs", cpus)
+            // The kernel allocates all entries at once.
+            .map_max_entries("blocked", if with_wakers { MAX_BLOCKED } else { 1 })
+            .map_max_entries("pair_starts", if pair.is_some() { MAX_OPEN_PAIRS } else { 1 });
         if let Some(variables) = &variables {
             variables.set(&mut loader);
         }
