@@ -31,6 +31,21 @@ pub const UNSAMPLED: &[u8] = b"[unsampled]";
 /// The root of samples outside all spans.
 pub const NO_SPAN: &[u8] = b"[no span]";
 
+/// The waker of blocks that a timer ended.
+pub const TIMER: &[u8] = b"[timer]";
+/// The waker of blocks that a network interrupt ended.
+pub const NETWORK: &[u8] = b"[network]";
+/// The waker of blocks that an interrupt of a disk ended.
+pub const DISK: &[u8] = b"[disk]";
+/// The waker of blocks that another softirq ended.
+pub const SOFTIRQ: &[u8] = b"[softirq]";
+/// The waker of blocks that another interrupt ended.
+pub const INTERRUPT: &[u8] = b"[interrupt]";
+/// The label of threads outside all containers.
+pub const NO_CONTAINER: &[u8] = b"[no container]";
+/// The frame between the stack of a blocked thread and that of its waker.
+pub const WAKER_SEPARATOR: &[u8] = b"--";
+
 /// The suffix of kernel functions.
 pub const KERNEL: &[u8] = b"_[k]";
 /// The suffix of JIT-compiled functions.
@@ -56,7 +71,9 @@ pub fn is_marker(name: &[u8]) -> bool {
 /// True for the name of code without a symbol, in brackets: `[unknown]`, or a module such as `[libc.so.6]`.
 pub fn is_without_symbol(name: &[u8]) -> bool {
     let name = strip_suffix(name);
-    let is_other_marker = is_thread_state(name) || name == LOST || name == TRUNCATED;
+    let is_other_marker = is_thread_state(name)
+        || [LOST, TRUNCATED].contains(&name)
+        || [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT].contains(&name);
     name.starts_with(b"[") && name.ends_with(b"]") && !is_other_marker
 }
 
@@ -100,7 +117,7 @@ mod tests {
         for name in ["[unknown]", "[libc.so.6]", "[unknown]_[k]"] {
             assert!(is_without_symbol(name.as_bytes()), "{name}");
         }
-        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main"] {
+        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main", "[timer]_[w]"] {
             assert!(!is_without_symbol(name.as_bytes()), "{name}");
         }
     }

@@ -23,6 +23,14 @@ pub const EXAMPLES: Entries = &[
         "Count the bytes that each stack writes:",
     ),
     ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
+    (
+        "sudo fg-record --off-cpu --wakers --waker-depth 3 -p 1234 -d 30 | fg-svg -c chain > wakers.svg",
+        "Show whom the process waits for, and whom those wait for:",
+    ),
+    (
+        "sudo fg-record --syscall-latency --over 5ms -p 1234 -d 30 | fg-svg > slow.svg",
+        "Show the system calls that take longer than 5 ms, and how long:",
+    ),
     ("sudo fg-record --wall -- ./app | fg-svg -c states > time.svg", "Show all time of a program, on and off the CPU:"),
     (
         "sudo fg-record --lines -p \"$(pgrep -o gunicorn)\" --subprocesses -d 30 | fg-svg > python.svg",

@@ -49,6 +49,8 @@ pub struct Args {
     #[command(flatten)]
     pub off_cpu: OffCpuArgs,
     #[command(flatten)]
+    pub pairs: PairArgs,
+    #[command(flatten)]
     pub stacks: StackArgs,
     #[command(flatten)]
     pub format: FormatArgs,
@@ -149,6 +151,13 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
     pub weight_field: Option<String>,
 
+    /// Sample a tracepoint only if EXPRESSION is true of its fields
+    ///
+    /// The expression is the kernel's, as in `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`.
+    /// -e names one tracepoint.
+    #[arg(long, value_name = "EXPRESSION", requires = "event", hide_short_help = true)]
+    pub filter: Option<String>,
+
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
     /// The rate rises again when the share falls. Stacks are weighed as with `--weight period`.
@@ -187,6 +196,45 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
 
+    /// Show who ended each block, as `STACK;--;WAKER`
+    ///
+    /// The stack of each block is followed by the frame `--`, and by the stack of the thread that woke it, whose frames end in
+    /// `_[w]`. Both begin at their roots. What an interrupt woke has `[timer]`, `[network]`, `[disk]`, `[softirq]` or
+    /// `[interrupt]` for a waker; `[unknown]` is a waker that was not seen. The time from the wake-up until the thread runs is
+    /// no part of the block: the leaf of its stack is `[runnable]`, without a waker. The sums are those of recordings without
+    /// --wakers.
+    ///
+    /// Wakers need not be part of what is recorded. Mappings of other processes are read once, when they first wake. Where
+    /// only every 17th stack is captured (see --off-cpu-period), so are wakers. Requires root, or CAP_BPF and CAP_PERFMON, on
+    /// x86-64 from Linux 6.1 on. Draw the profile with `fg-svg -c chain`.
+    #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
+    pub wakers: bool,
+
+    /// Follow wakers that had been blocked themselves, up to N [default: 1]
+    ///
+    /// If the waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on: the
+    /// last one is what all were waiting for. Only threads that are recorded continue a chain.
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
+    pub waker_depth: Option<u8>,
+
+    /// Record time on the CPU, shared among the threads that run at the same moment
+    ///
+    /// The weights, in microseconds, add up to the elapsed time in which any of the recorded threads ran: a part of the program in
+    /// which one thread runs weighs as much as it lasts, one in which four threads run weighs a quarter for each. It shows
+    /// what to speed up for the program to end earlier, as `perf report --latency` does.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu"])]
+    pub latency: bool,
+
+    /// Record how long threads wait for a CPU, in microseconds
+    ///
+    /// The weight of a stack is the time from the wake-up of its thread until it ran, or from its preemption. As --off-cpu
+    /// --wakers, without the blocks. Requires the same rights.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
+    pub run_queue: bool,
+
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
     /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or
@@ -213,6 +261,56 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
     pub bpf: bool,
 }
+
+/// Options for the time between two events.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Time between events")]
+pub struct PairArgs {
+    /// Record the time between two events, like FROM,TO
+    ///
+    /// The weight of a stack is the time in microseconds from event FROM to event TO of the same thread. Events are tracepoints
+    /// (`SUBSYSTEM:EVENT`), calls (`uprobe:PATH:SYMBOL`) and returns (`uretprobe:PATH:SYMBOL`) of functions:
+    /// `--pair uprobe:./app:parse,uretprobe:./app:parse`.
+    ///
+    /// Events of different threads are paired by a key, fields that both tracepoints have: `FROM,TO:FIELD` or
+    /// `FROM,TO:FIELD+FIELD`. `tid` is the thread, and the default. `NAME=OTHER` is a field that FROM calls NAME and TO calls
+    /// OTHER. If FROM happens again before TO, the last one counts.
+    ///
+    /// FROM must happen in what is recorded. Pairs that are not over at the end are left out, and counted. Above 20000 pairs a second,
+    /// one in 17 is recorded, and weighs as much as 17. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
+    #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
+    #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
+    pub pair: Option<String>,
+
+    /// Leave out pairs that are shorter than TIME, like 5ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub over: Option<Duration>,
+
+    /// Take the stack of the `first` or the `last` event
+    ///
+    /// The default is the first if the last one is a return or may happen in another thread, and else the last, which is cheaper
+    /// with --over.
+    #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
+    pub pair_stack: Option<String>,
+
+    /// Record the time of requests to block devices, by the stack that makes them
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
+    pub io_latency: bool,
+
+    /// Record the time of system calls
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency"])]
+    pub syscall_latency: bool,
+
+    /// Record the time for which threads wait for locks of the kernel
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
+    pub lock_wait: bool,
+}
+
+/// The options that say what else to record.
+const PAIRS_EXCLUDE: [&str; 9] =
+    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency"];
 
 /// Options for unwinding and symbolization.
 #[derive(clap::Args)]
@@ -306,6 +404,13 @@ pub struct FormatArgs {
         hide_short_help = true
     )]
     pub clock: Clock,
+
+    /// Begin stacks with these properties of their threads, like container,pid
+    ///
+    /// A list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name of the thread
+    /// follows. fg-filter(1) and fg-csv(1) select by them as by any other frame.
+    #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
+    pub split_by: Option<fgkit::perf::recording::RootLabels>,
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///

@@ -13,11 +13,12 @@ use fgkit::record::events::spec::EventSpec;
 use fgkit::record::events::value::SampleValue;
 use fgkit::record::off_cpu::OffCpuOptions;
 use fgkit::record::output_pattern;
+use fgkit::record::pairs::spec::PairSpec;
 use fgkit::record::report::Report;
 use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::options::{Args, OffCpuArgs, StackArgs, TargetArgs};
+use super::options::{Args, OffCpuArgs, PairArgs, SamplingArgs, StackArgs, TargetArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
@@ -44,6 +45,7 @@ impl Args {
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
             off_cpu: self.off_cpu.request(),
+            pair: self.pairs.request()?,
             call_graph: self.call_graph(),
             ring_order: sampling.mmap_pages,
             max_stack: stacks.max_stack,
@@ -53,6 +55,7 @@ impl Args {
             max_overhead: sampling.max_overhead,
             weight,
             each_sample: format.script,
+            roots: format.split_by.unwrap_or_default(),
             scripts: match stacks {
                 StackArgs { native_only: true, .. } => ScriptFrameOptions::NativeOnly,
                 StackArgs { interpreter_frames: true, .. } => ScriptFrameOptions::WithInterpreter,
@@ -65,9 +68,22 @@ impl Args {
     /// Rejects combinations of options that clap cannot check.
     fn check_combinations(&self) -> Result<(), Error> {
         let Self { sampling, format, .. } = self;
-        let is_off_cpu = self.off_cpu.is_requested();
+        let (is_off_cpu, is_pair) = (self.off_cpu.is_requested(), self.pairs.is_requested());
         if !is_off_cpu && self.off_cpu.off_cpu_period.is_some() {
             return usage("--off-cpu-period requires --off-cpu or --wall");
+        }
+        if !is_off_cpu && self.off_cpu.wakers {
+            return usage("--wakers requires --off-cpu or --wall");
+        }
+        if self.pairs.over.is_some() && !is_pair {
+            return usage("--over requires --pair, --io-latency, --syscall-latency or --lock-wait");
+        }
+        if self.pairs.pair_stack.is_some() && !is_pair {
+            return usage("--pair-stack requires --pair, --io-latency, --syscall-latency or --lock-wait");
+        }
+        let needs_whole_stacks = self.off_cpu.wakers || self.off_cpu.run_queue || is_pair;
+        if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
+            return usage("--wakers, --run-queue and --pair need whole stacks; leave out --call-graph");
         }
         if self.off_cpu.wall && self.target.cpu.is_some() {
             return usage("-C cannot be used with --wall: a thread may also run on other CPUs");
@@ -78,8 +94,10 @@ impl Args {
         if self.off_cpu.min_block.zip(self.off_cpu.max_block).is_some_and(|(min, max)| min > max) {
             return usage("--min-block must not be longer than --max-block");
         }
-        if is_off_cpu && (format.interval.is_some() || sampling.max_overhead.is_some()) {
-            return usage("--interval and --max-overhead cannot be used with --off-cpu or --wall");
+        if (is_off_cpu || is_pair) && (format.interval.is_some() || sampling.max_overhead.is_some()) {
+            return usage(
+                "--interval and --max-overhead cannot be used with --off-cpu, --wall, --latency, --run-queue or --pair",
+            );
         }
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
             return usage("--interval must be at least 1s, because files are named by the second");
@@ -97,7 +115,10 @@ impl Args {
     }
 
     fn events(&self) -> Result<Vec<EventSpec>, Error> {
-        let events = EventSpec::parse_lists(&self.sampling.event, self.sampling.weight_field.as_deref())?;
+        let events = {
+            let SamplingArgs { event, weight_field, filter, .. } = &self.sampling;
+            EventSpec::parse_lists(event, weight_field.as_deref(), filter.as_deref())?
+        };
         if events.len() > 1 && !self.format.script && !self.output().is_some_and(output_pattern::has_event) {
             return usage(
                 "several events need several files: name them by their event, as in -o 'app-%e.folded', \
@@ -119,7 +140,7 @@ impl Args {
     fn weight(&self, events: &[EventSpec]) -> SampleWeight {
         match self.sampling.max_overhead {
             _ if events.iter().any(|event| event.value.is_some()) => SampleWeight::Period,
-            _ if self.off_cpu.is_requested() => SampleWeight::Microseconds,
+            _ if self.off_cpu.is_requested() || self.pairs.is_requested() => SampleWeight::Microseconds,
             // While the rate changes, samples stand for different numbers of events.
             Some(_) => SampleWeight::Period,
             None => self.sampling.weight,
@@ -171,9 +192,27 @@ impl TargetArgs {
     }
 }
 
+impl PairArgs {
+    fn is_requested(&self) -> bool {
+        self.pair.is_some() || self.io_latency || self.syscall_latency || self.lock_wait
+    }
+
+    fn request(&self) -> Result<Option<PairSpec>, Error> {
+        let text = match self {
+            Self { pair: Some(pair), .. } => pair,
+            Self { io_latency: true, .. } => PairSpec::io_requests(),
+            Self { syscall_latency: true, .. } => "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
+            Self { lock_wait: true, .. } => "lock:contention_begin,lock:contention_end:tid+lock_addr",
+            _ => return Ok(None),
+        };
+        let first_stack = self.pair_stack.as_ref().map(|which| which == "first");
+        PairSpec::parse(text, first_stack, self.over.unwrap_or_default()).map(Some)
+    }
+}
+
 impl OffCpuArgs {
     fn is_requested(&self) -> bool {
-        self.off_cpu || self.wall
+        self.off_cpu || self.wall || self.run_queue || self.latency
     }
 
     fn request(&self) -> Option<OffCpuOptions> {
@@ -182,6 +221,9 @@ impl OffCpuArgs {
             period: self.off_cpu_period,
             min_block: self.min_block,
             max_block: self.max_block,
+            waker_depth: (self.wakers || self.run_queue).then_some(self.waker_depth.map_or(1, usize::from)),
+            run_queue_only: self.run_queue,
+            latency: self.latency,
             in_kernel: self.bpf,
         })
     }

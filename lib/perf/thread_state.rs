@@ -48,6 +48,11 @@ impl ThreadState {
         }
     }
 
+    /// True if the thread could have run, but did not.
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Self::Runnable | Self::UnsampledRunnable | Self::Lost)
+    }
+
     /// Returns the state as a number below 8.
     pub(super) fn to_number(self) -> u32 {
         self as u32

@@ -5,6 +5,7 @@ use std::io;
 
 use super::counters::sampling::{CallGraph, Rate, Sampling};
 use super::cpus::online_cpus;
+use super::events::spec::EventSpec;
 use super::target::{self, Target};
 use crate::diagnostics::plural;
 use crate::{Error, io_error_text};
@@ -64,6 +65,20 @@ pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, ev
         Some(libc::EBUSY) => format!("-e {name}: another profiler is using the counter"),
         _ => format!("-e {name}: cannot count: {}", io_error_text(error)),
     })
+}
+
+/// Returns the error for the filter of a tracepoint, which the kernel checks.
+pub fn filter_error(error: &io::Error, event: &EventSpec) -> Error {
+    let filter = event.filter.as_deref().unwrap_or_default().to_string_lossy();
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return Error::System(format!("--filter {filter}: {}", io_error_text(error)));
+    }
+    let fields = event.tracepoint_fields().join(", ");
+    let name = event.name();
+    Error::Usage(format!(
+        "--filter {filter}: the kernel rejects it; compare fields of {name} with numbers or \"strings\", as in \
+         common_pid != 1 && FIELD > 2; its fields are {fields}"
+    ))
 }
 
 /// Checks that CPUs exist and are online.

@@ -54,7 +54,7 @@ impl Hints<'_> {
     /// instead.
     fn no_samples(&self) -> Option<String> {
         let counts = self.counts();
-        if counts.samples + counts.lost > 0 || self.finished.totals.is_some() {
+        if counts.samples + counts.lost > 0 || self.finished.totals.is_some() || self.finished.pairs.is_some() {
             return None;
         }
         let reason = if counts.skipped > 0 {

@@ -6,6 +6,7 @@ use super::command::RunningCommand;
 use super::counters::StackCopies;
 use super::counters::sampling::SampledEvent;
 use super::off_cpu::totals::StateTotals;
+use super::pairs::PairTotals;
 use super::usage::Usage;
 use crate::Error;
 use crate::perf::recording::{Counts, Recording};
@@ -22,6 +23,8 @@ pub struct FinishedRecording {
     pub copy_reason: Option<String>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
+    /// The pairs of events, if they were recorded.
+    pub pairs: Option<PairTotals>,
     /// The CPU time and the events of the target.
     pub usage: Usage,
     /// The start, in seconds since 1970.

@@ -22,6 +22,14 @@ pub fn list_processes() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// Returns the path of a process's cgroup: that of cgroup2, else the first one.
+pub fn cgroup(pid: u32) -> Option<Vec<u8>> {
+    let text = fs::read(format!("/proc/{pid}/cgroup")).ok()?;
+    let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let line = lines.clone().find(|line| line.starts_with(b"0::")).or_else(|| lines.next())?;
+    line.splitn(3, |byte| *byte == b':').nth(2).map(<[u8]>::to_vec)
+}
+
 /// Returns the size of the machine's memory in bytes; `u64::MAX` if it is not known.
 pub fn total_memory() -> u64 {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();

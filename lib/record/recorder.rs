@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::bpf::StackSampler;
+use super::bpf::{StackSampler, StackUses};
 use super::command::SuspendedCommand;
 use super::counters::Counters;
 use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
@@ -16,7 +16,7 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, hotspot, sys};
+use super::{errors, hotspot, procfs, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
 use crate::perf::unwind::RunningProcesses;
@@ -38,9 +38,13 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
-    let open_sampler = || StackSampler::open(&target, &kinds);
+    let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
+    let uses = StackUses { kinds, with_wakers, pair: request.pair.as_ref() };
+    let open_sampler = || StackSampler::open(&target, &uses);
     let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
         Some(Ok(sampler)) => (Some(sampler), None),
+        Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
+        Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),
         Some(Err(reason)) => (None, Some(reason)),
         None => (None, None),
     };
@@ -52,9 +56,10 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     if let (Some(workload), Some(_)) = (&suspended, &request.workload) {
         session.end_with_process(workload.pid())?;
     }
-    session.start(&target, aggregation, switch_tracker(request, &target))?;
+    session.start(&target, aggregation, switch_tracker(request, &target), request.pair.as_ref())?;
     // Beside time off the CPU, the CPU time of others says nothing.
-    let children = request.off_cpu.is_none().then(|| UnrecordedChildren::watch(&target)).flatten();
+    let children =
+        (request.off_cpu.is_none() && request.pair.is_none()).then(|| UnrecordedChildren::watch(&target)).flatten();
     let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
     let hint = children.and_then(|children| children.hint());
@@ -101,6 +106,7 @@ fn sampling(request: &Request, is_command: bool) -> Sampling {
     Sampling {
         events: match &request.off_cpu {
             Some(options) => options.events(request.rate.unwrap_or(default_frequency(is_command))),
+            None if request.pair.is_some() => vec![SampledEvent { spec: EventSpec::dummy(), rate: Rate::Period(1) }],
             None => sampled_events(request, is_command),
         },
         call_graph: request.call_graph,
@@ -153,7 +159,9 @@ fn new_recording(request: &Request) -> Recording {
         running: Some(RunningProcesses {
             read: sys::read_process_memory,
             keeps_frame_pointers: hotspot::keeps_frame_pointers,
+            cgroup: procfs::cgroup,
         }),
+        roots: request.roots,
         scripts: request.scripts,
         script_lines: request.script_lines,
         ..Options::default()

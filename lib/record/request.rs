@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
 use super::off_cpu::OffCpuOptions;
-use crate::perf::recording::ScriptFrameOptions;
+use super::pairs::spec::PairSpec;
+use crate::perf::recording::{RootLabels, ScriptFrameOptions};
 use crate::profile::SampleWeight;
 
 /// A recording that is asked for.
@@ -24,6 +25,8 @@ pub struct Request {
     pub rate: Option<Rate>,
     /// The time off the CPU to record, instead of events.
     pub off_cpu: Option<OffCpuOptions>,
+    /// The pair of events to record the time between, instead of events.
+    pub pair: Option<PairSpec>,
     /// The method of collecting stacks.
     pub call_graph: CallGraph,
     /// The size of the rings: 2^N pages. `None` for the default.
@@ -42,6 +45,8 @@ pub struct Request {
     pub weight: SampleWeight,
     /// True if each sample is kept, to be printed like `perf script` does.
     pub each_sample: bool,
+    /// The frames before a thread's name.
+    pub roots: RootLabels,
     /// The frames of interpreted functions.
     pub scripts: ScriptFrameOptions,
     /// True if script frames get their lines.

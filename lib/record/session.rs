@@ -16,6 +16,9 @@ use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::off_cpu::switches::SwitchTracker;
 use super::overhead::Overhead;
+use super::pairs::PairTotals;
+use super::pairs::spec::PairSpec;
+use super::pairs::tracker::PairTracker;
 use super::rings::epoll::EpollSet;
 use super::rings::reader::RingReader;
 use super::target::{self, Target};
@@ -77,6 +80,8 @@ pub(super) struct RecordingSession {
     reader: RingReader,
     /// The BPF program, if it sums blocks up.
     aggregation: Option<Aggregation>,
+    /// Shorter pairs of events are left out.
+    pair_threshold: Duration,
     /// The reason why stacks are copied, and not taken by a BPF program.
     pub(super) copy_reason: Option<String>,
     /// The limit of our own CPU usage, if there is one.
@@ -139,6 +144,7 @@ impl RecordingSession {
             recording,
             reader: RingReader::new(sampler),
             aggregation: None,
+            pair_threshold: Duration::ZERO,
             copy_reason: None,
             overhead: None,
             events,
@@ -170,6 +176,7 @@ impl RecordingSession {
         target: &Target,
         aggregation: Option<Aggregation>,
         switches: Option<SwitchTracker>,
+        pair: Option<&PairSpec>,
     ) -> Result<(), Error> {
         // `/proc` is read once the kernel reports everything new, so that nothing is missed between the two.
         self.counters.enable_sideband().map_err(|error| system_error(&error))?;
@@ -191,6 +198,11 @@ impl RecordingSession {
             target.running_threads().into_iter().for_each(|tid| switches.add_existing_thread(tid, now));
         }
         self.counters.enable().map_err(|error| system_error(&error))?;
+        if let (Some(pair), Some(sampler)) = (pair, &mut self.reader.sampler) {
+            self.pair_threshold = pair.over;
+            self.reader.pairs = Some(PairTracker::default());
+            sampler.start_pairs().map_err(|reason| Error::System(format!("--pair {}: {reason}", pair.name)))?;
+        }
         self.usage = Some(UsageMeter::start(target, &self.counters, self.reader.sampler.as_ref()));
         Ok(())
     }
@@ -253,7 +265,7 @@ impl RecordingSession {
     fn poll_interval(&self, wants_progress: bool) -> Option<Duration> {
         // Unwinding reads generated code while the process runs.
         let needs_processes = self.counters.stack_copies.is_some() || self.reader.sampler.is_some();
-        let needs_switches = self.reader.switches.is_some();
+        let needs_switches = self.reader.switches.is_some() || self.reader.pairs.is_some();
         if self.reader.is_learning {
             return Some(LEARNING_INTERVAL);
         }
@@ -333,6 +345,7 @@ impl RecordingSession {
             stack_copies: self.counters.stack_copies,
             copy_reason: self.copy_reason.clone(),
             totals: None,
+            pairs: None,
             usage,
             start_time,
             elapsed,
@@ -361,6 +374,7 @@ impl RecordingSession {
     pub(super) fn finish(mut self) -> FinishedRecording {
         let end = clock::now();
         let elapsed = self.part_start.elapsed();
+        let pair_sums = self.reader.sampler.as_mut().and_then(StackSampler::finish_pairs);
         self.counters.disable();
         let usage = self.measure_usage();
         self.reader.finish(&self.counters, &mut self.recording);
@@ -374,9 +388,16 @@ impl RecordingSession {
         self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
         // A ring only reports losses before its next record. The counters know of the last ones too.
         let part = self.finish_part(usage);
-        let RingReader { switches, sampler, .. } = self.reader;
+        let RingReader { switches, pairs, sampler, .. } = self.reader;
+        let over = self.pair_threshold;
+        let pairs = pairs.zip(pair_sums).map(|(PairTracker { is_sparse, unmatched, .. }, sums)| PairTotals {
+            sums,
+            over,
+            is_sparse,
+            unmatched,
+        });
         close_in_background((self.counters, sampler));
-        FinishedRecording { elapsed, totals: switches.map(|switches| switches.totals).or(totals), ..part }
+        FinishedRecording { elapsed, pairs, totals: switches.map(|switches| switches.totals).or(totals), ..part }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Summarizes a recording in at most five lines: how much was recorded, what is wrong with it, and what to change.
 
+use super::bpf::PairSums;
 use super::counters::StackCopies;
 use super::counters::sampling::CallGraph;
 use super::coverage::Coverage;
 use super::hints::{Hints, percentage};
 use super::observer::FinishedRecording;
 use super::off_cpu::totals::{Amount, StateTotals};
+use super::pairs::{PairTotals, SPARSE_EVERY};
 use crate::diagnostics::plural;
 use crate::perf::export::profile::UnnamedFrames;
 use crate::perf::symbols::symbolize::LocationFrames;
@@ -25,9 +27,10 @@ pub fn lines(
     let coverage = Coverage::new(finished);
     let seconds = finished.elapsed.as_secs_f64();
     let mut lines = vec![
-        match &finished.totals {
-            Some(totals) => format!("{}, in {seconds:.2} s", time_by_state(totals)),
-            None => {
+        match (&finished.totals, &finished.pairs) {
+            (Some(totals), _) => format!("{}, in {seconds:.2} s", time_by_state(totals)),
+            (None, Some(pairs)) => format!("{}, in {seconds:.2} s", sum_of_pairs(pairs)),
+            (None, None) => {
                 let covered = coverage.and_then(|coverage| coverage.describe()).filter(|_| counts.samples > 0);
                 let covered = covered.map_or(String::new(), |covered| format!("; {covered}"));
                 format!("{} in {seconds:.2} s{}{covered}", samples_by_event(finished), value_sums(finished))
@@ -43,6 +46,7 @@ pub fn lines(
         ),
     ];
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
+    lines.extend(finished.pairs.iter().flat_map(lost_pairs));
     lines.extend(Hints { finished, call_graph, coverage, names }.lines());
     lines.truncate(MAX_LINES);
     lines
@@ -68,20 +72,50 @@ fn value_sums(finished: &FinishedRecording) -> String {
 
 /// Returns the time in each state.
 fn time_by_state(totals: &StateTotals) -> String {
+    // After a wake-up, or preempted.
+    let runnable = if totals.has_wakeups { "run-queue wait" } else { "preemption" };
     let mut parts = Vec::new();
     for (state, noun) in [
         (ThreadState::Blocked, "block"),
         (ThreadState::Asleep, "earlier sleep"),
-        (ThreadState::Runnable, "preemption"),
+        (ThreadState::Runnable, runnable),
         (ThreadState::Lost, "lost span"),
         (ThreadState::Running, "on-CPU sample"),
     ] {
         let Amount { count, nanoseconds } = totals.total(state);
-        if count > 0 || state == ThreadState::Blocked {
+        if count > 0 || state == ThreadState::Blocked && totals.has_blocks {
             parts.push(format!("{} ({:.3} s)", plural(count, noun), nanoseconds as f64 / 1e9));
         }
     }
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
+    }
     format!("microseconds: {}", parts.join(", "))
+}
+
+/// Returns the number of pairs, and the time of all.
+fn sum_of_pairs(PairTotals { sums, over, .. }: &PairTotals) -> String {
+    let PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, open, .. } = *sums;
+    let seconds = |nanoseconds: u64| format!("{:.3} s", nanoseconds as f64 / 1e9);
+    let mut text = format!("microseconds: {} ({})", plural(pairs, "pair"), seconds(nanoseconds));
+    if !over.is_zero() {
+        text.push_str(&format!(", {short_pairs} shorter than {over:?} left out ({})", seconds(short_nanoseconds)));
+    }
+    if open > 0 {
+        text.push_str(&format!(", {open} not over at the end"));
+    }
+    text
+}
+
+/// Returns lines about pairs whose stacks are estimated, or that were lost.
+fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
+    let sparse = pairs.is_sparse.then(|| {
+        format!("at times stacks of one in {SPARSE_EVERY} pairs: each stands for {SPARSE_EVERY} as long as itself")
+    });
+    let lost = pairs.sums.dropped + pairs.unmatched;
+    let lost = (lost > 0)
+        .then(|| format!("{} lost: there was no room for them, or half of them was lost", plural(lost, "pair")));
+    sparse.into_iter().chain(lost).collect()
 }
 
 fn sparse_stacks(totals: &StateTotals) -> Option<String> {

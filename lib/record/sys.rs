@@ -40,6 +40,16 @@ pub fn set_program(counter: &File, program: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// `PERF_EVENT_IOC_SET_FILTER`, `_IOW('$', 6, char *)`.
+const SET_FILTER: libc::c_ulong = 0x4008_2406;
+
+/// Makes a counter of a tracepoint count only the records for which an expression is true.
+pub fn set_filter(counter: &File, expression: &CStr) -> io::Result<()> {
+    // SAFETY: the file is open, and the request reads a string that ends with a zero byte.
+    let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_FILTER, expression.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The arguments of an update of a BPF map: the `BPF_MAP_*_ELEM` part of `union bpf_attr`.
 #[repr(C)]
 struct UpdateArguments {

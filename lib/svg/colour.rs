@@ -257,6 +257,8 @@ fn fixed_colour(name: &[u8]) -> Option<Colour> {
 
 fn ramp(palette: Palette, name: &[u8]) -> Ramp {
     match palette {
+        // Wakers are told from those that they woke.
+        Palette::Hot | Palette::Module | Palette::States if name.ends_with(markers::WAKER) => Ramp::Aqua,
         Palette::Hot | Palette::Module => Ramp::Hot,
         Palette::Mem => Ramp::Mem,
         Palette::Io => Ramp::Io,

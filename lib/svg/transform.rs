@@ -6,9 +6,6 @@ use crate::Error;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
-/// The frame between a sleeping thread's stack and the stack of its waker.
-const WAKER_SEPARATOR: &[u8] = b"--";
-
 /// True if [`apply`] changes stacks with these options.
 pub(super) fn is_needed(stacks: &StackOptions, options: &Options) -> bool {
     stacks.reverse || !stacks.bases.is_empty() || options.vanished || options.scheme.palette == Palette::Chain
@@ -65,8 +62,9 @@ fn mark_wakers(profile: &Profile) -> Result<Profile, Error> {
         let mut is_waker = false;
         for frame in frames {
             let name = profile.frames.name(*frame);
-            let is_separator = name == WAKER_SEPARATOR;
-            let needs_suffix = is_waker && !is_separator && !name.ends_with(markers::WAKER);
+            let is_separator = name == markers::WAKER_SEPARATOR;
+            let needs_suffix =
+                is_waker && !is_separator && !markers::is_marker(name) && !name.ends_with(markers::WAKER);
             let suffix = if needs_suffix { markers::WAKER } else { b"" };
             stack.push(marked.frames.intern(&[name, suffix].concat()));
             is_waker |= is_separator;

@@ -13,11 +13,21 @@ use crate::support::{Outcome, command, directory, run_bounded, run_command, tool
 const MACHINE: &str = "-accel tcg -cpu max,-cx16 -smp 2 -m 1G -nic none -display none -no-reboot \
                        -serial file:console -serial file:results.tar";
 
-/// Boots a kernel, and records the program `callers` once for each depth.
+/// The recordings that were made under a kernel.
+pub struct GuestOutcomes {
+    /// Of the program `callers`, for each depth.
+    pub callers: Vec<Outcome>,
+    /// Of who wakes a thread that sleeps.
+    pub wakers: Outcome,
+    /// Of the system calls of a thread that sleeps.
+    pub pairs: Outcome,
+}
+
+/// Boots a kernel, and records the program `callers` once for each depth, and a thread that sleeps.
 ///
 /// # Errors
 /// The console if the kernel panicked.
-pub fn record_callers(kernel: &Path, callers: &str, depths: &[usize]) -> Result<Vec<Outcome>, String> {
+pub fn record(kernel: &Path, callers: &str, depths: &[usize]) -> Result<GuestOutcomes, String> {
     let folder = directory();
     let folder = folder.path();
     let mut initramfs = command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/initramfs"));
@@ -36,16 +46,20 @@ pub fn record_callers(kernel: &Path, callers: &str, depths: &[usize]) -> Result<
         let panic = console.lines().find(|line| line.contains("Kernel panic"));
         return Err(format!("{}: {}\n{console}", kernel.display(), panic.unwrap_or("stopped early")));
     }
-    Ok(depths.iter().map(|depth| read_outcome(folder, depth)).collect())
+    Ok(GuestOutcomes {
+        callers: depths.iter().map(|depth| read_outcome(folder, depth)).collect(),
+        wakers: read_outcome(folder, "wakers"),
+        pairs: read_outcome(folder, "pairs"),
+    })
 }
 
 /// Reads the outcome of a recording from the files that `init` wrote.
-fn read_outcome(folder: &Path, depth: &str) -> Outcome {
-    let read = |suffix: &str| std::fs::read(folder.join(format!("{depth}.{suffix}"))).unwrap();
+fn read_outcome(folder: &Path, name: &str) -> Outcome {
+    let read = |suffix: &str| std::fs::read(folder.join(format!("{name}.{suffix}"))).unwrap();
     let text = |suffix: &str| String::from_utf8(read(suffix)).unwrap();
     let code: i32 = text("status").trim().parse().unwrap();
     Outcome {
-        command: format!("fg-record -v -- callers 1 {depth}"),
+        command: format!("fg-record of {name}"),
         status: ExitStatus::from_raw(code << 8),
         stdout: read("stdout"),
         stderr: text("stderr"),

@@ -13,6 +13,7 @@ mod guest;
 
 use std::path::{Path, PathBuf};
 
+use guest::GuestOutcomes;
 use support::callers::LeafSamples;
 use support::recording::Profile;
 use support::statistics::{Check, ensure, statistical};
@@ -25,7 +26,16 @@ const COPIED: usize = 2;
 /// Linux 5.10, which has no bpf_loop.
 #[test]
 fn copies_stacks_where_the_kernel_rejects_the_program() {
-    check_recordings("debian-security", "bullseye-security", |outcome, depth| {
+    let check_refusal = |outcome: &Outcome| {
+        assert_eq!((outcome.code(), &*outcome.text()), (125, ""), "{outcome:?}");
+        assert!(outcome.stderr.contains("this kernel rejects the BPF program"), "{outcome:?}");
+    };
+    let check_sleeper = |outcomes: &GuestOutcomes| {
+        check_refusal(&outcomes.wakers);
+        check_refusal(&outcomes.pairs);
+        Ok(())
+    };
+    let check_callers = |outcome: &Outcome, depth| {
         let is_reason =
             |line: &str| line.contains("stacks copied") && line.contains("this kernel rejects the BPF program");
         assert!(outcome.stderr.lines().any(is_reason), "{outcome:?}");
@@ -38,32 +48,51 @@ fn copies_stacks_where_the_kernel_rejects_the_program() {
                 Ok(())
             }
         }
-    });
+    };
+    check_recordings("debian-security", "bullseye-security", check_callers, check_sleeper);
 }
 
 #[test]
 fn takes_stacks_under_linux_6_1() {
-    check_recordings("debian-security", "bookworm-security", check_taken);
+    check_recordings("debian-security", "bookworm-security", check_taken, check_sleeper);
 }
 
 #[test]
 fn takes_stacks_under_linux_6_12() {
-    check_recordings("debian", "bookworm-backports", check_taken);
+    check_recordings("debian", "bookworm-backports", check_taken, check_sleeper);
 }
 
 #[test]
 #[ignore = "Debian replaces this kernel every few weeks: its failure is no fault of a change here"]
 fn takes_stacks_under_the_newest_kernel() {
-    check_recordings("debian", "trixie-backports", check_taken);
+    check_recordings("debian", "trixie-backports", check_taken, check_sleeper);
 }
 
-/// Records the program `callers` under the kernel of a suite of Debian, and checks the outcome at each depth.
-fn check_recordings(path: &str, suite: &str, check: impl Fn(&Outcome, usize) -> Check) {
+/// Records programs under the kernel of a suite of Debian, and checks the outcome of `callers` at each depth and those of a thread
+/// that sleeps.
+fn check_recordings(
+    path: &str,
+    suite: &str,
+    check_callers: impl Fn(&Outcome, usize) -> Check,
+    check_sleeper: impl Fn(&GuestOutcomes) -> Check,
+) {
     let (Some(kernel), Some(callers)) = (kernel(path, suite), programs::program("callers")) else { return };
     statistical(|| {
-        let outcomes = guest::record_callers(&kernel, &callers, &DEPTHS)?;
-        outcomes.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check(&outcome.ok(), depth))
+        let outcomes = guest::record(&kernel, &callers, &DEPTHS)?;
+        check_sleeper(&outcomes)?;
+        outcomes.callers.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check_callers(&outcome.ok(), depth))
     });
+}
+
+/// Checks that a timer is the waker of a thread that sleeps, and that its system call is as long.
+fn check_sleeper(outcomes: &GuestOutcomes) -> Check {
+    let GuestOutcomes { wakers, pairs, .. } = outcomes;
+    assert!(wakers.status.success() && pairs.status.success(), "{wakers:?} {pairs:?}");
+    let slept = Profile::from_stdout(wakers).weight(&["sleep", "schedule", "--", "[timer]_[w]", "[off-cpu]"]);
+    ensure!(slept >= 250_000, "{slept}: {wakers:?}");
+    let slept = Profile::from_stdout(pairs).weight(&["sleep"]);
+    ensure!(slept >= 250_000, "{slept}: {pairs:?}");
+    Ok(())
 }
 
 fn check_taken(outcome: &Outcome, depth: usize) -> Check {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record, record};
+use crate::support::recording::{Profile, can_record, can_record_switches, finish, record, recorder};
 use crate::support::{directory, require, skip};
 
 #[test]
@@ -186,4 +186,26 @@ fn samples_every_page_fault_by_default() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let outcome = record(["-e", "page-faults", "--", &busy, "0.05"]).ok();
     assert!(outcome.stderr.contains(" of page-faults at each event in "), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_filter_selects_records_of_a_tracepoint() {
+    let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let record = |filter: &str| {
+        let options = ["-e", "sched:sched_switch", "--filter", filter, "--"];
+        finish(recorder(options).args([&program, "lock"]).spawn().unwrap())
+    };
+    let profile = Profile::from_stdout(&record("prev_comm == \"convoy\"").ok());
+    assert!(!profile.0.is_empty() && profile.0.iter().all(|stack| stack.thread() == "convoy"), "{profile:?}");
+    assert_eq!(Profile::from_stdout(&record("prev_pid < 0").ok()).total(), 0);
+    let outcome = record("prev_pit < 0");
+    assert_eq!((outcome.code(), &*outcome.text()), (2, ""), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("the kernel rejects it; ") && outcome.stderr.contains(", prev_pid, "),
+        "{outcome:?}"
+    );
+    for options in [&["-e", "cpu-clock"][..], &["-e", "sched:sched_switch,sched:sched_waking", "--script"], &[]] {
+        let outcome = finish(recorder([]).args(options).args(["--filter", "pid > 1", "--", "true"]).spawn().unwrap());
+        assert_eq!(outcome.code(), 2, "{outcome:?}");
+    }
 }

@@ -222,3 +222,22 @@ fn runs_a_command_as_another_user() {
     let outcome = record(["--user", "no-such-user", "--", "true"]);
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: --user no-such-user: no such user\n"));
 }
+
+#[test]
+fn stacks_begin_with_properties_of_threads() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let outcome = record(["--split-by", "cgroup,container,pid,tid,cpu", "--", &busy, "0.2"]).ok();
+    let profile = Profile::from_stdout(&outcome);
+    assert!(!profile.0.is_empty(), "{outcome:?}");
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let line = own.lines().find(|line| line.starts_with("0::")).or(own.lines().next()).unwrap();
+    let cgroup = line.splitn(3, ':').nth(2).unwrap();
+    for stack in &profile.0 {
+        let [first, _, pid, tid, cpu, name, ..] = &stack.frames[..] else { panic!("{outcome:?}") };
+        assert_eq!((&**first, pid.strip_prefix("pid-")), (cgroup, tid.strip_prefix("tid-")), "{outcome:?}");
+        assert!(cpu.starts_with("cpu-") && name == "busy", "{outcome:?}");
+    }
+    for options in [&["--split-by", "process"][..], &["--split-by", "pid,pid"], &["--split-by", "pid", "--script"]] {
+        assert_eq!(finish(recorder([]).args(options).args(["--", "true"]).spawn().unwrap()).code(), 2);
+    }
+}

@@ -7,16 +7,18 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 12] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("faults", &["faults.c"]),
     ("memory", &["memory.c"]),
     ("pool", &["-DNO_MAIN", "pool.c", "busy.c", "-pthread"]),
     ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),
+    ("serial", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "serial.c", "-pthread"]),
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
+    ("wakers", &["-fno-optimize-sibling-calls", "wakers.c", "-pthread"]),
     ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
 ];
 

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
 use crate::Error;
 use crate::markers::{self, LOST, TRUNCATED};
-use crate::perf::recording::{Recording, Stack, Tally};
+use crate::perf::recording::{ROOT_SEPARATOR, Recording, Stack, Tally};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_state::ThreadState;
@@ -20,7 +22,7 @@ impl Recording {
         let mut profile = Profile::new(false);
         let mut unnamed = UnnamedFrames::default();
         let mut builder = StackBuilder::new(self, names, &mut profile.frames);
-        for (stack, tally) in self.event_tallies(event).filter(|(_, tally)| tally.samples > 0) {
+        for (stack, tally) in self.event_tallies(event).filter(|(_, tally)| tally.samples > 0 || tally.period > 0) {
             unnamed.count(&stack, tally.samples, names);
             builder.build(&stack, &mut profile.frames);
             let weight = self.weigh(tally);
@@ -69,20 +71,35 @@ struct StackBuilder<'a> {
     names: &'a LocationFrames,
     /// The frames of each named frame: in threads of Java programs, and in others.
     frames: [Vec<Option<Vec<FrameId>>>; 2],
-    /// The frame of each thread's name.
-    comms: Vec<FrameId>,
+    /// The frames of each thread's name, with the labels before it.
+    comms: Vec<Vec<FrameId>>,
     truncated: FrameId,
     lost: FrameId,
+    waker_separator: FrameId,
+    /// The frame of each frame on the stack of a waker.
+    waker_frames: FxHashMap<FrameId, FrameId>,
     /// The stack that was built last.
     stack: Vec<FrameId>,
 }
 
 impl<'a> StackBuilder<'a> {
     fn new(recording: &'a Recording, names: &'a LocationFrames, frames: &mut Frames) -> Self {
-        let comms = recording.comms.iter().map(|(_, comm)| frames.intern(&comm_frame(comm))).collect();
-        let (truncated, lost) = (frames.intern(TRUNCATED), frames.intern(LOST));
+        let root = |comm: &[u8], frames: &mut Frames| -> Vec<FrameId> {
+            comm.split(|byte| *byte == ROOT_SEPARATOR).map(|name| frames.intern(&comm_frame(name))).collect()
+        };
+        let comms = recording.comms.iter().map(|(_, comm)| root(comm, frames)).collect();
         let none = vec![None; names.frames().len()];
-        Self { recording, names, frames: [none.clone(), none], comms, truncated, lost, stack: Vec::new() }
+        Self {
+            recording,
+            names,
+            frames: [none.clone(), none],
+            comms,
+            truncated: frames.intern(TRUNCATED),
+            lost: frames.intern(LOST),
+            waker_separator: frames.intern(markers::WAKER_SEPARATOR),
+            waker_frames: FxHashMap::default(),
+            stack: Vec::new(),
+        }
     }
 
     fn build(&mut self, stack: &Stack<'_>, frames: &mut Frames) {
@@ -90,18 +107,41 @@ impl<'a> StackBuilder<'a> {
         if stack.state == ThreadState::Lost {
             self.stack.push(self.lost);
         } else {
-            self.stack.push(self.comms[stack.comm as usize]);
-            if stack.is_truncated {
-                self.stack.push(self.truncated);
-            }
-            let is_java = inlined::is_java_thread(self.recording.comm(stack));
-            for location in stack.locations {
-                for frame in self.names.range(*location) {
-                    self.push_frame(frame, is_java, frames);
-                }
+            self.push_thread(stack.comm, stack.is_truncated, stack.locations, frames);
+            for waker in stack.wakers() {
+                self.stack.push(self.waker_separator);
+                let start = self.stack.len();
+                self.push_thread(waker.comm, waker.is_truncated, waker.locations, frames);
+                self.mark_waker(start, frames);
             }
         }
         self.stack.extend(stack.state.markers().iter().map(|marker| frames.intern(marker)));
+    }
+
+    /// Appends a thread's name, and the frames of its stack.
+    fn push_thread(&mut self, comm: u32, is_truncated: bool, locations: &[u32], frames: &mut Frames) {
+        self.stack.extend_from_slice(&self.comms[comm as usize]);
+        if is_truncated {
+            self.stack.push(self.truncated);
+        }
+        let name = self.recording.comms.name(FrameId::from_index(comm));
+        let name = name.rsplit(|byte| *byte == ROOT_SEPARATOR).next().unwrap_or(name);
+        let is_java = inlined::is_java_thread(name);
+        for location in locations {
+            for frame in self.names.range(*location) {
+                self.push_frame(frame, is_java, frames);
+            }
+        }
+    }
+
+    /// Marks the frames from `start` on as those of a waker, instead of by their kind of code.
+    fn mark_waker(&mut self, start: usize, frames: &mut Frames) {
+        for frame in self.stack[start..].iter_mut().filter(|frame| **frame != self.truncated) {
+            *frame = *self.waker_frames.entry(*frame).or_insert_with(|| {
+                let name = [markers::strip_suffix(frames.name(*frame)), markers::WAKER].concat();
+                frames.intern(&name)
+            });
+        }
     }
 
     /// Appends the frames of a named frame. Its name is simplified as `fg-collapse` does, which may split it.
@@ -149,7 +189,8 @@ impl UnnamedFrames {
 
     /// Adds the frames of a stack with `samples` samples.
     fn count(&mut self, stack: &Stack<'_>, samples: u64, names: &LocationFrames) {
-        for location in stack.locations {
+        let wakers = stack.wakers().flat_map(|waker| waker.locations);
+        for location in stack.locations.iter().chain(wakers) {
             let frames = &names.frames()[names.range(*location)];
             self.frames += samples * frames.len() as u64;
             self.unnamed += samples * frames.iter().filter(|frame| !frame.has_symbol).count() as u64;

@@ -4,17 +4,22 @@ mod counts;
 mod jit_reuse;
 mod locations;
 mod options;
+mod root_labels;
 mod rotate;
 mod scripts;
 mod stack;
+mod wakers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::counts::{Counts, Tally, Truncated};
 use self::locations::{LocationCache, Locations};
 pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
+use self::root_labels::Cgroups;
+pub use self::root_labels::{RootLabels, SEPARATOR as ROOT_SEPARATOR};
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
+pub use self::wakers::WakerStack;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
 use super::objects::object::{Object, ObjectId};
@@ -80,6 +85,8 @@ pub struct Recording {
     pub(super) removed_objects: Vec<ObjectId>,
     /// The interpreters of processes.
     pub(super) interpreters: Interpreters,
+    /// The cgroups of processes, if they are shown.
+    cgroups: Cgroups,
 }
 
 impl Recording {
@@ -106,6 +113,7 @@ impl Recording {
             runtimes: FxHashMap::default(),
             removed_objects: Vec::new(),
             interpreters: Interpreters::default(),
+            cgroups: Cgroups::default(),
         }
     }
 
@@ -116,6 +124,7 @@ impl Recording {
 
     /// Handles an event. All events that a sample depends on must have been handled before it.
     pub fn handle_event(&mut self, stamp: Stamp, event: Event<'_>) {
+        self.cgroups.note_event(&event);
         match event {
             Event::Sample(sample) => self.handle_sample(stamp, &sample),
             Event::Mmap(mmap) => self.map(&mmap, stamp.time),

@@ -1,5 +1,6 @@
 //! The options of a recording.
 
+use super::root_labels::RootLabels;
 use crate::perf::unwind::{RunningProcesses, native};
 use crate::profile::SampleWeight;
 
@@ -22,6 +23,8 @@ pub struct Options {
     pub running: Option<RunningProcesses>,
     /// The form of the root frame of stacks.
     pub thread: ThreadLabel,
+    /// The frames before a thread's name.
+    pub roots: RootLabels,
     /// The frames of interpreted functions.
     pub scripts: ScriptFrameOptions,
     /// True if script frames get their lines.
@@ -51,6 +54,7 @@ impl Default for Options {
             unwind: native::can_unwind(std::env::consts::ARCH),
             running: None,
             thread: ThreadLabel::default(),
+            roots: RootLabels::default(),
             scripts: ScriptFrameOptions::default(),
             script_lines: false,
         }

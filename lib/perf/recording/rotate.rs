@@ -36,6 +36,7 @@ impl Recording {
             runtimes: self.find_runtimes(),
             removed_objects: Default::default(),
             interpreters: self.interpreters.to_report(),
+            cgroups: Default::default(),
         };
         self.interpreters.forget_frames();
         let (past, present) = (&part.comms, &mut self.comms);
@@ -43,6 +44,7 @@ impl Recording {
         let used: FxHashSet<ObjectId> = self.processes.objects().collect();
         let processes = &self.processes;
         self.objects.jit_code.retain(|pid| processes.contains(pid));
+        self.cgroups.retain(|pid| processes.contains(pid));
         let removed = self.objects.forget_unused(
             |id, object| match object {
                 Object::Jit { pid, .. } => processes.contains(*pid),

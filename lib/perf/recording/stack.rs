@@ -1,6 +1,7 @@
 //! The stacks of samples, as locations: what the kernel wrote, and what unwinding finds.
 
 use super::scripts::MergedLocation;
+use super::wakers::{self, WakerStack};
 use super::{ANY_CPU, Recording, ThreadLabel};
 use crate::perf::event::{Address, Sample, Stamp, UserState};
 use crate::perf::location::Location;
@@ -18,7 +19,7 @@ pub(super) const STACK_HEADER: usize = 2;
 
 /// The second ID of a stack. Its bits are the event, the thread's state, and whether the stack was cut.
 #[derive(Clone, Copy)]
-struct StackInfo(u32);
+pub(super) struct StackInfo(pub(super) u32);
 
 impl StackInfo {
     const TRUNCATED: u32 = 1;
@@ -30,12 +31,12 @@ impl StackInfo {
         Self(event << Self::EVENT_SHIFT | u32::from(is_truncated))
     }
 
-    fn is_truncated(self) -> bool {
+    pub(super) fn is_truncated(self) -> bool {
         self.0 & Self::TRUNCATED != 0
     }
 
     /// Adds the state of a stack whose state is not known yet.
-    fn with_state(self, state: ThreadState) -> Self {
+    pub(super) fn with_state(self, state: ThreadState) -> Self {
         Self(self.0 | state.to_number() << Self::STATE_SHIFT)
     }
 
@@ -61,6 +62,15 @@ pub struct Stack<'a> {
     pub state: ThreadState,
     /// The IDs of its locations, root first.
     pub locations: &'a [u32],
+    /// The IDs of the stacks of wakers.
+    wakers: &'a [u32],
+}
+
+impl<'a> Stack<'a> {
+    /// Iterates over the stacks of those that ended the thread's block: its waker, the waker's waker, and so on.
+    pub fn wakers(&self) -> impl Iterator<Item = WakerStack<'a>> + use<'a> {
+        wakers::waker_stacks(self.wakers)
+    }
 }
 
 /// Number of samples that are added together, so that the cache misses of their look-ups overlap.
@@ -154,17 +164,6 @@ impl Recording {
         self.stacks.intern(&[comm, 0])
     }
 
-    /// Adds a number of samples or blocks, and their time in nanoseconds, to a stack in a thread state.
-    pub fn charge(&mut self, stack: u32, state: ThreadState, (count, nanoseconds): (u64, u64)) {
-        let mut ids = std::mem::take(&mut self.scratch);
-        ids.clear();
-        ids.extend_from_slice(self.stacks.get(stack));
-        ids[1] = StackInfo(ids[1]).with_state(state).0;
-        let stack = self.stacks.intern(&ids);
-        self.scratch = ids;
-        self.add_to_tally(stack, count, nanoseconds);
-    }
-
     /// Returns the name that a thread had when a record was written, or `:TID` if it is unknown.
     pub fn thread_comm(&mut self, stamp: Stamp) -> FrameId {
         match self.processes.comm(stamp.tid, stamp.time) {
@@ -176,6 +175,11 @@ impl Recording {
     /// Returns the root frame of a thread's stacks.
     fn root_comm(&mut self, stamp: Stamp) -> CommId {
         let comm = self.thread_comm(stamp);
+        if !self.options.roots.is_empty() {
+            let name = self.comms.name(comm).to_vec();
+            let root = self.label_root(stamp, &name);
+            return self.comms.intern(&root).index() as CommId;
+        }
         let suffix = match self.options.thread {
             ThreadLabel::Name => return comm.index() as CommId,
             ThreadLabel::Pid => format!("-{}", stamp.pid.cast_signed()),
@@ -297,12 +301,14 @@ impl Recording {
     pub fn stack(&self, id: u32) -> Stack<'_> {
         let ids = self.stacks.get(id);
         let info = StackInfo(ids[1]);
+        let (locations, wakers) = wakers::split_wakers(&ids[STACK_HEADER..]);
         Stack {
             comm: ids[0],
             event: info.event(),
             is_truncated: info.is_truncated(),
             state: info.state(),
-            locations: &ids[STACK_HEADER..],
+            locations,
+            wakers,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use bstr::ByteSlice;
@@ -40,6 +41,13 @@ impl KernelSymbols {
     /// Returns the address of a symbol in the running kernel.
     pub fn address_in_running_kernel(name: &[u8]) -> Option<u64> {
         find_address(BufReader::new(File::open(Self::default().file?).ok()?), name)
+    }
+
+    /// Returns the addresses of functions in the running kernel: for each name all functions of that name. A name may end in
+    /// `*`, for all that begin so. Hidden symbols have none.
+    pub fn ranges_in_running_kernel(names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
+        let text = Self::default().file.and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
+        find_ranges(&text, names)
     }
 
     /// Reads the file. Returns the lines that apply to the recorded kernel, and the offset from their addresses to
@@ -96,6 +104,22 @@ fn find_address(text: impl BufRead, name: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()
 }
 
+/// Returns the addresses of all functions of each name. A function ends where the next one begins.
+fn find_ranges(text: &[u8], names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
+    let (mut starts, mut found) = (Vec::new(), vec![Vec::new(); names.len()]);
+    for Entry { address, name, .. } in ByteSlice::lines(text).filter_map(parse_line).filter(|entry| entry.address > 0) {
+        starts.push(address);
+        let is_match = |wanted: &[u8]| match wanted.strip_suffix(b"*") {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == wanted,
+        };
+        names.iter().zip(&mut found).filter(|(wanted, _)| is_match(wanted)).for_each(|(_, found)| found.push(address));
+    }
+    starts.sort_unstable();
+    let end = |start: u64| starts.get(starts.partition_point(|other| *other <= start)).copied().unwrap_or(start + 1);
+    found.into_iter().map(|found| found.into_iter().map(|start| start..end(start)).collect()).collect()
+}
+
 /// Returns true if all addresses are zero, as the kernel prints them for readers without privileges.
 fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
@@ -123,6 +147,17 @@ fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_function_ends_where_the_next_begins() {
+        let text =
+            b"0000000000000900 T last\n0000000000000100 t a_one\n0000000000000180 T a_two\n0000000000000200 D data\n";
+        let ranges = super::find_ranges(text, &[b"a_one", b"a_*", b"last", b"data"]);
+        let bounds = |ranges: &[std::ops::Range<u64>]| ranges.iter().map(|range| (range.start, range.end)).collect();
+        let bounds: Vec<Vec<(u64, u64)>> = ranges.iter().map(|ranges| bounds(ranges)).collect();
+        assert_eq!(bounds, [vec![(0x100, 0x180)], vec![(0x100, 0x180), (0x180, 0x900)], vec![(0x900, 0x901)], vec![]]);
+        assert!(super::find_ranges(b"0000000000000000 T hidden\n", &[b"hidden"])[0].is_empty());
+    }
+
     #[test]
     fn reads_functions_of_kernel_and_modules() {
         let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";

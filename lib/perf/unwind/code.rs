@@ -15,6 +15,8 @@ pub struct RunningProcesses {
     pub read: fn(u32, u64, &mut [u8]) -> usize,
     /// True if all code that the process generates keeps frame pointers, by the settings of its runtime.
     pub keeps_frame_pointers: fn(u32) -> bool,
+    /// Returns the path of the process's cgroup, if the process exists.
+    pub cgroup: fn(u32) -> Option<Vec<u8>>,
 }
 
 /// Code of an ELF file.

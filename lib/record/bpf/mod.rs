@@ -7,8 +7,10 @@
 //! unwinding needs. Beside that it adds up the CPU time of the target's processes that have ended.
 
 mod errors;
+mod pairs;
 mod sampler;
 mod tables;
 
 pub(in crate::record) use self::errors::Refusal;
-pub use self::sampler::StackSampler;
+pub use self::pairs::PairSums;
+pub use self::sampler::{StackSampler, StackUses};

@@ -27,8 +27,8 @@ struct thread_struct { u64 fsbase; } KERNEL;
 struct sched_entity { u64 sum_exec_runtime; } KERNEL;
 struct signal_struct { u64 sum_sched_runtime; } KERNEL;
 struct task_struct {
-    int pid, tgid;
-    u32 flags;
+    int pid, tgid, on_cpu;
+    u32 flags, __state;
     struct mm_struct *mm;
     struct task_struct *group_leader;
     struct signal_struct *signal;
@@ -103,6 +103,7 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
+    u64 is_locked;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     u64 record[HEAD + RECORD + 64];
 };
@@ -537,11 +538,8 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     }
 }
 
-// Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
-static __always_inline int take_stack(void *context) {
-    u64 ids = bpf_get_current_pid_tgid();
-    u32 process = ids >> 32;
-    if (!is_wanted(process, ids)) return 0;
+// Writes the user stack of the current thread into the ring, if it has one.
+static __always_inline int take_user_stack(void *context, u32 process) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     struct mm_struct *mm = task->mm;
     struct scratch *s = this_scratch();
@@ -595,8 +593,22 @@ static __always_inline int take_stack(void *context) {
     return 1;
 }
 
+#include "event_records.bpf.h"
+#include "wakers.bpf.h"
+#include "pairs.bpf.h"
+
+// Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
+static __always_inline int take_stack(void *context) {
+    u64 ids = bpf_get_current_pid_tgid();
+    return is_wanted(ids >> 32, ids) && take_user_stack(context, ids >> 32);
+}
+
 SEC("perf_event")
-int on_sample(void *context) { return take_stack(context); }
+int on_sample(void *context) {
+    if (!take_stack(context)) return 0;
+    if (with_wakers) note_block(bpf_get_current_pid_tgid() >> 32);
+    return 1;
+}
 
 // The kernel runs the programs of a tracepoint for every process, and drops the samples of all counters, those of other
 // recorders too, if one returns 0.

@@ -11,8 +11,10 @@ use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::Refusal;
+use super::pairs::{PairSums, PairVariables, Pairs};
 use super::tables::Tables;
 use crate::record::events::spec::ProgramKind;
+use crate::record::pairs::spec::PairSpec;
 use crate::record::target::Target;
 use crate::record::{cpus, procfs, sys};
 
@@ -23,10 +25,17 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
 const FOLLOWERS: [(&str, &str); 3] =
     [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_free", "sched_process_free")];
 
+/// The function that takes the stacks of wakers, and its tracepoint.
+const WAKERS: (&str, &str) = ("on_waking", "sched_waking");
+
 /// The values of `scope` in the program: whose samples are taken.
 const EVERYBODY: u64 = 0;
 const PROCESSES: u64 = 1;
 const THREADS: u64 = 2;
+
+/// The largest numbers of threads that are blocked, and of pairs that have begun.
+const MAX_BLOCKED: u32 = 65_536;
+const MAX_OPEN_PAIRS: u32 = 65_536;
 
 /// `struct target`: a task, and whether it runs its program yet.
 type TargetWords = [u64; 2];
@@ -51,8 +60,23 @@ pub struct StackSampler {
     /// The tables by which the program walks.
     pub tables: Tables,
     scope: u64,
+    /// True if the stacks of wakers are taken.
+    with_wakers: bool,
+    /// The pairs of events that are measured, if any.
+    pairs: Option<Pairs>,
     /// The CPU time of those that are gone.
     ended_time: Array<MapData, u64>,
+}
+
+/// The purposes for which the program takes stacks.
+#[derive(Clone, Debug, Default)]
+pub struct StackUses<'a> {
+    /// The kinds of functions that take those of samples.
+    pub kinds: FxHashSet<ProgramKind>,
+    /// True if those are taken with which threads of the target are woken.
+    pub with_wakers: bool,
+    /// The pair of events that is measured, if any.
+    pub pair: Option<&'a PairSpec>,
 }
 
 impl std::fmt::Debug for StackSampler {
@@ -62,18 +86,19 @@ impl std::fmt::Debug for StackSampler {
 }
 
 impl StackSampler {
-    /// Loads the program for a target, with the functions of these kinds.
+    /// Loads the program for a target, with the functions for these uses.
     ///
     /// # Errors
     /// The reason in words if the kernel refuses it.
-    pub fn open(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, String> {
+    pub fn open(target: &Target, uses: &StackUses<'_>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
-        Self::load(target, kinds).map_err(|error| Refusal::from_error(&*error).to_string())
+        Self::load(target, uses).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
-    fn load(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, BoxError> {
+    fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
+        let StackUses { ref kinds, with_wakers, pair } = *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -81,18 +106,32 @@ impl StackSampler {
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
-        let mut program = EbpfLoader::new()
+        let (with_wakers_word, own_pid) = (u64::from(with_wakers), u64::from(std::process::id()));
+        let variables = pair.map(PairVariables::new);
+        let mut loader = EbpfLoader::new();
+        loader
             .override_global("scope", &scope, true)
+            .override_global("with_wakers", &with_wakers_word, true)
+            .override_global("own", &own_pid, true)
             .map_max_entries("scratches", cpus)
             .map_max_entries("outputs", cpus)
-            .load(OBJECT)?;
+            // The kernel allocates all entries at once.
+            .map_max_entries("blocked", if with_wakers { MAX_BLOCKED } else { 1 })
+            .map_max_entries("pair_starts", if pair.is_some() { MAX_OPEN_PAIRS } else { 1 });
+        if let Some(variables) = &variables {
+            variables.set(&mut loader);
+        }
+        let mut program = loader.load(OBJECT)?;
         // Before the maps are taken out, to whose files the functions refer.
         let mut functions = FxHashMap::default();
         for kind in kinds {
             functions.insert(*kind, load_function(&mut program, *kind)?);
         }
-        for (name, _) in FOLLOWERS {
+        for (name, _) in FOLLOWERS.into_iter().chain(with_wakers.then_some(WAKERS)) {
             follower(&mut program, name)?.load()?;
+        }
+        if let Some(spec) = pair {
+            Pairs::load(&mut program, spec)?;
         }
         let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
         let state = if matches!(target, Target::Command(_)) { HELD } else { WANTED };
@@ -102,7 +141,8 @@ impl StackSampler {
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, functions, targets, outputs, tables, scope, ended_time })
+        let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
+        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, pairs, ended_time })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -110,13 +150,37 @@ impl StackSampler {
     /// # Errors
     /// The reason in words if the kernel refuses it.
     pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
-        if self.scope == EVERYBODY {
-            return Ok(Vec::new());
-        }
         self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
+    /// Makes the program measure the pairs of events, if there are some.
+    ///
+    /// # Errors
+    /// The reason in words if the kernel refuses it.
+    pub fn start_pairs(&mut self) -> Result<(), String> {
+        let Some(pairs) = &mut self.pairs else { return Ok(()) };
+        pairs.attach(&mut self.program).map_err(|error| Refusal::from_error(&*error).to_string())
+    }
+
+    /// Stops measuring pairs, and returns what was counted.
+    pub fn finish_pairs(&mut self) -> Option<PairSums> {
+        Some(self.pairs.as_mut()?.finish(&mut self.program))
+    }
+
+    /// Makes the program send one in `every` pairs.
+    pub fn set_pair_every(&mut self, every: u64) {
+        if let Some(pairs) = &mut self.pairs {
+            pairs.set_every(every);
+        }
+    }
+
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {
+        if self.with_wakers {
+            self.follow(WAKERS.0, WAKERS.1)?;
+        }
+        if self.scope == EVERYBODY {
+            return Ok(Vec::new());
+        }
         FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
         let mut attached = Vec::new();
         target.attach_to_processes(|pid| {

@@ -17,7 +17,7 @@ use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::sampling::{Rate, SampledEvent};
-use crate::perf::event::{self, Event, Layout, Sample, StackRecordPart, Stamp};
+use crate::perf::event::{self, Event, Layout, Sample, Stamp};
 use crate::record::cpus::online_cpus;
 use crate::record::events::value::SampleValue;
 use crate::record::sys;
@@ -46,14 +46,15 @@ impl Ring {
         Some((Stamp { cpu: self.cpu, id: self.counter_id.unwrap_or(stamp.id), ..stamp }, event))
     }
 
-    /// Parses one of the ring's records as a part of a stack that the BPF program wrote. `None` if it is another record.
-    pub fn parse_stack<'a>(&self, record: &'a [u8], layout: Layout) -> Option<(Stamp, StackRecordPart<'a>)> {
+    /// Parses one of the ring's records as raw data that the BPF program wrote: a part of a stack, or a wake-up. `None` if
+    /// it is another record.
+    pub fn parse_output<'a>(&self, record: &'a [u8], layout: Layout) -> Option<(Stamp, &'a [u8])> {
         let id = self.stack_counter?;
         if event::parse_counter_id(record, self.layout)? != id {
             return None;
         }
         let (stamp, Event::Sample(sample)) = event::parse(record, layout)? else { return None };
-        Some((stamp, StackRecordPart::parse(sample.raw)?))
+        Some((Stamp { cpu: self.cpu, ..stamp }, sample.raw))
     }
 
     /// Returns the file that becomes readable when the ring is to be read.

@@ -45,6 +45,9 @@ impl Counters {
                 Err(OpenError::Counter(error, event)) => {
                     return Err(errors::counter_error(&error, target, sampling, event));
                 }
+                Err(OpenError::Filter(error, event)) => {
+                    return Err(errors::filter_error(&error, &sampling.events[event].spec));
+                }
                 Err(OpenError::Ring(error)) => return Err(errors::ring_error(&error)),
                 Ok(mut counters) => {
                     let kernel_note = exclude_kernel.then(errors::kernel_frames_note);
@@ -63,6 +66,8 @@ impl Counters {
 enum OpenError {
     /// Opening a counter of the event with this index.
     Counter(io::Error, usize),
+    /// Setting the filter of the event with this index.
+    Filter(io::Error, usize),
     /// Mapping a ring.
     Ring(io::Error),
 }
@@ -206,6 +211,9 @@ impl<'a> Opener<'a> {
                 }
                 let failed = |error| OpenError::Counter(error, event);
                 let samples = self.open_samples(index, scope, event).map_err(failed)?;
+                if let Some(filter) = &self.events[event].spec.filter {
+                    sys::set_filter(samples.file(), filter).map_err(|error| OpenError::Filter(error, event))?;
+                }
                 match (self.counters.rings.get(index), sideband.take()) {
                     (Some(rings), sideband) => {
                         if let Some(sideband) = sideband {

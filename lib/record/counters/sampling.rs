@@ -139,8 +139,10 @@ impl Sampling {
         }
         // The kernel adapts the period to the events of all threads: it would miss those of the target.
         let is_adapted = event.rate.period().is_none() && event.spec.is_software() && !event.spec.is_clock();
-        // Switches and tracepoints are many.
-        let is_frequent = event.spec.is_tracepoint() || self.record_switches && !event.spec.is_clock();
+        // Switches and tracepoints are many. The switches of threads come with an event that is counted in threads.
+        let counts_switches = self.events.iter().any(|event| !event.spec.is_clock());
+        let is_frequent =
+            event.spec.is_tracepoint() || self.record_switches && !(event.spec.is_clock() && counts_switches);
         self.takes_stacks && !is_adapted && !is_frequent
     }
 

@@ -1,5 +1,6 @@
 //! Parses event names as perf spells them: `cycles:u`, `page-faults`, `sched:sched_switch`, `cpu/event=0x3c/`.
 
+use std::ffi::CString;
 use std::path::Path;
 
 use perf_event_open::event::Event;
@@ -20,6 +21,8 @@ pub struct EventSpec {
     pub excluded: Excluded,
     /// The value to sum up instead of counting samples.
     pub value: Option<SampleValue>,
+    /// The expression that the fields of a tracepoint must fulfil, if there is one.
+    pub filter: Option<CString>,
     /// The probed function, if the event is its calls.
     uprobe: Option<Uprobe>,
     /// True if the event is a tracepoint that was made for a probe, as `perf probe` defines them.
@@ -146,7 +149,7 @@ impl EventSpec {
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
-        Self { name, config, excluded, value: None, uprobe: None, is_probe: false, precise: 0 }
+        Self { name, config, excluded, value: None, filter: None, uprobe: None, is_probe: false, precise: 0 }
     }
 
     /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in
@@ -192,12 +195,13 @@ impl EventSpec {
         Ok(spec)
     }
 
-    /// Parses several comma-separated lists of events. `weight_field` is the tracepoint field to sum up.
+    /// Parses several comma-separated lists of events. `weight_field` is the tracepoint field to sum up, and `filter` the
+    /// expression that selects records of the tracepoint.
     ///
     /// # Errors
     /// Those of [`EventSpec::parse`] and [`SampleValue::lookup_field`]; [`Error::Usage`] if an event is given twice, or
     /// a field for other than one event.
-    pub fn parse_lists(lists: &[String], weight_field: Option<&str>) -> Result<Vec<Self>, Error> {
+    pub fn parse_lists(lists: &[String], weight_field: Option<&str>, filter: Option<&str>) -> Result<Vec<Self>, Error> {
         let lists = lists.iter().map(|list| Self::parse_list(list));
         let mut specs = lists.collect::<Result<Vec<_>, _>>()?.concat();
         if let Some(field) = weight_field {
@@ -206,6 +210,17 @@ impl EventSpec {
                 return Err(Error::Usage(what));
             };
             spec.value = Some(SampleValue::lookup_field(spec.name(), field)?);
+        }
+        if let Some(filter) = filter {
+            let [spec] = &mut specs[..] else {
+                let what = format!("--filter {filter} needs exactly one event, a tracepoint: -e SUBSYSTEM:EVENT");
+                return Err(Error::Usage(what));
+            };
+            if !spec.is_tracepoint() {
+                return Err(Error::Usage(format!("--filter {filter}: {} is not a tracepoint", spec.name())));
+            }
+            let is_invalid = |_| Error::Usage(format!("--filter {filter}: contains a zero byte"));
+            spec.filter = Some(CString::new(filter).map_err(is_invalid)?);
         }
         for (index, spec) in specs.iter().enumerate() {
             if specs[..index].iter().any(|other| other.name() == spec.name()) {
@@ -256,6 +271,16 @@ impl EventSpec {
         let known = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|known| known.0).collect::<Vec<_>>().join(", ");
         let forms = "L1-dcache-load-misses and similar, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
         Err(Error::Usage(format!("-e {name}: no such event; known are {known}, {forms}")))
+    }
+
+    /// Returns the names of the fields of a tracepoint.
+    pub(in crate::record) fn tracepoint_fields(&self) -> Vec<String> {
+        let parts = self.name.split_once(':');
+        let format = parts.and_then(|(subsystem, event)| pmu::read_tracepoint_file(subsystem, event, "format").ok());
+        let declarations = format.iter().flat_map(|format| format.lines());
+        let declarations = declarations.filter_map(|line| line.trim().strip_prefix("field:")?.split(';').next());
+        let name = |declaration: &str| Some(declaration.rsplit([' ', '*']).next()?.split('[').next()?.to_owned());
+        declarations.filter_map(name).collect()
     }
 
     /// Returns the event's name, as the user gave it.

@@ -34,7 +34,7 @@ impl SampleValue {
         let format = tracepoint
             .split_once(':')
             .map_or(Ok(String::new()), |(subsystem, event)| pmu::read_tracepoint_file(subsystem, event, "format"))?;
-        let fields: Vec<TracepointField> = format.lines().filter_map(parse_field).collect();
+        let fields: Vec<TracepointField> = TracepointField::list(&format);
         let known = fields.iter().map(|field| &*field.name).collect::<Vec<_>>().join(", ");
         fields.into_iter().find(|field| field.name == name).map(Self::Field).ok_or_else(|| {
             Error::Usage(match known.is_empty() {
@@ -71,6 +71,28 @@ impl TracepointField {
         let value = u64::from_le_bytes(word);
         let is_negative = self.is_signed && value >> (self.size * 8 - 1) & 1 == 1;
         if is_negative { 0 } else { value }
+    }
+}
+
+impl TracepointField {
+    /// Lists the numeric fields of a tracepoint, whose `format` file this is.
+    pub(in crate::record) fn list(format: &str) -> Vec<Self> {
+        format.lines().filter_map(parse_field).collect()
+    }
+
+    /// Returns the name of the field.
+    pub(in crate::record) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the offset of the field in a record, in bytes.
+    pub(in crate::record) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Returns the size of the field in bytes.
+    pub(in crate::record) fn size(&self) -> usize {
+        self.size
     }
 }
 

@@ -5,13 +5,20 @@
 //! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only every Nth
 //! collects its stack.
 //!
+//! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
+//! see [`waker_chains`].
+//!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
+mod block_time;
 pub mod bpf;
-mod rate_control;
+mod interrupts;
+mod parallelism;
+mod switch_event;
 pub mod switch_pairing;
 pub mod switches;
 pub mod totals;
+pub mod waker_chains;
 
 use std::time::Duration;
 
@@ -36,6 +43,12 @@ pub struct OffCpuOptions {
     pub min_block: Option<Duration>,
     /// Longer blocks are left out.
     pub max_block: Option<Duration>,
+    /// The largest number of wakers that follow the stack of a block, if wakers are recorded.
+    pub waker_depth: Option<usize>,
+    /// True if only time on CPUs is recorded, shared among the threads that run at the same moment.
+    pub latency: bool,
+    /// True if only the time is recorded for which threads could have run and waited for a CPU.
+    pub run_queue_only: bool,
     /// True if a BPF program sums blocks up in the kernel.
     pub in_kernel: bool,
 }
@@ -54,6 +67,9 @@ enum CounterRole {
 impl OffCpuOptions {
     /// Returns the purpose of each of the [`OffCpuOptions::events`].
     fn roles(&self) -> Vec<CounterRole> {
+        if self.latency {
+            return vec![CounterRole::Running];
+        }
         let mut roles = match self.period {
             None => vec![CounterRole::EverySwitch, CounterRole::SomeSwitches],
             Some(1) => vec![CounterRole::EverySwitch],

@@ -7,85 +7,20 @@
 //! bucket without stacks uses those of the nearest bucket that has any, at most 16 times as long or short. A rare long
 //! block is thus never charged to frequent short ones. Run time is shared among the samples that were taken while the
 //! thread ran.
+//!
+//! If wake-ups are recorded, a block has two parts: the thread was blocked until it was woken, and then waited for a CPU. The
+//! last wake-up before it ran again ended the block.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
+use super::parallelism::{SharedClock, SharedTime, TimeShare};
+use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
 use super::totals::Amount;
+use super::waker_chains::{WakerChain, WakerChains, Wakeups};
 use crate::perf::thread_state::ThreadState;
-
-/// An event of a thread that matters for its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchEvent {
-    /// Nanoseconds of the recording's clock.
-    pub time: u64,
-    /// The thread that the event happened to.
-    pub tid: u32,
-    /// The kind of event.
-    pub kind: SwitchEventKind,
-}
-
-/// The kinds of [`SwitchEvent`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SwitchEventKind {
-    /// The thread already ran or slept when the recording began.
-    Existing,
-    /// The thread was created, and waits for a CPU.
-    Created,
-    /// The thread began to run a new program.
-    Exec,
-    /// The thread was sampled while it ran, with this stack.
-    RunSample(u32),
-    /// The thread was sampled when it was about to leave its CPU.
-    SwitchSample(SwitchStack),
-    /// The thread left its CPU.
-    Out {
-        /// True if it could have run on.
-        preempted: bool,
-        /// True if a block that begins here is to be recorded.
-        selected: bool,
-    },
-    /// The thread came onto a CPU.
-    In,
-    /// The thread exited.
-    Exited,
-}
-
-/// A stack that was sampled at a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchStack {
-    /// The ID of the stack.
-    pub stack: u32,
-    /// True if it was taken by the counter that samples every switch.
-    pub from_every_switch: bool,
-}
-
-/// An amount of time to charge to a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
-    /// The thread that spent the time.
-    pub tid: u32,
-    /// The time of the charge. The thread is charged by the name that it has then.
-    pub time: u64,
-    /// The stack; `None` if it is not known.
-    pub stack: Option<u32>,
-    /// The state of the thread.
-    pub state: ThreadState,
-    /// The number of blocks or samples, and their duration.
-    pub amount: Amount,
-}
-
-/// The time that is to be charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeSelection {
-    /// True if time on CPUs is charged too, so that the charges of a thread add up to its lifetime.
-    pub wall: bool,
-    /// Blocks shorter than this many nanoseconds are left out.
-    pub min_block: u64,
-    /// Blocks longer than this many nanoseconds are left out.
-    pub max_block: u64,
-}
 
 /// The location of a thread, according to its latest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +45,8 @@ struct Block {
 #[derive(Debug, Default)]
 struct DurationBucket {
     total: Amount,
-    /// The blocks whose stacks are known, by stack.
-    by_stack: FxHashMap<u32, Amount>,
+    /// The blocks whose stacks are known.
+    sampled: FxHashMap<BlockStacks, BlockTime>,
 }
 
 #[derive(Debug)]
@@ -126,6 +61,8 @@ struct Thread {
     run_samples: FxHashMap<u32, u64>,
     /// Blocks where some stacks are not known, by state and by the logarithm of their duration to the base of four.
     buckets: BTreeMap<(ThreadState, u32), DurationBucket>,
+    wakeups: Wakeups,
+    shared_time: SharedTime,
 }
 
 /// Pairs the switches of all threads.
@@ -138,6 +75,8 @@ pub struct SwitchPairing {
     /// Threads that exited, but whose last switch may still follow.
     exited: FxHashSet<u32>,
     charges: Vec<Charge>,
+    chains: WakerChains,
+    clock: SharedClock,
 }
 
 impl SwitchPairing {
@@ -149,7 +88,14 @@ impl SwitchPairing {
             threads: FxHashMap::default(),
             exited: FxHashSet::default(),
             charges: Vec::new(),
+            chains: WakerChains::new(selection.waker_depth),
+            clock: SharedClock::default(),
         }
+    }
+
+    /// Returns the stacks of the wakers of a charge, the last waker first; `None` for one that is not known.
+    pub fn wakers(&self, chain: WakerChain) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.chains.stacks(chain)
     }
 
     /// Says that from now on not every switch has a stack.
@@ -165,6 +111,7 @@ impl SwitchPairing {
     /// Adds the next event, in the order of time.
     pub fn add(&mut self, event: SwitchEvent) {
         let SwitchEvent { time, tid, kind } = event;
+        self.clock.advance(time);
         match kind {
             SwitchEventKind::Exited => {
                 self.finish_thread(tid, time);
@@ -173,6 +120,14 @@ impl SwitchPairing {
             }
             // The ID is reused by another thread.
             SwitchEventKind::Created => self.finish_thread(tid, time),
+            SwitchEventKind::Woken(waking) => {
+                let waker = waking.waker.and_then(|waker| self.threads.get(&waker)).map(|waker| waker.wakeups);
+                // Nothing is known of a thread that was woken, and no more: it may also be one that is not recorded.
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.wakeups.add(time, waking, waker);
+                }
+                return;
+            }
             _ => {}
         }
         if matches!(kind, SwitchEventKind::Created | SwitchEventKind::Exec) {
@@ -186,13 +141,38 @@ impl SwitchPairing {
             _ => CpuState::OnCpu,
         };
         let mut thread = self.threads.remove(&tid).unwrap_or_else(|| Thread::new(state, time));
-        self.update_thread(&mut thread, event);
+        if self.selection.latency {
+            self.update_shared_time(&mut thread, event);
+        } else {
+            self.update_thread(&mut thread, event);
+        }
         self.threads.insert(tid, thread);
+    }
+
+    /// Accounts the time of a thread on CPUs alone.
+    fn update_shared_time(&mut self, thread: &mut Thread, event: SwitchEvent) {
+        thread.state = match event.kind {
+            SwitchEventKind::Out { preempted, selected } => {
+                let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
+                CpuState::OffCpu(Block { state, selected, stack: None })
+            }
+            SwitchEventKind::In | SwitchEventKind::Exec => CpuState::OnCpu,
+            SwitchEventKind::RunSample(_) if thread.state == CpuState::Unknown => CpuState::OnCpu,
+            _ => thread.state,
+        };
+        self.clock.set_running(&mut thread.shared_time, thread.state == CpuState::OnCpu);
+        if let SwitchEventKind::RunSample(stack) = event.kind {
+            self.clock.add_sample(&mut thread.shared_time, stack);
+        }
     }
 
     fn update_thread(&mut self, thread: &mut Thread, event: SwitchEvent) {
         match event.kind {
-            SwitchEventKind::Created | SwitchEventKind::Existing | SwitchEventKind::Exec | SwitchEventKind::Exited => {}
+            SwitchEventKind::Created
+            | SwitchEventKind::Existing
+            | SwitchEventKind::Exec
+            | SwitchEventKind::Exited
+            | SwitchEventKind::Woken(_) => {}
             SwitchEventKind::RunSample(stack) => *thread.run_samples.entry(stack).or_default() += 1,
             // If two counters sample the same switch, the one that samples every switch is used.
             SwitchEventKind::SwitchSample(stack) => {
@@ -236,21 +216,33 @@ impl SwitchPairing {
     }
 
     fn charge_block(&mut self, thread: &mut Thread, event: SwitchEvent, block: Block, nanoseconds: u64) {
+        let start = event.time.saturating_sub(nanoseconds);
+        let wakeup = match (block.state, event.kind) {
+            (ThreadState::Blocked, SwitchEventKind::In) => thread.wakeups.end_block(start, &mut self.chains),
+            _ => None,
+        };
         let TimeSelection { min_block, max_block, .. } = self.selection;
         if !block.selected || !(min_block..=max_block).contains(&nanoseconds) {
             return;
         }
-        let amount = Amount { count: 1, nanoseconds };
-        let stack = block.stack.map(|sample| sample.stack);
-        if block.stack.is_some_and(|stack| stack.from_every_switch) {
-            self.charge(event, stack, block.state, amount);
-        } else if block.stack.is_none() && self.every_switch {
-            self.charge(event, None, ThreadState::Lost, amount);
-        } else {
-            let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
-            bucket.total += amount;
-            if let Some(stack) = stack {
-                *bucket.by_stack.entry(stack).or_default() += amount;
+        let (wakers, before) = match wakeup {
+            Some(wakeup) => (wakeup.wakers, wakeup.time.saturating_sub(start).min(nanoseconds)),
+            None => (WakerChain::NONE, nanoseconds),
+        };
+        let time = BlockTime { count: 1, before_wakeup: before, after_wakeup: nanoseconds - before };
+        match block.stack {
+            Some(SwitchStack { stack, from_every_switch: true }) => {
+                self.charge_wait(event, BlockStacks { stack, wakers }, block.state, time);
+            }
+            None if self.every_switch => {
+                self.charge(event, None, ThreadState::Lost, Amount { count: 1, nanoseconds });
+            }
+            sampled => {
+                let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
+                bucket.total += Amount { count: 1, nanoseconds };
+                if let Some(SwitchStack { stack, .. }) = sampled {
+                    *bucket.sampled.entry(BlockStacks { stack, wakers }).or_default() += time;
+                }
             }
         }
     }
@@ -264,7 +256,20 @@ impl SwitchPairing {
     }
 
     fn charge(&mut self, event: SwitchEvent, stack: Option<u32>, state: ThreadState, amount: Amount) {
-        self.charges.push(Charge { tid: event.tid, time: event.time, stack, state, amount });
+        let SwitchEvent { tid, time, .. } = event;
+        self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount });
+    }
+
+    /// Charges a block to its stack and its wakers, and the time after the wake-up to its stack alone: then the thread could
+    /// have run.
+    fn charge_wait(&mut self, event: SwitchEvent, stacks: BlockStacks, state: ThreadState, block: BlockTime) {
+        let (SwitchEvent { tid, time, .. }, BlockStacks { stack, wakers }) = (event, stacks);
+        let BlockTime { count, before_wakeup, after_wakeup } = block;
+        let amount = Amount { count, nanoseconds: before_wakeup };
+        self.charges.push(Charge { tid, time, stack: Some(stack), wakers, state, amount });
+        if after_wakeup > 0 {
+            self.charge(event, Some(stack), ThreadState::Runnable, Amount { count, nanoseconds: after_wakeup });
+        }
     }
 
     /// Charges all remaining time. The recording ended at `time`: blocked threads have been blocked until then.
@@ -279,6 +284,15 @@ impl SwitchPairing {
     fn finish_thread(&mut self, tid: u32, time: u64) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let event = SwitchEvent { time, tid, kind: SwitchEventKind::Exited };
+        if self.selection.latency {
+            self.clock.advance(time);
+            self.clock.set_running(&mut thread.shared_time, false);
+            for TimeShare { stack, samples, nanoseconds } in thread.shared_time.shares() {
+                let state = if stack.is_some() { ThreadState::Running } else { ThreadState::Unsampled };
+                self.charge(event, stack, state, Amount { count: samples, nanoseconds });
+            }
+            return;
+        }
         self.charge_until(&mut thread, event);
         self.charge_buckets(&thread, event);
         if self.selection.wall {
@@ -289,16 +303,14 @@ impl SwitchPairing {
     /// Shares the time of each bucket among its stacks.
     fn charge_buckets(&mut self, thread: &Thread, event: SwitchEvent) {
         for ((state, duration_class), DurationBucket { total, .. }) in &thread.buckets {
-            let Some(by_stack) = thread.nearest_stacks(*state, *duration_class) else {
+            let Some(sampled) = thread.nearest_stacks(*state, *duration_class) else {
                 self.charge(event, None, state.unsampled(), *total);
                 continue;
             };
-            let mut sampled = Amount::default();
-            by_stack.values().for_each(|amount| sampled += *amount);
-            for (stack, amount) in by_stack {
-                let count = multiply_ratio(total.count, amount.count, sampled.count);
-                let nanoseconds = multiply_ratio(total.nanoseconds, amount.nanoseconds, sampled.nanoseconds);
-                self.charge(event, Some(*stack), *state, Amount { count, nanoseconds });
+            let mut sum = BlockTime::default();
+            sampled.values().for_each(|time| sum += *time);
+            for (stacks, time) in sampled {
+                self.charge_wait(event, *stacks, *state, time.share(sum, *total));
             }
         }
     }
@@ -320,15 +332,16 @@ impl SwitchPairing {
 impl Thread {
     fn new(state: CpuState, time: u64) -> Self {
         let (run_samples, buckets) = (FxHashMap::default(), BTreeMap::new());
-        Self { state, accounted: time, next_stack: None, run_time: 0, run_samples, buckets }
+        let (next_stack, wakeups, shared_time) = (None, Wakeups::default(), SharedTime::default());
+        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeups, shared_time }
     }
 
     /// Returns the stacks of a bucket, or of the nearest one that has any.
-    fn nearest_stacks(&self, state: ThreadState, duration_class: u32) -> Option<&FxHashMap<u32, Amount>> {
+    fn nearest_stacks(&self, state: ThreadState, duration_class: u32) -> Option<&FxHashMap<BlockStacks, BlockTime>> {
         let class = duration_class;
         let nearest = [class, class.wrapping_sub(1), class + 1, class.wrapping_sub(2), class + 2];
         let mut buckets = nearest.iter().filter_map(|class| self.buckets.get(&(state, *class)));
-        buckets.find(|bucket| !bucket.by_stack.is_empty()).map(|bucket| &bucket.by_stack)
+        buckets.find(|bucket| !bucket.sampled.is_empty()).map(|bucket| &bucket.sampled)
     }
 
     /// Advances the accounted time. Returns by how much.
@@ -337,12 +350,6 @@ impl Thread {
         self.accounted = self.accounted.max(time);
         elapsed
     }
-}
-
-/// Returns `amount * part / whole`.
-fn multiply_ratio(amount: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(amount) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

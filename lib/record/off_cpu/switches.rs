@@ -2,12 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::rate_control::RateControl;
-use super::switch_pairing::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
+use super::interrupts::{KernelFunctions, WakerContext};
+use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
+use super::switch_pairing::SwitchPairing;
 use super::totals::StateTotals;
+use super::waker_chains::Waking;
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
-use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::Recording;
+use crate::record::event_record::EventRecord;
+use crate::record::rate_control::RateControl;
 
 /// A record is in its ring this long after it was stamped, at the latest.
 const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
@@ -31,6 +35,12 @@ pub struct SwitchTracker {
     /// True if threads that the target creates are recorded too.
     includes_children: bool,
     rate_control: Option<RateControl>,
+    /// True if only the time is charged for which threads could have run.
+    run_queue_only: bool,
+    /// Tells interrupts from threads, if wakers are recorded.
+    kernel: KernelFunctions,
+    /// A buffer for the callchain of a waker.
+    callchain: Vec<u8>,
     /// The time that has been charged.
     pub totals: StateTotals,
 }
@@ -46,10 +56,10 @@ impl SwitchTracker {
     /// Creates a tracker that knows no thread yet.
     pub(in crate::record) fn new(options: &OffCpuOptions, cpus: Vec<u32>, includes_children: bool) -> Self {
         let (min_block, max_block) = options.block_bounds();
-        let selection = TimeSelection { wall: options.wall, min_block, max_block };
+        let OffCpuOptions { wall, latency, waker_depth, .. } = *options;
+        let selection = TimeSelection { wall, latency, min_block, max_block, waker_depth };
         let roles = options.roles();
         let rate_control = options.period.is_none().then(|| RateControl::new(DENSE_SWITCHES_PER_SECOND));
-        let sparse_period = options.period.filter(|period| *period > 1);
         Self {
             pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
             roles,
@@ -59,7 +69,10 @@ impl SwitchTracker {
             cpus,
             includes_children,
             rate_control,
-            totals: StateTotals::new(sparse_period),
+            run_queue_only: options.run_queue_only,
+            kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
+            callchain: Vec::new(),
+            totals: StateTotals::new(options),
         }
     }
 
@@ -81,7 +94,7 @@ impl SwitchTracker {
             _ => return,
         };
         if let (SwitchEventKind::Out { .. }, Some(rate_control)) = (kind, &mut self.rate_control) {
-            rate_control.count_switch();
+            rate_control.count(1);
         }
         let time = self.accounted_time(stamp, kind);
         self.push_pending(Stamp { time, ..stamp }, tid, kind);
@@ -124,6 +137,28 @@ impl SwitchTracker {
         self.push_pending(stamp, stamp.tid, kind);
     }
 
+    /// Adds a wake-up. The sample contains the user stack of the waker, or of the thread that an interrupt interrupted.
+    pub(in crate::record) fn add_waking(
+        &mut self,
+        stamp: Stamp,
+        waking: &EventRecord,
+        sample: Sample<'_>,
+        recording: &mut Recording,
+    ) {
+        let WakerContext { addresses, interrupt } = self.kernel.examine(&waking.kernel);
+        let user = sample.user.filter(|_| interrupt.is_none());
+        let sample = Sample { callchain: Callchain::write(addresses, &[], &mut self.callchain), user, ..sample };
+        // The idle task has no name of its own.
+        let name = interrupt.or((stamp.tid == 0).then_some(&b"swapper"[..]));
+        let stack = match name {
+            Some(name) => recording.intern_stack_with_comm(name, stamp, &sample),
+            None => recording.intern_stack(stamp, &sample),
+        };
+        let waker = name.is_none().then_some(stamp.tid);
+        let kind = SwitchEventKind::Woken(Waking { waker, stack });
+        self.pending.push(SwitchEvent { time: stamp.time, tid: waking.subject as u32, kind });
+    }
+
     fn push_pending(&mut self, stamp: Stamp, tid: u32, kind: SwitchEventKind) {
         if !self.is_ignored(stamp) {
             self.pending.push(SwitchEvent { time: stamp.time, tid, kind });
@@ -155,9 +190,15 @@ impl SwitchTracker {
     }
 
     fn charge(&mut self, recording: &mut Recording) {
-        for Charge { tid, time, stack, state, amount } in self.pairing.take_charges() {
+        for Charge { tid, time, stack, wakers, state, amount } in self.pairing.take_charges() {
+            if self.run_queue_only && !state.is_runnable() {
+                continue;
+            }
             let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
-            self.totals.charge(recording, stack, state, amount);
+            let wakers = self.pairing.wakers(wakers);
+            let wakers: Vec<u32> =
+                wakers.map(|waker| waker.unwrap_or_else(|| recording.intern_unknown_waker())).collect();
+            self.totals.charge(recording, (stack, &wakers), state, amount);
         }
     }
 
@@ -187,7 +228,16 @@ mod tests {
 
     #[test]
     fn a_switch_in_takes_effect_when_the_previous_thread_left() {
-        let options = OffCpuOptions { wall: false, period: None, min_block: None, max_block: None, in_kernel: false };
+        let options = OffCpuOptions {
+            wall: false,
+            period: None,
+            min_block: None,
+            max_block: None,
+            waker_depth: None,
+            latency: false,
+            run_queue_only: false,
+            in_kernel: false,
+        };
         let mut switches = SwitchTracker::new(&options, Vec::new(), true);
         let mut time =
             |time, tid, cpu, kind| switches.accounted_time(Stamp { time, tid, cpu, ..Stamp::default() }, kind);

@@ -14,11 +14,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pending_stack::PendingStack;
-use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
 use crate::perf::recording::Recording;
 use crate::record::bpf::StackSampler;
 use crate::record::counters::{Counters, CpuRings, Ring};
+use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::off_cpu::switches::SwitchTracker;
+use crate::record::pairs::tracker::PairTracker;
 use crate::record::{clock, procfs};
 
 /// A sample may turn up in its ring this long after it was stamped.
@@ -29,6 +31,8 @@ const MAX_SAMPLE_LATENCY_NS: u64 = 100_000_000;
 pub struct RingReader {
     /// Processes context switches, if they are recorded.
     pub switches: Option<SwitchTracker>,
+    /// Charges pairs of events, if they are recorded.
+    pub pairs: Option<PairTracker>,
     /// One sample in this many is used, and represents all of them.
     pub sample_divisor: u32,
     /// For each event, the number of samples that were left out since the last one that was used.
@@ -70,6 +74,7 @@ impl RingReader {
     pub fn new(sampler: Option<StackSampler>) -> Self {
         Self {
             switches: None,
+            pairs: None,
             sample_divisor: 1,
             skipped: Vec::new(),
             keep_since: u64::MAX,
@@ -114,6 +119,11 @@ impl RingReader {
                 counters.set_event_enabled(event, is_enabled);
             }
         }
+        if let (Some(pairs), Some(sampler)) = (&mut self.pairs, &mut self.sampler)
+            && let Some(every) = pairs.update_rate(start, recording.counts.lost)
+        {
+            sampler.set_pair_every(every);
+        }
         if let Some(exited) = exited {
             for exit in &exited {
                 self.inherited_from.remove(&exit.tid);
@@ -136,8 +146,12 @@ impl RingReader {
         let mut records = records.into_cow();
         while let Some(record) = records.lending_next() {
             let bytes = record.as_raw().as_bytes();
-            if let Some((stamp, part)) = ring.parse_stack(bytes, counters.stack_layout) {
-                stack.add_part(stamp, &part);
+            if let Some((stamp, raw)) = ring.parse_output(bytes, counters.stack_layout) {
+                match (EventRecord::parse(raw), StackRecordPart::parse(raw)) {
+                    (Some(event), _) => self.add_event_record(stamp, &event, stack, counters, recording),
+                    (None, Some(part)) => stack.add_part(stamp, &part),
+                    (None, None) => recording.counts.malformed += 1,
+                }
                 continue;
             }
             let parsed = match ring.parse(bytes) {
@@ -219,6 +233,33 @@ impl RingReader {
         match &mut self.switches {
             Some(switches) => switches.add_sample(stamp, &sample, recording),
             None => recording.handle_event(stamp, Event::Sample(sample)),
+        }
+    }
+
+    /// Adds an event of the BPF program, whose user stack was read before.
+    fn add_event_record(
+        &mut self,
+        stamp: Stamp,
+        event: &EventRecord,
+        stack: &mut PendingStack,
+        counters: &Counters,
+        recording: &mut Recording,
+    ) {
+        if stamp.time > self.horizon {
+            self.read_sideband(counters, recording);
+        }
+        // Wakers need not be part of the target.
+        if !recording.knows_thread(stamp.tid) {
+            procfs::load_process(stamp.pid, recording);
+            self.note_process(stamp.pid);
+        }
+        let sample = stack.join(stamp, event.sample());
+        match (event.kind, &mut self.switches, &mut self.pairs) {
+            (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
+            (EventKind::Pair | EventKind::PairBegin | EventKind::PairEnd, _, Some(pairs)) => {
+                pairs.add(stamp, event, sample, recording);
+            }
+            _ => {}
         }
     }
 

@@ -86,7 +86,7 @@ impl Aggregation {
         for id in chosen {
             maps.choose(*id, matches!(target, Target::Command(_)))?;
         }
-        let (window_start, counts, totals) = (Instant::now(), Counts::default(), StateTotals::default());
+        let (window_start, counts, totals) = (Instant::now(), Counts::default(), StateTotals::new(options));
         Ok(Self { program, maps, block_bounds, window: 0, window_start, counts, totals, map_error: None })
     }
 
@@ -205,7 +205,7 @@ impl Aggregation {
             None => recording.intern_stack(stamp, &sample),
         };
         let state = if context.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-        self.totals.charge(recording, stack, state, amount);
+        self.totals.charge(recording, (stack, &[]), state, amount);
     }
 
     /// Returns the result, or notes the error and returns the default.
@@ -257,7 +257,16 @@ mod tests {
     /// only leaving again. The program is not attached here: the test calls it for this thread.
     #[test]
     fn charges_a_block_whose_end_was_not_traced_when_the_thread_leaves_again() {
-        let options = OffCpuOptions { wall: false, period: None, min_block: None, max_block: None, in_kernel: true };
+        let options = OffCpuOptions {
+            wall: false,
+            period: None,
+            min_block: None,
+            max_block: None,
+            waker_depth: None,
+            latency: false,
+            run_queue_only: false,
+            in_kernel: true,
+        };
         // Needs root.
         let Ok(mut aggregation) = Aggregation::load(&Target::System, &options, 0) else { return };
         let start = Instant::now();

@@ -1,21 +1,21 @@
-//! Decides whether every switch collects its stack, or only every Nth.
+//! Decides whether every switch or pair collects its stack, or only every Nth.
 
 /// The time over which the rate of switches is measured.
 const WINDOW_NS: u64 = 40_000_000;
 /// The rate must be low for this long before every switch collects its stack again.
 const CALM_NS: u64 = 2_000_000_000;
 
-/// Measures the rate of switches.
+/// Measures the rate of events: of switches, or of pairs.
 #[derive(Debug)]
-pub(super) struct RateControl {
-    /// Above this many switches a second, not every switch collects its stack.
+pub struct RateControl {
+    /// Above this many events a second, not every one collects its stack.
     max_per_second: u64,
     /// Start of the window, once there is one.
     window_start: Option<u64>,
-    /// Switches in the window.
+    /// Events in the window.
     count: u64,
-    /// True if every switch collects its stack now.
-    every_switch: bool,
+    /// True if every event collects its stack now.
+    every_event: bool,
     lost_samples: u64,
     /// True if samples were lost in the window.
     lost_any: bool,
@@ -24,32 +24,32 @@ pub(super) struct RateControl {
 }
 
 impl RateControl {
-    /// Begins with every switch.
-    pub(super) fn new(max_per_second: u64) -> Self {
+    /// Begins with every event.
+    pub fn new(max_per_second: u64) -> Self {
         Self {
             max_per_second,
             window_start: None,
             count: 0,
-            every_switch: true,
+            every_event: true,
             lost_samples: 0,
             lost_any: false,
             calm_since: None,
         }
     }
 
-    /// Counts a switch.
-    pub(super) fn count_switch(&mut self) {
-        self.count += 1;
+    /// Counts events.
+    pub fn count(&mut self, events: u64) {
+        self.count += events;
     }
 
     /// Sets the total number of lost samples. If it has grown, samples come faster than they can be read.
-    pub(super) fn set_lost_samples(&mut self, lost: u64) {
+    pub fn set_lost_samples(&mut self, lost: u64) {
         self.lost_any |= lost > self.lost_samples;
         self.lost_samples = lost;
     }
 
-    /// Ends the window if it is over. Returns whether every switch collects its stack from now on, if that changes.
-    pub(super) fn update(&mut self, now: u64) -> Option<bool> {
+    /// Ends the window if it is over. Returns whether every event collects its stack from now on, if that changes.
+    pub fn update(&mut self, now: u64) -> Option<bool> {
         let window_start = *self.window_start.get_or_insert(now);
         let elapsed = now.saturating_sub(window_start);
         if elapsed < WINDOW_NS {
@@ -59,13 +59,13 @@ impl RateControl {
         (self.window_start, self.count) = (Some(now), 0);
         if std::mem::take(&mut self.lost_any) || per_second > u128::from(self.max_per_second) {
             self.calm_since = None;
-            return std::mem::take(&mut self.every_switch).then_some(false);
+            return std::mem::take(&mut self.every_event).then_some(false);
         }
         let calm_since = *self.calm_since.get_or_insert(window_start);
-        if self.every_switch || now.saturating_sub(calm_since) < CALM_NS {
+        if self.every_event || now.saturating_sub(calm_since) < CALM_NS {
             return None;
         }
-        self.every_switch = true;
+        self.every_event = true;
         Some(true)
     }
 }
@@ -80,9 +80,9 @@ mod tests {
         let mut changes = Vec::new();
         for tick in 0..60u64 {
             let busy = (10..20).contains(&tick);
-            (0..if busy { 101 } else { 10 }).for_each(|_| control.count_switch());
-            if let Some(every_switch) = control.update(tick * 100_000_000) {
-                changes.push((tick, every_switch));
+            control.count(if busy { 101 } else { 10 });
+            if let Some(every_event) = control.update(tick * 100_000_000) {
+                changes.push((tick, every_event));
             }
         }
         assert_eq!(changes, [(10, false), (39, true)]);

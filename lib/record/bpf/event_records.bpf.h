@@ -1,0 +1,41 @@
+// Records of events with the context in which they happened: the user stack of the current thread, then a record with its
+// registers and its kernel stack.
+
+enum { EVENT_FRAMES = 127, EVENT_REGISTERS = 21 };
+
+// The first bit of `kind` tells a record from a stack, whose first word is an address of user space. `kind` also has the
+// type in bits 56 to 62, the number of events that the record stands for in bits 16 to 47, and that of kernel addresses in bits
+// 0 to 15. `registers` is a struct pt_regs, or 0 if there is no 64-bit user code.
+struct event_record { u64 kind, subject, nanoseconds, registers[EVENT_REGISTERS], kernel[EVENT_FRAMES + 1]; };
+#define EVENT (1ull << 63)
+#define EVENT_TYPE(type, count) (EVENT | (u64)(type) << 56 | ((count) & 0xffffffff) << 16)
+enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END };
+
+// Sends an event without its context.
+static __always_inline void send_event(void *context, struct scratch *s, u64 kind, u64 subject, u64 nanoseconds) {
+    struct event_record *event = (void *)s->record;
+    __builtin_memset(event->registers, 0, sizeof event->registers);
+    event->kind = kind;
+    event->subject = subject;
+    event->nanoseconds = nanoseconds;
+    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, (3 + EVENT_REGISTERS) * 8);
+}
+
+// Sends an event with the stacks of the current thread.
+static __always_inline void send_event_with_stack(void *context, struct scratch *s, u64 kind, u64 subject,
+                                                  u64 nanoseconds) {
+    take_user_stack(context, bpf_get_current_pid_tgid() >> 32);
+    struct event_record *event = (void *)s->record;
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    __builtin_memset(event->registers, 0, sizeof event->registers);
+    struct pt_regs___kernel *registers = (void *)bpf_task_pt_regs((void *)task);
+    if (task->mm && !(task->flags & PF_KTHREAD) && registers->cs == USER64_CS)
+        bpf_probe_read_kernel(event->registers, sizeof event->registers, registers);
+    long bytes = bpf_get_stack(context, event->kernel, EVENT_FRAMES * 8, 0);
+    u64 frames = bytes > 0 ? (u64)bytes / 8 : 0;
+    BOUND(frames, EVENT_FRAMES);
+    event->kind = kind | frames;
+    event->subject = subject;
+    event->nanoseconds = nanoseconds;
+    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, (3 + EVENT_REGISTERS + frames) * 8);
+}

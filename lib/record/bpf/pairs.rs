@@ -1,0 +1,170 @@
+//! The functions of the BPF program that measure the time between two events.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use aya::maps::{Array, MapData, PerCpuArray};
+use aya::programs::uprobe::UProbeScope;
+use aya::programs::{TracePoint, UProbe};
+use aya::{Ebpf, EbpfLoader};
+
+use super::sampler::take_map;
+use crate::record::events::uprobe::Uprobe;
+use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
+
+type BoxError = Box<dyn std::error::Error>;
+
+/// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped pairs, and a counter.
+type SumWords = [u64; 6];
+
+/// `struct pair_key`: the thread and two fields.
+type KeyWords = [u64; 3];
+/// `struct pair_start`: the time, and what was sent of it.
+type StartWords = [u64; 3];
+
+/// The pairs that were counted in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairSums {
+    /// Number of pairs that are not too short.
+    pub pairs: u64,
+    /// Their total time.
+    pub nanoseconds: u64,
+    /// Number of pairs that are too short.
+    pub short_pairs: u64,
+    /// Their total time.
+    pub short_nanoseconds: u64,
+    /// Number of pairs or stacks for which the program had no room.
+    pub dropped: u64,
+    /// Number of pairs that had begun and were not over.
+    pub open: u64,
+}
+
+/// The pairs of a loaded program.
+pub struct Pairs {
+    spec: PairSpec,
+    sums: PerCpuArray<MapData, SumWords>,
+    starts: aya::maps::HashMap<MapData, KeyWords, StartWords>,
+    every: Array<MapData, u64>,
+    /// True while the functions are attached.
+    is_attached: bool,
+}
+
+/// The variables of the program that say how events are paired.
+pub(super) struct PairVariables([(&'static str, u64); 7]);
+
+impl PairVariables {
+    pub(super) fn new(spec: &PairSpec) -> Self {
+        let word = |event: &PairEvent, index: usize| {
+            event.fields().get(index).map_or(0, |FieldPosition { offset, size }| (*offset as u64) << 8 | *size as u64)
+        };
+        Self([
+            ("pair_from_one", word(&spec.from, 0)),
+            ("pair_from_two", word(&spec.from, 1)),
+            ("pair_to_one", word(&spec.to, 0)),
+            ("pair_to_two", word(&spec.to, 1)),
+            ("pair_in_thread", u64::from(spec.in_thread)),
+            ("pair_first", u64::from(spec.takes_first_stack)),
+            ("pair_over", u64::try_from(spec.over.as_nanos()).unwrap_or(u64::MAX)),
+        ])
+    }
+
+    /// Sets the variables before the program is loaded.
+    pub(super) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
+        for (name, value) in &self.0 {
+            loader.override_global(name, value, true);
+        }
+    }
+}
+
+impl Pairs {
+    /// Loads the functions.
+    pub(super) fn load(program: &mut Ebpf, spec: &PairSpec) -> Result<(), BoxError> {
+        match (&spec.from, from_function(spec)) {
+            (PairEvent::Tracepoint { .. }, name) => tracepoint(program, name)?.load()?,
+            (_, name) => uprobe(program, name)?.load()?,
+        }
+        match (&spec.to, to_function(spec)) {
+            (PairEvent::Tracepoint { .. }, name) => tracepoint(program, name)?.load()?,
+            (_, name) => uprobe(program, name)?.load()?,
+        }
+        Ok(())
+    }
+
+    /// Takes the maps out of a program whose functions are loaded.
+    pub(super) fn open(program: &mut Ebpf, spec: &PairSpec) -> Result<Self, BoxError> {
+        Ok(Self {
+            spec: spec.clone(),
+            sums: take_map(program, "pair_sums")?.try_into()?,
+            starts: take_map(program, "pair_starts")?.try_into()?,
+            every: take_map(program, "pair_every")?.try_into()?,
+            is_attached: false,
+        })
+    }
+
+    /// Attaches the functions, that of the second event first: no pair that begins is missed.
+    pub(super) fn attach(&mut self, program: &mut Ebpf) -> Result<(), BoxError> {
+        self.is_attached = true;
+        attach(program, to_function(&self.spec), &self.spec.to)?;
+        attach(program, from_function(&self.spec), &self.spec.from)
+    }
+
+    /// Detaches the functions, and returns what they have counted.
+    pub(super) fn finish(&mut self, program: &mut Ebpf) -> PairSums {
+        if std::mem::take(&mut self.is_attached) {
+            for (event, name) in
+                [(&self.spec.from, from_function(&self.spec)), (&self.spec.to, to_function(&self.spec))]
+            {
+                let _ = match event {
+                    PairEvent::Tracepoint { .. } => tracepoint(program, name).map(|function| drop(function.unload())),
+                    _ => uprobe(program, name).map(|function| drop(function.unload())),
+                };
+            }
+        }
+        let mut sums = SumWords::default();
+        for cpu in self.sums.get(&0, 0).iter().flat_map(|cpus| cpus.iter()) {
+            sums.iter_mut().zip(cpu).for_each(|(sum, number)| *sum += number);
+        }
+        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, _] = sums;
+        let open = self.starts.keys().filter(Result::is_ok).count() as u64;
+        PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, open }
+    }
+
+    /// Makes the program send one in `every` pairs.
+    pub(super) fn set_every(&mut self, every: u64) {
+        // If it fails, the next change of the rate tries again.
+        let _ = self.every.set(0, every, 0);
+    }
+}
+
+fn from_function(spec: &PairSpec) -> &'static str {
+    if let PairEvent::Tracepoint { .. } = spec.from { "on_pair_begin" } else { "on_call_begin" }
+}
+
+fn to_function(spec: &PairSpec) -> &'static str {
+    match spec.to {
+        PairEvent::Tracepoint { .. } => "on_pair_end",
+        PairEvent::Call(_) => "on_call_end",
+        PairEvent::Return(_) => "on_return_end",
+    }
+}
+
+fn attach(program: &mut Ebpf, name: &str, event: &PairEvent) -> Result<(), BoxError> {
+    match event {
+        PairEvent::Tracepoint { subsystem, event, .. } => {
+            tracepoint(program, name)?.attach(subsystem, event)?;
+        }
+        PairEvent::Call(Uprobe { path, offset, .. }) | PairEvent::Return(Uprobe { path, offset, .. }) => {
+            let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+            uprobe(program, name)?.attach(*offset, path, UProbeScope::AllProcesses)?;
+        }
+    }
+    Ok(())
+}
+
+fn tracepoint<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut TracePoint, BoxError> {
+    Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
+}
+
+fn uprobe<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut UProbe, BoxError> {
+    Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
+}

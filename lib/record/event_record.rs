@@ -1,0 +1,106 @@
+//! The records in which the BPF program sends events with their context (`record/bpf/event_records.bpf.h`).
+
+use crate::perf::event::{Callchain, Fields, Sample, UserState};
+use crate::perf::unwind;
+
+/// The bit of a record's first word that tells it from a stack.
+const EVENT: u64 = 1 << 63;
+
+/// Number of registers in the kernel's `struct pt_regs`.
+const REGISTERS: usize = 21;
+
+/// The place in `struct pt_regs` of each register of a sample, in the order of `perf_regs.h`: ax, bx, cx, dx, si, di, bp,
+/// sp, ip, r8 to r15.
+const SAMPLE_ORDER: [usize; 17] = [10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0];
+
+/// The place of the code segment, which is not 0 if there are registers of user code.
+const CODE_SEGMENT: usize = 17;
+
+/// The kinds of events that the program sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A thread was woken: the subject.
+    Waking,
+    /// A pair of events is complete, and this is its stack.
+    Pair,
+    /// A pair with this number has begun, and this is its stack.
+    PairBegin,
+    /// The pair with this number is complete.
+    PairEnd,
+}
+
+/// An event, and where its thread was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRecord {
+    /// The kind of event.
+    pub kind: EventKind,
+    /// The number of events that this one stands for.
+    pub count: u64,
+    /// The thread that was woken, or the number of a pair.
+    pub subject: u64,
+    /// The duration of a pair.
+    pub nanoseconds: u64,
+    /// The user registers, in the order of a sample's; `None` if there are none.
+    registers: Option<Vec<u8>>,
+    /// The addresses of the kernel stack, innermost first.
+    pub kernel: Vec<u64>,
+}
+
+impl EventRecord {
+    /// Parses the raw data of a sample of the BPF program's counter. `None` if it is a stack, or malformed.
+    pub fn parse(raw: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(raw);
+        let head = fields.u64()?;
+        if head & EVENT == 0 {
+            return None;
+        }
+        let kind = match head >> 56 & 0x7f {
+            0 => EventKind::Waking,
+            1 => EventKind::Pair,
+            2 => EventKind::PairBegin,
+            3 => EventKind::PairEnd,
+            _ => return None,
+        };
+        let (subject, nanoseconds) = (fields.u64()?, fields.u64()?);
+        let mut registers = [0; REGISTERS];
+        for register in &mut registers {
+            *register = fields.u64()?;
+        }
+        let kernel = (0..head & 0xffff).map(|_| fields.u64()).collect::<Option<_>>()?;
+        let sampled = SAMPLE_ORDER.iter().flat_map(|place| registers[*place].to_le_bytes());
+        let registers = (registers[CODE_SEGMENT] != 0).then(|| sampled.collect());
+        Some(Self { kind, count: head >> 16 & 0xffff_ffff, subject, nanoseconds, registers, kernel })
+    }
+
+    /// Returns the event as a sample without a kernel stack.
+    pub fn sample(&self) -> Sample<'_> {
+        let registers = self.registers.as_deref();
+        let user =
+            registers.map(|registers| UserState { mask: unwind::REGISTERS, registers, stack: None, record: None });
+        let callchain = Callchain::default();
+        Sample { event: 0, ip: 0, period: 0, in_kernel: true, raw: &[], callchain, branches: Default::default(), user }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EventKind, EventRecord};
+
+    #[test]
+    fn parses_registers_in_the_order_of_samples() {
+        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000];
+        words.extend(100..121);
+        words.extend([7, 8]);
+        let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let record = EventRecord::parse(&raw).unwrap();
+        assert_eq!((record.kind, record.count, record.subject), (EventKind::PairBegin, 17, 77));
+        assert_eq!((record.nanoseconds, &record.kernel[..]), (1000, &[7, 8][..]));
+        let sample = record.sample();
+        let registers = sample.user.unwrap().registers;
+        let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());
+        // ax, bp, sp, ip, r15.
+        assert_eq!([0, 6, 7, 8, 16].map(register), [110, 104, 119, 116, 100]);
+        assert_eq!(EventRecord::parse(&raw[..raw.len() - 8]), None);
+        assert_eq!(EventRecord::parse(&77u64.to_le_bytes()), None);
+    }
+}

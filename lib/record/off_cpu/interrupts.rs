@@ -1,0 +1,120 @@
+//! Tells interrupts, which end some blocks, from threads.
+
+use std::ops::Range;
+
+use crate::markers;
+use crate::perf::symbols::kallsyms::KernelSymbols;
+
+/// The kinds of interrupts that are told apart, by functions that run in them. The first function from the inside decides.
+const KINDS: [(&[u8], &[&[u8]]); 4] = [
+    (
+        markers::TIMER,
+        &[
+            b"hrtimer_wakeup",
+            b"__hrtimer_run_queues",
+            b"hrtimer_interrupt",
+            b"process_timeout",
+            b"call_timer_fn",
+            b"__run_timers",
+            b"run_timer_softirq",
+            b"it_real_fn",
+            b"update_process_times",
+        ],
+    ),
+    (markers::NETWORK, &[b"net_rx_action", b"net_tx_action", b"__napi_poll"]),
+    (
+        markers::DISK,
+        &[
+            b"blk_done_softirq",
+            b"blk_complete_reqs",
+            b"blk_mq_complete_request",
+            b"blk_mq_end_request",
+            b"blk_mq_end_request_batch",
+            b"blk_update_request",
+            b"bio_endio",
+        ],
+    ),
+    (markers::SOFTIRQ, &[b"handle_softirqs", b"__do_softirq"]),
+];
+
+/// The entries of interrupts: everything further out on a kernel stack belongs to the interrupted thread.
+const ENTRIES: [&[u8]; 2] = [b"asm_common_interrupt", b"asm_sysvec_*"];
+
+/// The function that wakes. Further in on a kernel stack is only what runs the BPF program.
+const WAKER: &[u8] = b"try_to_wake_up";
+
+/// The addresses of functions of the running kernel by which kernel stacks of wakers are understood.
+#[derive(Debug, Default)]
+pub struct KernelFunctions {
+    waker: Vec<Range<u64>>,
+    entries: Vec<Range<u64>>,
+    kinds: Vec<(&'static [u8], Vec<Range<u64>>)>,
+}
+
+/// The kernel's part of a waker's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakerContext<'a> {
+    /// The addresses, innermost first, without those of tracing and of an interrupted thread.
+    pub addresses: &'a [u64],
+    /// The name of the interrupt that woke; `None` if a thread did.
+    pub interrupt: Option<&'static [u8]>,
+}
+
+impl KernelFunctions {
+    /// Looks the functions up in the running kernel. If its symbols are hidden, all wakers are taken for threads.
+    pub fn of_running_kernel() -> Self {
+        let mut names: Vec<&[u8]> = ENTRIES.to_vec();
+        names.push(WAKER);
+        names.extend(KINDS.iter().flat_map(|(_, functions)| functions.iter().copied()));
+        let mut ranges = KernelSymbols::ranges_in_running_kernel(&names).into_iter();
+        let entries = ranges.by_ref().take(ENTRIES.len()).flatten().collect();
+        let waker = ranges.next().unwrap_or_default();
+        let kinds = KINDS.map(|(kind, functions)| (kind, ranges.by_ref().take(functions.len()).flatten().collect()));
+        Self { waker, entries, kinds: kinds.into() }
+    }
+
+    /// Finds out what the kernel stack of a waker says.
+    pub fn examine<'a>(&self, kernel: &'a [u64]) -> WakerContext<'a> {
+        let is_in = |ranges: &[Range<u64>], address: &u64| ranges.iter().any(|range| range.contains(address));
+        let waker = kernel.iter().position(|address| is_in(&self.waker, address));
+        let kernel = &kernel[waker.unwrap_or(0)..];
+        let Some(entry) = kernel.iter().position(|address| is_in(&self.entries, address)) else {
+            return WakerContext { addresses: kernel, interrupt: None };
+        };
+        let addresses = &kernel[..=entry];
+        let kind_of =
+            |address: &u64| self.kinds.iter().find(|(_, ranges)| is_in(ranges, address)).map(|(kind, _)| *kind);
+        let interrupt = addresses.iter().find_map(kind_of).unwrap_or(markers::INTERRUPT);
+        WakerContext { addresses, interrupt: Some(interrupt) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KernelFunctions, WakerContext};
+    use crate::markers;
+
+    fn functions() -> KernelFunctions {
+        let range = |start, end| std::iter::once(start..end).collect::<Vec<_>>();
+        KernelFunctions {
+            waker: range(100, 200),
+            entries: range(900, 1000),
+            kinds: vec![(markers::TIMER, range(300, 310)), (markers::SOFTIRQ, range(400, 500))],
+        }
+    }
+
+    #[test]
+    fn a_thread_is_told_from_an_interrupt() {
+        let functions = functions();
+        let examine = |kernel: &[u64]| {
+            let WakerContext { addresses, interrupt } = functions.examine(kernel);
+            (addresses.to_vec(), interrupt)
+        };
+        assert_eq!(examine(&[1, 2, 150, 600, 700]), (vec![150, 600, 700], None));
+        assert_eq!(examine(&[1, 150, 305, 450, 950, 700]), (vec![150, 305, 450, 950], Some(markers::TIMER)));
+        assert_eq!(examine(&[150, 600, 450, 950]), (vec![150, 600, 450, 950], Some(markers::SOFTIRQ)));
+        assert_eq!(examine(&[150, 950, 950, 1]), (vec![150, 950], Some(markers::INTERRUPT)));
+        assert_eq!(examine(&[600]), (vec![600], None));
+        assert_eq!(KernelFunctions::default().examine(&[1, 950]).addresses, [1, 950]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Chains of wakers: who ended a block, who had ended that thread's block before, and so on.
+//!
+//! A chain goes on as long as each waker had itself been blocked while the thread that it woke was. So its last stack is where
+//! somebody ran, or what an interrupt did, that everybody before was waiting for.
+
+use crate::profile::Stacks;
+
+/// A wake-up of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waking {
+    /// The thread that woke it; `None` if an interrupt did.
+    pub waker: Option<u32>,
+    /// The stack of the waker.
+    pub stack: u32,
+}
+
+/// The number of a chain in [`WakerChains`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WakerChain(u32);
+
+impl WakerChain {
+    /// The chain of time that no wake-up has ended, and of all time if wakers are not recorded.
+    pub const NONE: Self = Self(0);
+}
+
+/// The stack of a waker that is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The end of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The time of the wake-up.
+    pub time: u64,
+    /// Those that ended the block.
+    pub wakers: WakerChain,
+}
+
+/// The wake-ups of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wakeups {
+    /// The last wake-up since the thread ran.
+    pending: Option<PendingWaking>,
+    /// The end of its last block.
+    last: Option<Wakeup>,
+}
+
+/// A wake-up, and what had woken the waker before.
+#[derive(Clone, Copy, Debug)]
+struct PendingWaking {
+    time: u64,
+    stack: u32,
+    before: Option<Wakeup>,
+}
+
+impl Wakeups {
+    /// Adds a wake-up. `waker` are those of the thread that woke.
+    pub fn add(&mut self, time: u64, waking: Waking, waker: Option<Self>) {
+        self.pending = Some(PendingWaking { time, stack: waking.stack, before: waker.and_then(|waker| waker.last) });
+    }
+
+    /// Ends a block that began at `start`, when the thread runs again. Returns the end of the block; `None` if wakers are not
+    /// recorded.
+    pub fn end_block(&mut self, start: u64, chains: &mut WakerChains) -> Option<Wakeup> {
+        let pending = self.pending.take();
+        self.last = None;
+        if chains.depth == 0 {
+            return None;
+        }
+        let Some(PendingWaking { time, stack, before }) = pending else {
+            return Some(Wakeup { time: u64::MAX, wakers: chains.extend(UNKNOWN, WakerChain::NONE) });
+        };
+        let before = before.filter(|before| before.time > start).map_or(WakerChain::NONE, |before| before.wakers);
+        self.last = Some(Wakeup { time, wakers: chains.extend(stack, before) });
+        self.last
+    }
+}
+
+/// All distinct chains.
+#[derive(Debug)]
+pub struct WakerChains {
+    chains: Stacks,
+    /// The largest number of wakers of a chain; 0 if wakers are not recorded.
+    depth: usize,
+    /// A buffer for a chain.
+    chain: Vec<u32>,
+}
+
+impl WakerChains {
+    /// Creates a table of chains of at most this many wakers.
+    pub fn new(depth: Option<usize>) -> Self {
+        let mut chains = Stacks::default();
+        chains.intern(&[]);
+        Self { chains, depth: depth.unwrap_or(0), chain: Vec::new() }
+    }
+
+    /// Returns the chain of a waker and of those before it.
+    fn extend(&mut self, stack: u32, before: WakerChain) -> WakerChain {
+        self.chain.clear();
+        self.chain.push(stack);
+        self.chain.extend(self.chains.get(before.0).iter().take(self.depth - 1));
+        WakerChain(self.chains.intern(&self.chain))
+    }
+
+    /// Returns the stacks of a chain, the last waker first; `None` for one that is not known.
+    pub fn stacks(&self, chain: WakerChain) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.chains.get(chain.0).iter().map(|stack| (*stack != UNKNOWN).then_some(*stack))
+    }
+}

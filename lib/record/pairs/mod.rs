@@ -1,0 +1,32 @@
+//! Records the time between two events (`--pair`): of a system call, an I/O request, a call of a function.
+//!
+//! A BPF program pairs the events in the kernel, by a key that both have, and sends the stack of one of them with the time
+//! between them (`record/bpf/pairs.bpf.h`). If there are very many pairs, one in [`SPARSE_EVERY`] of them is sent, and stands
+//! for the others.
+
+pub mod spec;
+pub mod tracker;
+
+use std::time::Duration;
+
+use super::bpf::PairSums;
+
+/// The pairs of a recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PairTotals {
+    /// The pairs that were counted in the kernel.
+    pub sums: PairSums,
+    /// Shorter pairs were left out.
+    pub over: Duration,
+    /// True if at any time not every pair was sent.
+    pub is_sparse: bool,
+    /// Number of pairs of which one half was lost.
+    pub unmatched: u64,
+}
+
+/// Above this many pairs a second, not every pair is sent.
+pub const DENSE_PAIRS_PER_SECOND: u64 = 20_000;
+
+/// The number of pairs for which one stands where pairs are dense. It is prime, because a program that repeats itself may
+/// make a round number of pairs each time.
+pub const SPARSE_EVERY: u64 = 17;

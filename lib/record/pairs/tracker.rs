@@ -1,0 +1,102 @@
+//! Charges the time of pairs to their stacks.
+
+use rustc_hash::FxHashMap;
+
+use super::{DENSE_PAIRS_PER_SECOND, SPARSE_EVERY};
+use crate::perf::event::{Callchain, Sample, Stamp};
+use crate::perf::recording::Recording;
+use crate::perf::thread_state::ThreadState;
+use crate::record::event_record::{EventKind, EventRecord};
+use crate::record::rate_control::RateControl;
+
+/// The largest number of pairs that wait for their other half. The program has room for as many that have begun.
+const MAX_WAITING: usize = 65_536;
+
+/// Charges the pairs that the BPF program sends.
+#[derive(Debug)]
+pub struct PairTracker {
+    /// The stacks of pairs that have begun, by their numbers.
+    begun: FxHashMap<u64, u32>,
+    /// The ends of pairs whose beginning was not read yet, because it is in the ring of another CPU.
+    ended: FxHashMap<u64, PairEnd>,
+    rate_control: RateControl,
+    /// A buffer for a callchain.
+    callchain: Vec<u8>,
+    /// True if at any time not every pair was sent.
+    pub is_sparse: bool,
+    /// Number of pairs whose other half was lost.
+    pub unmatched: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PairEnd {
+    /// Number of pairs for which it stands; 0 if the pair is too short.
+    count: u64,
+    nanoseconds: u64,
+}
+
+impl Default for PairTracker {
+    fn default() -> Self {
+        Self {
+            begun: FxHashMap::default(),
+            ended: FxHashMap::default(),
+            rate_control: RateControl::new(DENSE_PAIRS_PER_SECOND),
+            callchain: Vec::new(),
+            is_sparse: false,
+            unmatched: 0,
+        }
+    }
+}
+
+impl PairTracker {
+    /// Adds an event of a pair. The sample contains its user stack.
+    pub fn add(&mut self, stamp: Stamp, event: &EventRecord, sample: Sample<'_>, recording: &mut Recording) {
+        let end = PairEnd { count: event.count, nanoseconds: event.nanoseconds };
+        if event.kind == EventKind::PairEnd {
+            match self.begun.remove(&event.subject) {
+                Some(stack) => charge(recording, stack, end),
+                None => self.wait_for_begin(event.subject, end),
+            }
+            return;
+        }
+        self.rate_control.count(event.count);
+        let sample = Sample { callchain: Callchain::write(&event.kernel, &[], &mut self.callchain), ..sample };
+        let stack = recording.intern_stack(stamp, &sample);
+        if event.kind == EventKind::Pair {
+            return charge(recording, stack, end);
+        }
+        match self.ended.remove(&event.subject) {
+            Some(end) => charge(recording, stack, end),
+            None => {
+                if self.begun.len() >= MAX_WAITING {
+                    self.unmatched += self.begun.len() as u64;
+                    self.begun.clear();
+                }
+                self.begun.insert(event.subject, stack);
+            }
+        }
+    }
+
+    fn wait_for_begin(&mut self, number: u64, end: PairEnd) {
+        if self.ended.len() >= MAX_WAITING {
+            self.unmatched += self.ended.len() as u64;
+            self.ended.clear();
+        }
+        self.ended.insert(number, end);
+    }
+
+    /// Returns the number of pairs for which one is to be sent from now on, if that changes. `lost` is the total number of lost
+    /// records.
+    pub fn update_rate(&mut self, now: u64, lost: u64) -> Option<u64> {
+        self.rate_control.set_lost_samples(lost);
+        let sends_all = self.rate_control.update(now)?;
+        self.is_sparse |= !sends_all;
+        Some(if sends_all { 1 } else { SPARSE_EVERY })
+    }
+}
+
+fn charge(recording: &mut Recording, stack: u32, PairEnd { count, nanoseconds }: PairEnd) {
+    if count > 0 {
+        recording.charge(stack, &[], ThreadState::Running, (count, nanoseconds.saturating_mul(count)));
+    }
+}

@@ -1,0 +1,106 @@
+//! `--wakers`: who ends a block. How long each took is in the target `timing`.
+
+use crate::support::programs::program;
+use crate::support::recording::{Profile, Stack, can_record_switches, finish, recorder};
+use crate::support::{Outcome, tool};
+
+/// Records the program whose threads wake each other in known ways.
+fn record_wakers(options: &[&str], arguments: &[&str]) -> Option<(Profile, Outcome)> {
+    let program = program("wakers").filter(|_| can_record_switches(&["--wakers"]))?;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut recorder = recorder([]);
+    recorder.args(options).args(["--", &program]).args(arguments).env("WAKERS_FILE", folder.path().join("wakers.disk"));
+    let outcome = finish(recorder.spawn().unwrap()).ok();
+    Some((Profile::from_stdout(&outcome), outcome))
+}
+
+#[test]
+fn a_block_is_followed_by_its_waker() {
+    let Some((profile, outcome)) = record_wakers(&["--off-cpu", "--wakers"], &[]) else { return };
+    for way in ["pipe", "futex", "condvar"] {
+        let (wait, wake) = (format!("wait_{way}"), format!("wake_{way}_[w]"));
+        profile.assert_contains(&[
+            way,
+            "waiter",
+            &wait,
+            "--",
+            &format!("{way}_w_[w]"),
+            "waker_[w]",
+            &wake,
+            "[off-cpu]",
+        ]);
+        profile.assert_contains(&[&format!("{way}_w"), "waker", "pause_ms", "--", "[timer]_[w]", "[off-cpu]"]);
+    }
+    profile.assert_contains(&["convoy", "acquire", "--", "convoy_[w]", "release_[w]", "[off-cpu]"]);
+    profile.assert_contains(&["sink", "take", "--", "middle_[w]", "hand_on_[w]", "[off-cpu]"]);
+    // Nobody wakes a thread with two stacks, and what runs behind a wake-up has none.
+    let separators = |stack: &Stack| stack.frames.iter().filter(|frame| *frame == "--").count();
+    assert!(profile.0.iter().all(|stack| separators(stack) <= 1), "{outcome:?}");
+    let is_marked = |stack: &Stack| {
+        let wakers = stack.frames.iter().skip_while(|frame| *frame != "--").skip(1);
+        wakers.take_while(|frame| *frame != "[off-cpu]").all(|frame| frame.ends_with("_[w]") || frame == "[truncated]")
+    };
+    assert!(profile.0.iter().all(is_marked), "{outcome:?}");
+    profile.assert_lacks(&["--", "[runnable]"]);
+    assert!(!outcome.stderr.contains("preemption"), "{outcome:?}");
+}
+
+#[test]
+fn a_chain_leads_to_what_all_were_waiting_for() {
+    let Some((profile, outcome)) = record_wakers(&["--off-cpu", "--wakers", "--waker-depth", "3"], &[]) else { return };
+    let chain = [
+        "sink",
+        "--",
+        "middle_[w]",
+        "hand_on_[w]",
+        "--",
+        "source_[w]",
+        "hand_on_[w]",
+        "--",
+        "[timer]_[w]",
+        "[off-cpu]",
+    ];
+    profile.assert_contains(&chain);
+    let separators = |stack: &Stack| stack.frames.iter().filter(|frame| *frame == "--").count();
+    assert!(profile.0.iter().all(|stack| separators(stack) <= 3), "{outcome:?}");
+}
+
+#[test]
+fn wall_time_has_wakers_too() {
+    let Some((profile, _)) = record_wakers(&["--wall", "--wakers"], &["lock"]) else { return };
+    profile.assert_contains(&["convoy", "acquire", "--", "convoy_[w]", "release_[w]", "[off-cpu]"]);
+}
+
+#[test]
+fn rejects_options_that_wakers_exclude() {
+    for options in [
+        &["--wakers"][..],
+        &["--wakers", "-e", "cycles"],
+        &["--off-cpu", "--waker-depth", "2"],
+        &["--off-cpu", "--wakers", "--waker-depth", "0"],
+        &["--off-cpu", "--wakers", "--call-graph", "fp"],
+        &["--off-cpu", "--wakers", "--call-graph", "dwarf,8192"],
+        &["--off-cpu", "--wakers", "--bpf"],
+        &["--latency", "--off-cpu"],
+        &["--latency", "--wakers"],
+        &["--latency", "-e", "cycles"],
+        &["--latency", "--io-latency"],
+    ] {
+        let outcome = finish(recorder([]).args(options).args(["--", "true"]).spawn().unwrap());
+        assert_eq!(outcome.code(), 2, "{outcome:?}");
+    }
+}
+
+/// Without the rights for BPF nothing is recorded, rather than a profile without wakers.
+#[test]
+fn wakers_are_not_left_out_in_silence() {
+    let mut command = crate::support::command("setpriv");
+    command.args(["--reuid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]);
+    if !crate::support::require("setpriv") || !can_record_switches(&["--wakers"]) {
+        return;
+    }
+    let outcome =
+        crate::support::run_bounded(command.arg(tool("fg-record")).args(["--off-cpu", "--wakers", "--", "/bin/true"]));
+    assert_eq!(outcome.code(), 125, "{outcome:?}");
+    assert_eq!(outcome.text(), "", "{outcome:?}");
+}

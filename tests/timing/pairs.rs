@@ -1,0 +1,44 @@
+//! The time between two events, compared with what the recorded program measured itself.
+
+use crate::support::programs::program;
+use crate::support::recording::{Profile, can_record_switches, finish, recorder};
+use crate::support::statistics::{ensure, statistical};
+
+#[test]
+fn the_time_of_calls_is_as_long_as_measured() {
+    let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let call = format!("uprobe:{program}:wait_condvar,uretprobe:{program}:wait_condvar");
+    for (options, function) in [
+        (&["--pair", &call][..], "wait_condvar"),
+        (&["--pair", "syscalls:sys_enter_futex,syscalls:sys_exit_futex"], "wait_condvar"),
+        (&["--syscall-latency", "--over", "1ms"], "wait_condvar"),
+    ] {
+        statistical(|| {
+            let outcome = finish(recorder([]).args(options).args(["--", &program]).spawn().unwrap()).ok();
+            let measured = outcome.stderr.lines().find_map(|line| line.strip_prefix("condvar ")?.parse().ok());
+            let measured: f64 = measured.unwrap_or(f64::NAN);
+            let recorded = Profile::from_stdout(&outcome).weight(&["condvar", function]) as f64;
+            let is_near = (recorded - measured).abs() <= 0.02 * measured;
+            ensure!(is_near, "{options:?}: {recorded}, not {measured}: {outcome:?}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn frequent_pairs_are_sampled_and_counted_exactly() {
+    let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    statistical(|| {
+        let recorder = recorder(["--syscall-latency", "--", &program, "pingpong", "1"]).spawn().unwrap();
+        let outcome = finish(recorder).ok();
+        let turns = outcome.stderr.lines().find_map(|line| line.strip_prefix("turns ")?.parse().ok());
+        let turns: f64 = turns.unwrap_or(f64::NAN);
+        let pairs = outcome.stderr.split("microseconds: ").nth(1).and_then(|text| text.split(' ').next());
+        let pairs: f64 = pairs.and_then(|number| number.parse().ok()).unwrap_or(f64::NAN);
+        // Each turn is two reads and two writes.
+        ensure!((pairs - 4.0 * turns).abs() <= 0.02 * pairs, "{pairs} pairs, {turns} turns: {outcome:?}");
+        let is_sampled = outcome.stderr.contains("stacks of one in 17 pairs");
+        ensure!(is_sampled || turns < 10_000.0, "{turns}: {outcome:?}");
+        Ok(())
+    });
+}
