@@ -19,6 +19,7 @@ mod go;
 mod interval;
 mod jit;
 mod losses;
+mod node;
 mod off_cpu;
 mod php;
 mod python;

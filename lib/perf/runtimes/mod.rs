@@ -18,6 +18,7 @@ pub mod processes;
 mod python;
 mod ruby;
 mod thread_anchor;
+mod v8;
 
 use self::interpreter::{InterpreterFile, Recognition};
 
@@ -25,7 +26,7 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 3] = [python::recognize, php::recognize, ruby::recognize];
+const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::recognize, v8::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 3] = [python::MARKER, php::MARKER, ruby::MARKER];
+const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, v8::MARKER];

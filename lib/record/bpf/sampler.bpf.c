@@ -36,7 +36,7 @@ struct task_struct {
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, di, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
