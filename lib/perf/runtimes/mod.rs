@@ -20,6 +20,8 @@ mod ruby;
 mod thread_anchor;
 mod v8;
 
+use object::{Object as _, ObjectSection as _};
+
 use self::interpreter::{InterpreterFile, Recognition};
 
 /// Recognizes the interpreter in an ELF file. One function for each interpreter.
@@ -30,3 +32,9 @@ const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::r
 
 /// A symbol that each of them exports. Files without one are not looked at.
 const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, v8::MARKER];
+
+/// True if a file contains code that a runtime generated when it was built: the builtins of V8.
+pub fn contains_generated_code(file: &object::File<'_>) -> bool {
+    let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok());
+    names.is_some_and(|names| memchr::memmem::find(names, v8::MARKER).is_some())
+}

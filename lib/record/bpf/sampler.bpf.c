@@ -70,7 +70,8 @@ enum {
 
 struct target { u64 task; u64 state; };
 // A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
-// code has no rows.
+// code has no rows, GENERATED if the process made it.
+#define GENERATED 1
 struct mapping { u64 start, end, first; };
 // What the recorder knows of a process: complete up to the time `published`. `exec_pages` is compared with the
 // kernel's own sum to notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain
@@ -341,10 +342,11 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     head->scanned = s->next - sp;
 }
 
-// Kinds of rules. Those from BY_GO_SP on are of Go programs, and explained in lib/perf/unwind/go.rs.
+// Kinds of rules. Those from BY_GO_SP on are of Go programs, and explained in lib/perf/unwind/go.rs. The last one is of code
+// that a runtime generated when its file was built.
 enum {
     NO_RULE, BY_SP, BY_BP, AT_ROOT, BY_SIGNAL, BY_BP_DEREF,
-    BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED,
+    BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED, BY_RUNTIME,
 };
 
 static __always_inline u32 *number_at(void *array, u64 index) {
@@ -422,7 +424,7 @@ static long step(u32 i, struct walking *walking) {
     u64 *kept = &s->record[HEAD + (n & (FRAMES - 1))];
     *kept = pc | (w->exact ? EXACT : 0);
     w->n = n + 1;
-    u64 at = pc - !w->exact, rule = 0;
+    u64 at = pc - !w->exact, rule = 0, is_generated = 0;
     if (at - w->start >= w->end - w->start) {
         u64 low = 0;
 #pragma unroll
@@ -435,14 +437,22 @@ static long step(u32 i, struct walking *walking) {
         struct mapping *mapping = &p->mapping[low];
         w->start = w->end = 0;
         w->is_unmapped = at < mapping->start || at >= mapping->end;
-        if (!w->is_unmapped && mapping->first) {
+        is_generated = w->is_unmapped || mapping->first == GENERATED;
+        if (!is_generated) {
+            if (!mapping->first) {
+                w->rowless = at;
+                return 1;
+            }
             w->start = mapping->start;
             w->end = mapping->end;
             w->first = mapping->first;
         }
     }
-    if (w->end) rule = find_rule(w->first + (at - w->start));
-    if (!rule) {
+    if (!is_generated) {
+        rule = find_rule(w->first + (at - w->start));
+        is_generated = rule >> 48 == BY_RUNTIME;
+    }
+    if (is_generated) {
         if (!step_generated(w->process)) {
             w->is_unmapped = 0;
             return 0;
@@ -562,8 +572,10 @@ static __always_inline int take_stack(void *context) {
         return 1;
     }
     struct process *p = bpf_map_lookup_elem(&processes, &process);
-    // If the recorder has not heard of a mapping yet, every word that may be an address is kept.
-    if (p && p->exec_pages != mm->exec_vm) p = 0;
+    // If the recorder has not heard of a mapping yet, every word that may be an address is kept. Runtimes change their mappings
+    // all the time: what is walked is compared with the mappings later.
+    int is_stale = p && p->exec_pages != mm->exec_vm;
+    if (is_stale && !generates_code(process)) p = 0;
     if (p) {
         head->published = p->published;
         struct walk *w = &s->walk;
@@ -585,7 +597,7 @@ static __always_inline int take_stack(void *context) {
         }
         head->rowless = w->rowless;
         // The recorder's knowledge may be old.
-        if (w->is_unmapped) p = 0;
+        if (w->is_unmapped || is_stale) p = 0;
     }
     scan_stack(s, task, mm, p ? process : 0, sp, head);
     u64 n = s->n;

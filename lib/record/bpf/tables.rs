@@ -31,6 +31,12 @@ const ROWS_READ_AHEAD: usize = 256;
 /// for each 64 KiB that contain code.
 type ProcessWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
 
+/// The interpreters from this number on run script functions on the native stack (`enum` in `interpreters.bpf.h`).
+const FIRST_GENERATING: u32 = 4;
+
+/// The place of code that a process generated, which has no rows. No object has it: the first block is free.
+const GENERATED: u64 = 1;
+
 /// The process whose every word is kept.
 const NOBODY: u32 = 0;
 
@@ -148,11 +154,25 @@ impl Tables {
     /// Publishes the interpreters of processes that have changed. To be called before samples are taken, and before the
     /// mappings are published: native stacks can be unwound later, script frames are there only now.
     pub fn publish_interpreters(&mut self, recording: &mut Recording) {
+        let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
         for pid in &self.changed {
             match recording.describe_interpreter(*pid) {
-                Some(words) => _ = self.interpreters.insert(pid, words, 0),
+                Some(words) => {
+                    // A walk through generated code that meets an object without rows ends there.
+                    if words[0] >= FIRST_GENERATING {
+                        walked.extend(recording.mappings(*pid).map(|mapping| mapping.object));
+                    }
+                    _ = self.interpreters.insert(pid, words, 0);
+                }
                 None => _ = self.interpreters.remove(pid),
             }
+        }
+        walked.retain(|object| !self.objects.contains_key(object));
+        if !walked.is_empty() {
+            self.changed.extend(self.published.iter());
+        }
+        for object in walked {
+            self.add_object(object, recording);
         }
     }
 
@@ -209,7 +229,11 @@ impl Tables {
 
     /// Returns the place of a mapping's first byte in the tables; `None` if it has no rows.
     fn find_place(&self, mapping: &Mapping, recording: &Recording) -> Option<u64> {
-        let Object::Elf(elf) = recording.objects.get(mapping.object) else { return None };
+        let elf = match recording.objects.get(mapping.object) {
+            Object::Elf(elf) => elf,
+            Object::Jit { .. } => return Some(GENERATED),
+            _ => return None,
+        };
         let table = self.objects.get(&mapping.object).filter(|table| table.blocks > 0)?;
         let size = mapping.end - mapping.start;
         let svma = elf.address_of_mapping(mapping.offset, size)?;
