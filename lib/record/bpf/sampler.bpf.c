@@ -99,12 +99,18 @@ struct head {
 // through every frame.
 struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
+// A function of V8 that was met, and for how long its name is taken to be the same.
+struct v8_known { u64 shared, map, name, script, time, hash; u32 number, literal, can_send; };
+#define V8_KNOWN 512
+#define V8_KNOWN_TIME (50ull * 1000 * 1000)
 struct scratch {
     u64 page[512];
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
+    volatile u64 v8_function, v8_position;
+    struct v8_known known[V8_KNOWN];
     u64 record[HEAD + RECORD + 64];
 };
 

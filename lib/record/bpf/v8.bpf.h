@@ -13,7 +13,7 @@ enum {
     V8_SHARED_TYPE,
     V8_NAME,          // in a description: the name, or the `ScopeInfo`
     V8_SCRIPT,        // in a description
-    V8_LITERAL,       // in a description: the number of the function in its script
+    V8_LITERAL,       // in a description: the number of the function in its script, in the upper half of a word
     V8_SCRIPT_TYPE,
     V8_SCOPE_TYPE,
     V8_SCOPE_LOCALS,  // in a `ScopeInfo`: where variables begin
@@ -95,40 +95,72 @@ static __always_inline u64 v8_name(struct scratch *s, u32 *f, u64 name, u32 *nam
     return 0;
 }
 
-// Notes the function that the frame kept last runs: `function`, or if that is 0 what the position tells.
-static __always_inline void note_v8(struct scratch *s, u32 *f, u64 function, u64 position) {
-    struct script_function noted = {.instruction = position >> 32, .first_line = position};
-    if (!function) {
-        add_generated(s, &noted, mix(position, 2));
-        return;
-    }
-    u64 shared = read_word(function - 1 + f[V8_SHARED]), script, hash;
-    u32 literal = 0, type;
+// Reads the strings of a function that is described, and its hash. Returns 0 if it is one of V8 without a name.
+static __always_inline int v8_read(struct scratch *s, u32 *f, struct script_function *noted, struct v8_known *known) {
+    u64 *strings = s->page + 64, bits = 0;
+    u32 type;
     int is_wide = 0, is_wide_file = 0;
-    if (v8_type(shared) != f[V8_SHARED_TYPE]) return;
-    noted.code = shared - 1;
-    u64 name = v8_name(s, f, read_word(shared - 1 + f[V8_NAME]), &type);
-    if (name) noted.name = v8_string(name, type, &is_wide);
-    script = read_word(shared - 1 + f[V8_SCRIPT]);
-    if (v8_type(script) == f[V8_SCRIPT_TYPE]) {
-        u64 file = read_word(script - 1 + V8_SCRIPT_NAME);
+    u64 name = v8_name(s, f, known->name, &type);
+    if (name) noted->name = v8_string(name, type, &is_wide);
+    if (v8_type(known->script) == f[V8_SCRIPT_TYPE]) {
+        u64 file = read_word(known->script - 1 + V8_SCRIPT_NAME);
         type = v8_type(file);
-        if (type < f[V8_FIRST_NON_STRING]) noted.file = v8_string(file, type, &is_wide_file);
-        bpf_probe_read_user(&literal, 4, (void *)(shared - 1 + f[V8_LITERAL]));
+        if (type < f[V8_FIRST_NON_STRING]) noted->file = v8_string(file, type, &is_wide_file);
         // Any byte tells a function of a script without a name from one of V8.
-        if (!noted.file.length) noted.class = (struct string){.start = script - 1, .length = 1};
+        if (!noted->file.length) noted->class = (struct string){.start = known->script - 1, .length = 1};
     } else if (!name) {
         // A function of V8 without a name is shown by its code.
-        return;
+        return 0;
+    } else {
+        known->literal = 0;
     }
-    u64 *strings = s->page + 64, bits = 0;
-    hash = read_string(strings, noted.name, mix(literal, 1));
-    hash = read_string(strings + STRING_WORDS, noted.file, hash);
+    known->hash = read_string(strings, noted->name, mix(known->literal, 1));
+    known->hash = read_string(strings + STRING_WORDS, noted->file, known->hash);
 #pragma unroll
     for (u32 i = 0; i < 2 * STRING_WORDS; i++) bits |= strings[i];
-    int is_sent = add_generated(s, &noted, hash);
-    int is_flat = (noted.name.start || !noted.name.length) && (noted.file.start || !noted.file.length);
-    if (is_sent && is_flat && !(bits & 0x8080808080808080ull) && !is_wide && !is_wide_file) add_name(s, &noted);
+    int is_flat = (noted->name.start || !noted->name.length) && (noted->file.start || !noted->file.length);
+    known->can_send = is_flat && !(bits & 0x8080808080808080ull) && !is_wide && !is_wide_file;
+    return 1;
+}
+
+// Notes the function that the frame kept last runs, or if that is 0 what the position tells.
+__attribute__((noinline)) int note_v8_function(u32 process) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 0;
+    u32 *f = interpreter->field;
+    u64 function = s->v8_function, position = s->v8_position;
+    struct script_function noted = {.instruction = position >> 32, .first_line = position};
+    if (!function) return add_generated(s, &noted, mix(position, 2));
+    u64 *words = s->page + 224, shared = read_word(function - 1 + f[V8_SHARED]), now = bpf_ktime_get_ns();
+    if (!V8_IS_OBJECT(shared) || bpf_probe_read_user(words, 64, (void *)(shared - 1))) return 0;
+    struct v8_known *known = &s->known[shared >> 4 & (V8_KNOWN - 1)];
+    u64 map = words[0], name = words[f[V8_NAME] / 8 & 7], script = words[f[V8_SCRIPT] / 8 & 7];
+    u32 literal = words[f[V8_LITERAL] / 8 & 7] >> 32;
+    noted.code = shared - 1;
+    int is_known = known->shared == shared && known->map == map && known->name == name && known->script == script &&
+                   known->number == literal && now - known->time < V8_KNOWN_TIME;
+    if (is_known && !add_generated(s, &noted, known->hash)) return 0;
+    if (!is_known) {
+        if (v8_type(shared) != f[V8_SHARED_TYPE]) return 0;
+        known->shared = 0;
+        known->map = map;
+        known->name = name;
+        known->script = script;
+        known->number = known->literal = literal;
+        known->time = now;
+    }
+    if (!v8_read(s, f, &noted, known)) return 0;
+    known->shared = shared;
+    if (!is_known && !add_generated(s, &noted, known->hash)) return 0;
+    if (known->can_send) add_name(s, &noted);
+    return 0;
+}
+
+static __always_inline void note_v8(struct scratch *s, u64 function, u64 position) {
+    s->v8_function = function;
+    s->v8_position = position;
+    note_v8_function(s->walk.process);
 }
 
 // Returns a hash of 16 bytes of code, in 14 bits.
@@ -153,7 +185,7 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
             if (is_generated) {
                 struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
                 u64 function = first == RETURN || first == RETURN_N || w->n > 1 ? 0 : regs->di;
-                note_v8(s, f, function, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
+                note_v8(s, function, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
             }
             if (bpf_probe_read_user(two, 16, (void *)sp)) return 1;
             w->pc = is_start ? two[1] : two[0];
@@ -167,9 +199,10 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
     if (bpf_probe_read_user(frame, 8 * V8_FRAME_WORDS, (void *)(bp - 8 * V8_SAVED_BP))) return 1;
     u64 saved = frame[V8_SAVED_BP], caller = frame[V8_CALLER];
     if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
-        // No function.
+        // Generated code tells what it is.
+        if (is_generated) note_v8(s, 0, pc | (exact ? (u64)V8_EXACT : V8_RETURN) << 48 | v8_code_hash(pc - 16) << 50);
     } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(frame[V8_BYTECODES]) == f[V8_BYTECODE_TYPE]) {
-        note_v8(s, f, frame[V8_FUNCTION], (frame[V8_OFFSET] >> 32) | (u64)V8_BYTECODE << 48);
+        note_v8(s, frame[V8_FUNCTION], (frame[V8_OFFSET] >> 32) | (u64)V8_BYTECODE << 48);
     } else {
         u64 at = pc, kind = exact ? V8_EXACT : V8_RETURN;
         if (!is_generated) {
@@ -179,7 +212,7 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
             kind = at >> 47 || !at ? V8_NO_POSITION : V8_RETURN;
         }
         if (kind != V8_NO_POSITION) position = (at & ((1ull << 48) - 1)) | kind << 48 | v8_code_hash(at - 16) << 50;
-        note_v8(s, f, frame[V8_FUNCTION], position);
+        note_v8(s, frame[V8_FUNCTION], position);
     }
     w->pc = caller;
     w->bp = saved;

@@ -14,6 +14,8 @@ const MAX_CODE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;
 /// The bits of the kind of code.
 const KIND: u32 = 15;
+/// The kind of regular expressions.
+const REGULAR_EXPRESSION: u32 = 3;
 /// The size of a description of an inlined call: its position, and the number of the function.
 const INLINED_CALL: u64 = 16;
 /// The largest table that is read, and the deepest inlining.
@@ -27,7 +29,9 @@ pub(super) enum CodeKind {
     Baseline,
     /// Of several functions: calls were inlined.
     Optimized,
-    /// No function: a regular expression, for example.
+    /// A regular expression.
+    RegularExpression,
+    /// No function of a script.
     Other,
 }
 
@@ -101,6 +105,7 @@ fn code_at(heap: Heap<'_>, start: u64) -> Option<(Code, u64)> {
     };
     let kind = heap.field_u32(object, offsets.flags.into())? & KIND;
     let kind = match kind {
+        REGULAR_EXPRESSION => CodeKind::RegularExpression,
         _ if kind == offsets.baseline => CodeKind::Baseline,
         _ if (offsets.optimized[0]..=offsets.optimized[1]).contains(&kind) => CodeKind::Optimized,
         _ => CodeKind::Other,

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use self::code::{CodeFunction, CodeKind, find_code};
+use self::code::{Code, CodeFunction, CodeKind, find_code};
 use self::functions::Described;
 use self::heap::Heap;
 use self::layout::{Offsets, find_offsets};
@@ -38,6 +38,9 @@ const BUILTIN_FILE: &[u8] = b"v8";
 const ANONYMOUS: &[u8] = b"(anonymous)";
 /// Stands for the file of functions in scripts without a name.
 const ANONYMOUS_SCRIPT: &[u8] = b"<anonymous>";
+
+/// The frame of a regular expression.
+const REGULAR_EXPRESSION: &[u8] = b"(regexp) (v8)";
 
 /// What the BPF program sends as the class of functions in scripts without a name: any byte.
 const IN_SCRIPT: &[u8] = b"s";
@@ -123,7 +126,12 @@ impl Interpreter for V8 {
         let described = || Described::read(heap, shared).filter(|described| described.has_hash(heap, frame.hash));
         let described = if frame.code == 0 { None } else { described() };
         let is_gone = frame.code != 0 && described.is_none();
-        let mut functions = if is_gone { Vec::new() } else { code_functions(heap, position).unwrap_or_default() };
+        let code = if is_gone { None } else { code_at(heap, position) };
+        if frame.code == 0 && code.is_some_and(|(code, _)| code.kind == CodeKind::RegularExpression) {
+            return Some(vec![GeneratedFrame { name: REGULAR_EXPRESSION.to_vec(), is_inlined: false }]);
+        }
+        let optimized = code.filter(|(code, _)| code.kind == CodeKind::Optimized);
+        let mut functions = optimized.and_then(|(code, offset)| code.functions_at(heap, offset)).unwrap_or_default();
         let is_exact = matches!(position, FramePosition::Code { is_exact: true, .. });
         if frame.code == 0 {
             // The frame is not complete, or not any more: what was inlined is not running.
@@ -199,9 +207,8 @@ impl V8 {
     }
 }
 
-/// Returns the functions at a position in generated code, innermost first. `None` if the code is not there any more, or does
-/// not tell.
-fn code_functions(heap: Heap<'_>, position: FramePosition) -> Option<Vec<CodeFunction>> {
+/// Returns the code at a position, and the offset in it. `None` if it is not there any more.
+fn code_at(heap: Heap<'_>, position: FramePosition) -> Option<(Code, u64)> {
     let FramePosition::Code { pc, is_exact, hash } = position else { return None };
     let bytes = heap.memory.bytes(pc.checked_sub(16)?, 16)?;
     let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
@@ -209,8 +216,8 @@ fn code_functions(heap: Heap<'_>, position: FramePosition) -> Option<Vec<CodeFun
         return None;
     }
     let at = pc - u64::from(!is_exact);
-    let code = find_code(heap, at).filter(|code| code.kind == CodeKind::Optimized)?;
-    code.functions_at(heap, at - code.start)
+    let code = find_code(heap, at)?;
+    Some((code, at - code.start))
 }
 
 /// Returns the position in the source of an offset in the bytecode of a function.
