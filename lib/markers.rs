@@ -11,6 +11,8 @@ pub const UNKNOWN: &[u8] = b"[unknown]";
 pub const PYTHON: &[u8] = b"[python]";
 /// A PHP function whose name could not be read.
 pub const PHP: &[u8] = b"[php]";
+/// A Java method whose name could not be read.
+pub const JAVA: &[u8] = b"[java]";
 /// A Ruby method whose name could not be read.
 pub const RUBY: &[u8] = b"[ruby]";
 /// A JavaScript function whose name could not be read.

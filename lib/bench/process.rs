@@ -94,7 +94,7 @@ fn kill(child: &mut Child) -> io::Result<()> {
 mod tests {
     use super::{End, run};
     use std::process::Command;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     fn shell(text: &str) -> Command {
         let mut command = Command::new("sh");
@@ -115,8 +115,14 @@ mod tests {
         let mut polls = 0;
         let (end, tail) = run(shell(text), Some(Instant::now() + super::GRACE), &|| false, || polls += 1).unwrap();
         assert!(matches!(end, End::TimedOut) && polls > 0);
-        let left = std::fs::read_to_string(format!("/proc/{}/stat", tail.trim()));
-        assert!(left.is_err() || left.is_ok_and(|stat| stat.contains(") Z ")), "{tail}");
+        // A killed process is there until it has run once more. Unless it was killed, it sleeps for longer than this.
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", tail.trim()));
+        let is_left = || stat().is_ok_and(|stat| !stat.contains(") Z "));
+        let deadline = Instant::now() + Duration::from_secs(300);
+        while is_left() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!is_left(), "{tail}");
         assert!(matches!(run(shell("sleep 1000"), None, &|| true, || {}).unwrap().0, End::Interrupted));
     }
 }

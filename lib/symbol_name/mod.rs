@@ -3,5 +3,6 @@
 mod brackets;
 pub mod demangle;
 pub mod inlined;
+pub mod java;
 pub mod shorten;
 pub mod simplify;

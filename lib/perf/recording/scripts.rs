@@ -99,8 +99,7 @@ impl Recording {
                 continue;
             };
             let with_lines = self.options.script_lines;
-            let found =
-                self.interpreters.locate_generated(*script, interpreter, memory, with_lines, &mut self.objects);
+            let found = self.interpreters.locate_generated(*script, interpreter, memory, with_lines, &mut self.objects);
             locations.extend(found.into_iter().map(MergedLocation::Script));
         }
         locations

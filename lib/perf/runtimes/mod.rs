@@ -11,6 +11,7 @@
 mod function_parts;
 pub mod functions;
 mod hash;
+mod hotspot;
 pub mod interpreter;
 pub mod merge;
 mod php;
@@ -28,10 +29,11 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::recognize, v8::recognize];
+const RECOGNIZERS: [Recognizer; 5] =
+    [python::recognize, php::recognize, ruby::recognize, hotspot::recognize, v8::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, v8::MARKER];
+const MARKERS: [&[u8]; 5] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot::MARKER, v8::MARKER];
 
 /// True if a file contains code that a runtime generated when it was built: the builtins of V8.
 pub fn contains_generated_code(file: &object::File<'_>) -> bool {

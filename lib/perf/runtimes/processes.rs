@@ -132,12 +132,15 @@ impl Interpreters {
         objects: &mut Objects,
     ) -> Vec<Location> {
         let mut names = std::mem::take(&mut objects.script_frames);
-        let numbers = of.library(objects, memory).map(|library| {
-            self.functions.find_generated(frame, &*of.interpreter, library, with_lines, &mut names)
-        });
+        let numbers = of
+            .library(objects, memory)
+            .map(|library| self.functions.find_generated(frame, &*of.interpreter, library, with_lines, &mut names));
         objects.script_frames = names;
         let numbers = numbers.as_deref().unwrap_or_default();
-        numbers.iter().map(|number| Location { object: SCRIPT, address: (*number).into(), ip: 0, loaded_at: 0 }).collect()
+        numbers
+            .iter()
+            .map(|number| Location { object: SCRIPT, address: (*number).into(), ip: 0, loaded_at: 0 })
+            .collect()
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::function_parts::{find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame};
+use super::interpreter::{
+    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 

@@ -154,7 +154,8 @@ impl Unwinder {
             let same = last.filter(|mapping| (mapping.start..mapping.end).contains(&address.lookup()));
             let mapping = same.or_else(|| snapshot.find_mapping(address));
             // Generated code is walked by what the runtime knows.
-            let is_generated = mapping.is_some_and(|mapping| !matches!(snapshot.objects.get(mapping.object), Object::Elf(_)));
+            let is_generated =
+                mapping.is_some_and(|mapping| !matches!(snapshot.objects.get(mapping.object), Object::Elf(_)));
             if mapping.is_none() || !is_current && !is_generated && mapping != published.find_mapping(address) {
                 return StopReason::StaleMapping;
             }

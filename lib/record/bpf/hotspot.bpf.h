@@ -1,5 +1,248 @@
-// Steps through frames of HotSpot.
+// Steps through frames of HotSpot: of methods that are interpreted or compiled, and of stubs.
+//
+// The code cache consists of up to three heaps. A heap has a map with a byte for each segment: the distance in segments to
+// the start of the block, 255 for a free segment. The description of a code blob follows the head of its block, and says
+// how large the blob's frames are. Compiled code uses rbp for other things, and saves it above its frame.
+
+// The fields: offsets in bytes, and what they contain.
+enum {
+    IS_ONE_HEAP,         // 1 if the anchor points to the only heap, 0 if to an array of heaps
+    HEAP_COUNT, HEAPS,   // in the array
+    HEAP_START, HEAP_END, SEGMENT_MAP, SEGMENT_SHIFT,   // in a heap
+    BLOCK_HEAD,          // the size of a block's head
+    BLOB_NAME, FRAME_WORDS_OF_BLOB, FRAME_COMPLETE,     // in a blob
+    IS_FRAME_SHORT,      // 1 if FRAME_WORDS_OF_BLOB and FRAME_COMPLETE have 16 bits, 0 if they have 32
+    CODE_BEGIN,          // in a blob: the address of its code
+    IS_CODE_OFFSET,      // 1 if CODE_BEGIN is an offset from the blob, 0 if it is an address
+    BLOB_METHOD, COMPILE_ID, ORIGINAL_PC, DEOPT_HANDLER,   // in a blob: of compiled methods
+    CALL_STUB_RETURN,    // the distance from the anchor to the variable with the address to which methods return to C++
+    CONST_METHOD,        // in a method
+    CONST_METHOD_SIZE, BYTECODE_SIZE, POOL, NAME_INDEX,    // of and in the constant part of a method
+    POOL_SIZE, POOL_HOLDER,   // of and in a pool of constants
+    KLASS_NAME, SYMBOL_LENGTH, SYMBOL_BODY,
+    BYTECODE_SLOT,       // the distance in words from an interpreted frame down to the address of its bytecode
+};
+// The kinds of frames.
+enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5 };
+// The first bytes of the names of blobs.
+#define NMETHOD 0x00646f6874656d6eull         // "nmethod"
+#define NATIVE_NMETHOD 0x6e2065766974616eull  // "native n"
+#define INTERPRETER_BLOB 0x6572707265746e49ull   // "Interpre"
+#define VTABLE_CHUNKS 0x6320656c62617476ull   // "vtable c"
+
+#define HEAPS_MAX 3
+#define BLOB 128         // the place of the blob's description in the page, in words
+#define BLOB_SIZE 384
+#define CODE 192         // the place of the innermost frame's code in the page, in words: 64 bytes before it, and 64 from it
+#define BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 255)))
+#define FAR_BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 511)))
+#define MAX_INTERPRETED (64u << 10)   // bytes between an interpreted frame and the stack pointer of its caller
+
+static __always_inline u32 read_u32(u64 at) {
+    u32 number = 0;
+    bpf_probe_read_user(&number, 4, (void *)at);
+    return number;
+}
+
+// Reads the heaps of the code cache: of each its start, its size, its map, and the shift from bytes to segments.
+static __always_inline void read_heaps(struct interpreter *interpreter) {
+    u32 *f = interpreter->field;
+    u64 heaps = read_word(interpreter->anchor), count = 1, only = heaps;
+    if (!f[IS_ONE_HEAP]) {
+        count = read_u32(heaps + f[HEAP_COUNT]);
+        heaps = read_word(heaps + f[HEAPS]);
+    }
+#pragma unroll
+    for (u32 k = 0; k < HEAPS_MAX; k++) {
+        u64 heap = f[IS_ONE_HEAP] ? only : read_word(heaps + 8 * k), start = read_word(heap + f[HEAP_START]);
+        if (k >= count) heap = start = 0;   // what is read there is 0
+        u64 *cached = &interpreter->cached[4 * k];
+        cached[2] = read_word(heap + f[SEGMENT_MAP]);
+        cached[3] = read_u32(heap + f[SEGMENT_SHIFT]);
+        cached[0] = start;
+        cached[1] = heap ? read_word(heap + f[HEAP_END]) - start : 0;
+    }
+}
+
+// Returns the address of the blob with an address of its code; 0 if there is none.
+static __always_inline u64 find_blob(struct interpreter *interpreter, u64 at) {
+    u64 *cached = interpreter->cached, start = 0, map = 0, shift = 0;
+#pragma unroll
+    for (u32 k = 0; k < HEAPS_MAX; k++) {
+        u64 is_inside = at - cached[4 * k] < cached[4 * k + 1];
+        start += is_inside ? cached[4 * k] : 0;
+        map += is_inside ? cached[4 * k + 2] : 0;
+        shift += is_inside ? cached[4 * k + 3] : 0;
+    }
+    if (!map) return 0;
+    shift &= 63;
+    u64 segment = (at - start) >> shift;
+    for (u32 i = 0; i < 32; i++) {
+        u8 distance = 255;
+        if (bpf_probe_read_user(&distance, 1, (void *)(map + segment)) || distance == 255) return 0;
+        if (!distance) return start + (segment << shift) + interpreter->field[BLOCK_HEAD];
+        segment -= distance;
+    }
+    return 0;
+}
+
+// What the code from the innermost frame's instruction on contains, up to where the frame is complete.
+enum { SAVES_BP = 1, MAKES_FRAME = 2 };
+
+// Searches `count` bytes of the code that was read, from the instruction on.
+__attribute__((noinline)) int scan_prologue(u32 count) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    u8 *code = (u8 *)&s->page[CODE] + 64;
+    int found = 0;
+    for (u32 i = 0; i < 60; i++) {
+        int is_inside = i < count;
+        int saves = is_inside & (code[i] == 0x55);
+        int is_immediate = (code[i + 1] == 0x83) | (code[i + 1] == 0x81);
+        int makes = is_inside & (code[i] == 0x48) & is_immediate & (code[i + 2] == 0xec);
+        found |= saves * SAVES_BP | makes * MAKES_FRAME;
+    }
+    return found;
+}
+
+// Where the innermost frame of compiled code keeps its caller.
+enum { IN_FRAME, AT_SP, ABOVE_SAVED_BP, IN_FRAME_WITHOUT_BP };
+
+// Returns the state of a frame from its code: the frame may not be there yet, or be gone already.
+static __always_inline int find_state(struct scratch *s, u64 pc, u64 complete) {
+    if (bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) return IN_FRAME;
+    u8 *code = (u8 *)&s->page[CODE] + 64;
+    u32 word = *(u32 *)code;
+    int is_saved = code[-1] == 0x55 || (code[-4] == 0x55 && code[-3] == 0x48 && code[-2] == 0x8b && code[-1] == 0xec);
+    if (pc < complete) {
+        int ahead = scan_prologue(complete - pc > 60 ? 60 : complete - pc);
+        if (ahead & SAVES_BP) return AT_SP;
+        if (is_saved) return ABOVE_SAVED_BP;
+        if (ahead & MAKES_FRAME) return AT_SP;
+        // mov [rsp + N], rbp
+        if ((word & 0xffffff) == 0x6c8948 || word == 0x24ac8948) return IN_FRAME_WITHOUT_BP;
+        return IN_FRAME;
+    }
+    // pop rbp, ret
+    if (code[0] == 0x5d) return ABOVE_SAVED_BP;
+    if (code[0] == 0xc3) return AT_SP;
+    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test.
+    if (code[-1] == 0x5d && ((word & 0xffffff) == 0xa73b49 || (word & 0xffffff) == 0x673b49 || (word & 0xffffff) == 0x978b4d))
+        return AT_SP;
+    if (code[0] == 0x0f && code[1] == 0x87 && (code[-8] == 0x5d || code[-5] == 0x5d)) return AT_SP;
+    if ((word & 0xffffff) == 0x028541 && code[-8] == 0x5d) return AT_SP;
+    return IN_FRAME;
+}
+
+// Finds the class and the name of a method, as symbols: a length of 16 bits, and bytes.
+static __always_inline void name_method(u32 *f, u64 constant, struct script_function *function) {
+    u64 pool = read_word(constant + f[POOL]), index = read_u32(constant + f[NAME_INDEX]) & 0xffff;
+    u64 name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
+    u64 class = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
+    function->name.start = name + f[SYMBOL_BODY];
+    function->name.length = read_u32(name + f[SYMBOL_LENGTH]) & 0xffff;
+    function->class.start = class + f[SYMBOL_BODY];
+    function->class.length = read_u32(class + f[SYMBOL_LENGTH]) & 0xffff;
+}
+
+// Notes the method of a frame. `code` is what it is read from later, and `identity` what tells it from another one there.
+static __always_inline void note_method(struct scratch *s, u32 *f, u32 kind, u64 code, u64 position, u64 method,
+                                        u64 identity) {
+    u64 constant = read_word(method + f[CONST_METHOD]);
+    struct script_function function = {.code = code, .first_line = kind, .instruction = position};
+    if (kind == INTERPRETED) function.instruction = position - constant - f[CONST_METHOD_SIZE];
+    u64 hash = mix(mix(mix(mix(0, code), method), constant), identity);
+    if (!constant || !add_generated(s, &function, hash)) return;
+    name_method(f, constant, &function);
+    add_name(s, &function);
+}
+
+// Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
+// stack pointer of the caller, and the method two words further down.
+static __always_inline int step_interpreted(struct scratch *s, u32 *f) {
+    struct walk *w = &s->walk;
+    u64 bp = w->bp, frame[5];
+    if (bpf_probe_read_user(frame, sizeof frame, (void *)(bp - 24))) return 1;
+    u64 sender = frame[2], method = frame[0];
+    if (bp < w->sp || sender < bp + 16 || sender - bp > MAX_INTERPRETED) return 1;
+    u64 constant = read_word(method + f[CONST_METHOD]), start = constant + f[CONST_METHOD_SIZE];
+    u64 size = read_u32(constant + f[BYTECODE_SIZE]) & 0xffff;
+    u64 bytecode = read_word(bp - 8 * (u64)f[BYTECODE_SLOT]);
+    if (w->exact) {
+        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+        if (regs->r13 - start < size) bytecode = regs->r13;
+    }
+    note_method(s, f, INTERPRETED, method, bytecode, method, 0);
+    w->sp = sender;
+    w->bp = frame[3];
+    w->pc = frame[4];
+    w->exact = 0;
+    return 0;
+}
+
+static __always_inline int step_by_bp(struct walk *w) {
+    u64 frame[2];
+    if (w->bp < w->sp || bpf_probe_read_user(frame, 16, (void *)w->bp)) return 1;
+    w->sp = w->bp + 16;
+    w->bp = frame[0];
+    w->pc = frame[1];
+    w->exact = 0;
+    return 0;
+}
+
+// Steps to the caller of a frame of `size` words, which is in a state.
+static __always_inline int step_compiled(struct walk *w, u64 size, int state) {
+    u64 frame[2], bp = w->bp, cfa = w->sp + 8 * size;
+    if (state == AT_SP) cfa = w->sp + 8;
+    if (state == ABOVE_SAVED_BP) cfa = w->sp + 16;
+    if (bpf_probe_read_user(frame, 16, (void *)(cfa - 16))) return 1;
+    if (state == IN_FRAME || state == ABOVE_SAVED_BP) bp = frame[0];
+    w->sp = cfa;
+    w->bp = bp;
+    w->pc = frame[1];
+    w->exact = 0;
+    return 0;
+}
 
 static __always_inline int step_hotspot(struct scratch *s, struct interpreter *interpreter) {
-    return 1;
+    struct walk *w = &s->walk;
+    u32 *f = interpreter->field;
+    u64 pc = w->pc, at = pc - !w->exact;
+    u64 blob = find_blob(interpreter, at);
+    if (!blob) {
+        // The program does not know the heaps yet, or the address is in none.
+        read_heaps(interpreter);
+        blob = find_blob(interpreter, at);
+        if (!blob) return 1;
+    }
+    if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
+    u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
+    if (name == INTERPRETER_BLOB) return step_interpreted(s, f);
+    s64 size = f[IS_FRAME_SHORT] ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
+    s64 complete = f[IS_FRAME_SHORT] ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
+    u64 code = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
+    if (name == NMETHOD || name == NATIVE_NMETHOD) {
+        u64 handler = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[DEOPT_HANDLER]) : BLOB_FIELD(u64, s, f[DEOPT_HANDLER]);
+        u64 method = BLOB_FIELD(u64, s, f[BLOB_METHOD]), running = pc;
+        // The return address was replaced: the frame is to be interpreted once it is returned to.
+        if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
+        u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
+        u64 identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
+        note_method(s, f, kind, blob, running - code, method, identity);
+        return step_compiled(w, size, w->exact ? find_state(s, pc, code + complete) : IN_FRAME);
+    }
+    u64 call_stub_return = read_word(interpreter->anchor + (s64)(int)f[CALL_STUB_RETURN]);
+    struct script_function function = {.code = blob, .first_line = STUB};
+    int is_call_stub = !w->exact && pc == call_stub_return;
+    if (is_call_stub) function.first_line = CALL_STUB;
+    add_generated(s, &function, mix(mix(0, blob), function.first_line));
+    if (is_call_stub) return step_by_bp(w);
+    if (name == VTABLE_CHUNKS) return step_compiled(w, 1, AT_SP);
+    if (size > 0) return step_compiled(w, size, w->exact ? find_state(s, pc, 0) : IN_FRAME);
+    if (w->exact && !bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) {
+        u8 *bytes = (u8 *)&s->page[CODE] + 64;
+        if (bytes[0] == 0x55 || bytes[0] == 0xc3) return step_compiled(w, 1, AT_SP);
+        if (bytes[-1] == 0x55) return step_compiled(w, 2, ABOVE_SAVED_BP);
+    }
+    return step_by_bp(w);
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bstr::ByteSlice as _;
+use crate::symbol_name::java;
 use rustc_hash::FxHashMap;
 
 use super::metadata::{Layout, Schema, Value};
@@ -257,7 +257,7 @@ impl Constants {
     /// Returns `package.Class`, or an empty name.
     fn class_name(&self, key: u64) -> Vec<u8> {
         let name = self.classes.get(&key).map_or(&b""[..], |name| self.resolve(name));
-        strip_address(name).iter().map(|byte| if *byte == b'/' { b'.' } else { *byte }).collect()
+        java::class_name(name)
     }
 
     /// Returns the description of a frame's type, such as `JIT compiled`.
@@ -292,14 +292,6 @@ impl Constants {
     pub(super) fn string(&self, key: u64) -> &[u8] {
         self.strings.get(&key).map_or(b"", |text| text)
     }
-}
-
-/// Strips the address that ends the name of a hidden class, such as a lambda's: `Work$$Lambda$5+0x00007f.12`. It differs
-/// from run to run.
-fn strip_address(class: &[u8]) -> &[u8] {
-    let Some(start) = class.find("+0x").or_else(|| class.find("/0x")) else { return class };
-    let is_address = class[start + 3..].iter().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b'/'));
-    if is_address { &class[..start] } else { class }
 }
 
 impl Name {

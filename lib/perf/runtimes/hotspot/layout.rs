@@ -1,0 +1,175 @@
+//! The layout of HotSpot's structures, from its own description.
+
+use super::vm_structs::VmStructs;
+use crate::perf::runtimes::interpreter::{FIELDS, Layout, Memory};
+use crate::perf::runtimes::thread_anchor::ThreadAnchor;
+
+/// The number of HotSpot in the BPF program.
+const KIND: u32 = 4;
+
+/// The layout of one build of HotSpot.
+#[derive(Debug)]
+pub(super) struct HotSpotLayout {
+    /// What the BPF program needs.
+    pub(super) layout: Layout,
+    pub(super) methods: MethodPlaces,
+    pub(super) code: CodePlaces,
+    pub(super) debug: DebugPlaces,
+}
+
+/// The places of what names a method.
+#[derive(Debug)]
+pub(super) struct MethodPlaces {
+    pub(super) const_method: u64,
+    pub(super) pool: u64,
+    pub(super) name_index: u64,
+    /// The place of the flags, of which the first says that there is a table of lines.
+    pub(super) flags: u64,
+    pub(super) code_size: u64,
+    /// The size of a method's constant part: its code follows.
+    pub(super) const_method_size: u64,
+    pub(super) pool_size: u64,
+    pub(super) pool_holder: u64,
+    pub(super) klass_name: u64,
+    pub(super) symbol_length: u64,
+    pub(super) symbol_body: u64,
+}
+
+/// The places in a code blob.
+#[derive(Debug)]
+pub(super) struct CodePlaces {
+    pub(super) name: u64,
+    pub(super) method: u64,
+    pub(super) compile_id: u64,
+}
+
+/// The places of what tells which methods were inlined. A place is of an offset of 4 bytes from `base`.
+#[derive(Debug)]
+pub(super) struct DebugPlaces {
+    /// The place of the pointer to the tables in a blob; `None` if they are in the blob itself.
+    pub(super) base: Option<u64>,
+    /// The offsets of the table of instructions, and of its end.
+    pub(super) pcs: u64,
+    pub(super) pcs_end: u64,
+    /// The pointer to the scopes, or their offset.
+    pub(super) scopes: Scopes,
+    /// The pointer to the table that the offset of the methods refers to; `None` if it is the blob.
+    pub(super) metadata_base: Option<u64>,
+    pub(super) metadata: u64,
+    /// What is added to each byte of a compressed number: 1 from JDK 20 on.
+    pub(super) excluded: u8,
+}
+
+/// The place of the scopes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scopes {
+    Pointer(u64),
+    Offset(u64),
+}
+
+impl HotSpotLayout {
+    /// Makes the layout from HotSpot's description of itself. `None` if a structure is not described.
+    pub(super) fn find(vm: &VmStructs, bias: u64, memory: Memory) -> Option<Self> {
+        // Before the library has run, offsets are 0.
+        let klass_name = vm.place(&[("Klass", "_name")]).filter(|offset| *offset > 0)?;
+        let methods = MethodPlaces {
+            const_method: vm.place(&[("Method", "_constMethod")])?,
+            pool: vm.place(&[("ConstMethod", "_constants")])?,
+            name_index: vm.place(&[("ConstMethod", "_name_index")])?,
+            flags: vm.place(&[("ConstMethod", "_flags._flags"), ("ConstMethod", "_flags")])?,
+            code_size: vm.place(&[("ConstMethod", "_code_size")])?,
+            const_method_size: vm.size("ConstMethod")?,
+            pool_size: vm.size("ConstantPool")?,
+            pool_holder: vm.place(&[("ConstantPool", "_pool_holder")])?,
+            klass_name,
+            symbol_length: vm.place(&[("Symbol", "_length")])?,
+            symbol_body: vm.place(&[("Symbol", "_body")])?,
+        };
+        let code = CodePlaces {
+            name: vm.place(&[("CodeBlob", "_name")])?,
+            method: vm.place(&[("CompiledMethod", "_method"), ("nmethod", "_method")])?,
+            compile_id: vm.place(&[("nmethod", "_compile_id")])?,
+        };
+        let layout = bpf_layout(vm, bias, &methods, &code)?;
+        Some(Self { layout, debug: debug_places(vm, memory)?, methods, code })
+    }
+}
+
+/// Returns the fields in the order of the BPF program (`record/bpf/hotspot.bpf.h`).
+fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlaces) -> Option<Layout> {
+    let place = |of, name| vm.place(&[(of, name)]);
+    let in_space = |heap_field, space_field| Some(place("CodeHeap", heap_field)? + place("VirtualSpace", space_field)?);
+    let one_heap = place("CodeCache", "_heap");
+    let heaps = one_heap.or_else(|| place("CodeCache", "_heaps"))?;
+    let code_offset = place("CodeBlob", "_code_offset");
+    let handler = [
+        ("nmethod", "_deopt_handler_offset"),
+        ("CompiledMethod", "_deopt_handler_begin"),
+        ("nmethod", "_deoptimize_offset"),
+    ];
+    let length = [("GrowableArrayBase", "_len"), ("GenericGrowableArray", "_len")];
+    let numbers = [
+        one_heap.is_some().into(),
+        vm.place(&length).or(one_heap)?,
+        place("GrowableArray<int>", "_data").or(one_heap)?,
+        in_space("_memory", "_low")?,
+        in_space("_memory", "_high_boundary")?,
+        in_space("_segmap", "_low")?,
+        place("CodeHeap", "_log2_segment_size")?,
+        vm.size("HeapBlock")?,
+        code.name,
+        place("CodeBlob", "_frame_size")?,
+        place("CodeBlob", "_frame_complete_offset")?,
+        vm.is_short("CodeBlob", "_frame_size").into(),
+        code_offset.or_else(|| place("CodeBlob", "_code_begin"))?,
+        code_offset.is_some().into(),
+        code.method,
+        code.compile_id,
+        place("nmethod", "_orig_pc_offset")?,
+        vm.place(&handler)?,
+        place("StubRoutines", "_call_stub_return_address")?.wrapping_sub(heaps),
+        methods.const_method,
+        methods.const_method_size,
+        methods.code_size,
+        methods.pool,
+        methods.name_index,
+        methods.pool_size,
+        methods.pool_holder,
+        methods.klass_name,
+        methods.symbol_length,
+        methods.symbol_body,
+        // Up to JDK 8 an interpreted frame has no slot for the class.
+        if one_heap.is_some() { 7 } else { 8 },
+    ];
+    let mut fields = [0; FIELDS];
+    fields.iter_mut().zip(numbers).for_each(|(field, number)| *field = number as u32);
+    Some(Layout { kind: KIND, anchor: ThreadAnchor::Library(heaps.wrapping_sub(bias)), fields })
+}
+
+fn debug_places(vm: &VmStructs, memory: Memory) -> Option<DebugPlaces> {
+    let nmethod = |name| vm.place(&[("nmethod", name)]);
+    let base = nmethod("_immutable_data");
+    let scopes = vm.place(&[("CompiledMethod", "_scopes_data_begin")]).map(Scopes::Pointer);
+    let pcs_end = if base.is_some() { nmethod("_scopes_data_offset") } else { nmethod("_dependencies_offset") };
+    let metadata_base = vm.place(&[("CodeBlob", "_mutable_data")]);
+    let metadata = if metadata_base.is_some() {
+        vm.place(&[("CodeBlob", "_relocation_size")])
+    } else {
+        nmethod("_metadata_offset")
+    };
+    Some(DebugPlaces {
+        base,
+        pcs: nmethod("_scopes_pcs_offset")?,
+        pcs_end: pcs_end?,
+        scopes: scopes.or_else(|| nmethod("_scopes_data_offset").map(Scopes::Offset))?,
+        metadata_base,
+        metadata: metadata?,
+        excluded: u8::from(find_version(vm, memory)? >= 20),
+    })
+}
+
+/// Returns the version of the JDK.
+fn find_version(vm: &VmStructs, memory: Memory) -> Option<u8> {
+    let version = [("JDK_Version", "_current"), ("Abstract_VM_Version", "_vm_major_version")];
+    Some(*memory.bytes(vm.place(&version)?, 1)?.first()?)
+}

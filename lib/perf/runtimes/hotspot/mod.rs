@@ -1,0 +1,163 @@
+//! HotSpot, the virtual machine of OpenJDK.
+//!
+//! Methods are interpreted, or compiled while they run. The BPF program steps through both kinds of frames by what HotSpot
+//! says of its structures (`record/bpf/hotspot.bpf.h`), and sends the method or the compiled code of each frame. Here they are
+//! named, and the methods are found that the compiler has inlined.
+
+mod compressed;
+mod inlining;
+mod layout;
+mod methods;
+mod vm_structs;
+
+use std::sync::{Arc, OnceLock};
+
+use self::inlining::find_activations;
+use self::layout::HotSpotLayout;
+use self::methods::{MethodReader, frame_name};
+use self::vm_structs::{TablePlaces, VmStructs, read_c_string};
+use super::hash::mix;
+use super::interpreter::{
+    Function, GeneratedFrame, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
+use crate::markers;
+
+/// A symbol by which the library is found.
+pub(super) const MARKER: &[u8] = b"gHotSpotVMStructs";
+
+/// The kinds of frames, as in the BPF program.
+const INTERPRETED: u32 = 1;
+const COMPILED: u32 = 2;
+const NATIVE_METHOD: u32 = 3;
+const CALL_STUB: u32 = 5;
+
+/// The longest name of a stub.
+const MAX_STUB_NAME: usize = 64;
+
+/// A HotSpot virtual machine.
+#[derive(Debug)]
+struct HotSpot {
+    places: TablePlaces,
+    layout: OnceLock<HotSpotLayout>,
+}
+
+/// Recognizes HotSpot in an ELF file: `libjvm.so`.
+pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
+    match TablePlaces::find(file) {
+        Some(places) => Recognition::Found(Arc::new(HotSpot { places, layout: OnceLock::new() })),
+        None => Recognition::None,
+    }
+}
+
+impl HotSpot {
+    fn find_layout(&self, library: Library<'_>) -> Option<&HotSpotLayout> {
+        if let Some(layout) = self.layout.get() {
+            return Some(layout);
+        }
+        let vm = VmStructs::read(self.places, library.bias, library.memory)?;
+        let layout = HotSpotLayout::find(&vm, library.bias, library.memory)?;
+        Some(self.layout.get_or_init(|| layout))
+    }
+}
+
+impl Interpreter for HotSpot {
+    fn layout(&self, library: Library<'_>) -> Option<&Layout> {
+        self.find_layout(library).map(|layout| &layout.layout)
+    }
+
+    fn generates_code(&self) -> bool {
+        true
+    }
+
+    fn unnamed_frame(&self) -> &'static [u8] {
+        markers::JAVA
+    }
+
+    fn read_generated(
+        &self,
+        library: Library<'_>,
+        frame: ScriptFrame,
+        sent: Option<&Function>,
+        with_lines: bool,
+    ) -> Option<Vec<GeneratedFrame>> {
+        let named = |name| Some(vec![GeneratedFrame { name, is_inlined: false }]);
+        let reader = FrameReader { layout: self.find_layout(library)?, memory: library.memory, frame, with_lines };
+        match frame.first_line {
+            INTERPRETED | COMPILED | NATIVE_METHOD => reader
+                .read_methods(sent)
+                // The method is gone, or another one is there: what the program sent was read at the sample.
+                .or_else(|| named(frame_name(sent?, None))),
+            CALL_STUB => Some(Vec::new()),
+            _ => named(reader.read_stub_name()?),
+        }
+    }
+}
+
+/// Reads what belongs to a frame.
+struct FrameReader<'a> {
+    layout: &'a HotSpotLayout,
+    memory: Memory,
+    frame: ScriptFrame,
+    with_lines: bool,
+}
+
+impl FrameReader<'_> {
+    fn methods(&self) -> MethodReader<'_> {
+        MethodReader::new(self.layout, self.memory)
+    }
+
+    /// Returns the frames of a method and of those that were inlined. `None` if the process has another method there by now.
+    fn read_methods(&self, sent: Option<&Function>) -> Option<Vec<GeneratedFrame>> {
+        let (code, kind) = (self.frame.code, self.frame.first_line);
+        let is_interpreted = kind == INTERPRETED;
+        let method = if is_interpreted { code } else { self.blob_word(self.layout.code.method)? };
+        if self.hash(method)? != self.frame.hash {
+            return None;
+        }
+        let function = self.methods().read_name(method)?;
+        if sent.is_some_and(|sent| !ends_alike(&function, sent)) {
+            return None;
+        }
+        let mut activations = vec![(method, if is_interpreted { self.frame.instruction } else { -1 })];
+        if kind == COMPILED {
+            let found = find_activations(&self.layout.debug, self.memory, code, self.frame.instruction);
+            // The outermost one is the method itself.
+            if let Some(found) = found.filter(|found| found.last().is_some_and(|(last, _)| *last == method)) {
+                activations = found;
+            }
+        }
+        let outermost = activations.len() - 1;
+        let frames = activations.iter().enumerate().map(|(index, (method, bytecode))| {
+            let function = self.methods().read_name(*method)?;
+            let line = if self.with_lines { self.methods().find_line(*method, (*bytecode).max(0)) } else { None };
+            Some(GeneratedFrame { name: frame_name(&function, line), is_inlined: index < outermost })
+        });
+        let frames = frames.collect::<Option<Vec<GeneratedFrame>>>();
+        // Nothing changed meanwhile.
+        frames.filter(|_| self.hash(method) == Some(self.frame.hash))
+    }
+
+    /// Returns the hash of a method in the frame, as the BPF program makes it.
+    fn hash(&self, method: u64) -> Option<u64> {
+        let is_interpreted = self.frame.first_line == INTERPRETED;
+        let id = if is_interpreted { 0 } else { self.blob_word(self.layout.code.compile_id)? & u64::from(u32::MAX) };
+        let const_method = self.methods().const_method(method)?;
+        Some([self.frame.code, method, const_method, id].into_iter().fold(0, mix))
+    }
+
+    fn blob_word(&self, offset: u64) -> Option<u64> {
+        self.memory.u64(self.frame.code.checked_add(offset)?)
+    }
+
+    fn read_stub_name(&self) -> Option<Vec<u8>> {
+        let name = read_c_string(self.memory, self.blob_word(self.layout.code.name)?, MAX_STUB_NAME)?;
+        let is_text = !name.is_empty() && name.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        is_text.then_some(name)
+    }
+}
+
+/// True if a function has the name that was sent. Of long names, only the end was sent.
+fn ends_alike(function: &Function, sent: &Function) -> bool {
+    let is_end = |name: &[u8], sent: &[u8]| name.ends_with(sent.strip_prefix(b"...").unwrap_or(sent));
+    is_end(&function.name, &sent.name) && is_end(&function.class, &sent.class)
+}
