@@ -178,9 +178,8 @@ impl RecordingSession {
             None => Vec::new(),
         };
         self.load_processes(target, followed);
-        if let Some(sampler) = &mut self.reader.sampler {
-            sampler.tables.publish_interpreters(&mut self.recording);
-        }
+        // Native stacks can be unwound later, the frames of scripts and of generated code are there only at the sample.
+        self.reader.read_sideband(&self.counters, &mut self.recording);
         self.aggregation = aggregation;
         if let Some(aggregation) = &mut self.aggregation {
             aggregation.start(target)?;

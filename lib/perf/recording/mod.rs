@@ -21,7 +21,7 @@ use super::objects::object::{Object, ObjectId};
 use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
 use super::runtime::Runtime;
-use super::runtimes::processes::{InterpreterWords, Interpreters};
+use super::runtimes::processes::{InterpreterDescription, Interpreters};
 use super::unwind::Unwinder;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
@@ -157,7 +157,7 @@ impl Recording {
 
     /// Returns the description of a process for the BPF program that walks script frames. `None` if it runs no interpreter
     /// that is known.
-    pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterWords> {
+    pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterDescription> {
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
         self.interpreters.describe(&mappings, &self.objects, self.memory(pid))
     }

@@ -230,7 +230,7 @@ impl Recording {
         let (pid, running) = (stamp.pid, self.options.running);
         let snapshot = ProcessSnapshot { pid, time: stamp.time, processes, objects, running };
         let stop = self.unwinder.unwind(snapshot, user);
-        if let Some(record) = user.record.filter(|record| !record.is_walked()) {
+        if let Some(record) = user.record.filter(|record| !record.is_walked() || record.is_walk_cut()) {
             let mappings = self.unwinder.frames.iter().filter_map(|frame| frame.mapping);
             let rowless = record.rowless.and_then(|address| processes.find(pid, address, stamp.time));
             self.sparse_objects.extend(mappings.chain(rowless).map(|mapping| mapping.object));

@@ -20,6 +20,15 @@ use crate::perf::process::Mapping;
 /// `struct interpreter` of the BPF program, in numbers of 4 bytes.
 pub type InterpreterWords = [u32; 6 + FIELDS + 2 * CACHED];
 
+/// The description of a process for the BPF program.
+#[derive(Debug)]
+pub struct InterpreterDescription {
+    /// What the program gets.
+    pub words: InterpreterWords,
+    /// True if script functions are code that the interpreter generates.
+    pub generates_code: bool,
+}
+
 /// The kinds of anchors in the BPF program.
 const IN_THREAD_DATA: u32 = 1;
 const IN_THREAD_STORAGE: u32 = 2;
@@ -72,7 +81,7 @@ impl Interpreters {
 
     /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
     /// is known.
-    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects, memory: Memory) -> Option<InterpreterWords> {
+    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects, memory: Memory) -> Option<InterpreterDescription> {
         let found = self.find(mappings.iter().copied(), objects)?;
         let library = found.library(objects, memory)?;
         let layout = found.interpreter.layout(library)?;
@@ -88,7 +97,7 @@ impl Interpreters {
         let mut words: InterpreterWords = [0; 6 + FIELDS + 2 * CACHED];
         words[..6].copy_from_slice(&[layout.kind, kind, anchor as u32, (anchor >> 32) as u32, is_musl.into(), 0]);
         words[6..6 + FIELDS].copy_from_slice(&layout.fields);
-        Some(words)
+        Some(InterpreterDescription { words, generates_code: found.generates_code() })
     }
 
     /// Returns the interpreter of a process with these mappings. If there are several, the first one counts.

@@ -165,6 +165,11 @@ impl Unwinder {
             self.frames.push(Frame { address, mapping, stack_pointer: 0 });
             last = mapping;
         }
-        if record.is_walk_cut() { StopReason::NoUnwindInformation } else { StopReason::Root }
+        match last.map(|mapping| snapshot.objects.get(mapping.object)) {
+            _ if !record.is_walk_cut() => StopReason::Root,
+            // The program did not know the unwind information of the file yet.
+            Some(Object::Elf(_)) => StopReason::StaleMapping,
+            _ => StopReason::NoUnwindInformation,
+        }
     }
 }

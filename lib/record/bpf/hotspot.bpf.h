@@ -11,7 +11,7 @@ enum {
     HEAP_START, HEAP_END, SEGMENT_MAP, SEGMENT_SHIFT,   // in a heap
     BLOCK_HEAD,          // the size of a block's head
     BLOB_NAME, FRAME_WORDS_OF_BLOB, FRAME_COMPLETE,     // in a blob
-    IS_FRAME_SHORT,      // 1 if FRAME_WORDS_OF_BLOB and FRAME_COMPLETE have 16 bits, 0 if they have 32
+    ARE_SHORT,           // bits: 1 if FRAME_WORDS_OF_BLOB has 16 bits, 2 if FRAME_COMPLETE has; else they have 32
     CODE_BEGIN,          // in a blob: the address of its code
     IS_CODE_OFFSET,      // 1 if CODE_BEGIN is an offset from the blob, 0 if it is an address
     BLOB_METHOD, COMPILE_ID, ORIGINAL_PC, DEOPT_HANDLER,   // in a blob: of compiled methods
@@ -218,8 +218,8 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
     u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
     if (name == INTERPRETER_BLOB) return step_interpreted(s, f);
-    s64 size = f[IS_FRAME_SHORT] ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
-    s64 complete = f[IS_FRAME_SHORT] ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
+    s64 size = f[ARE_SHORT] & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
+    s64 complete = f[ARE_SHORT] & 2 ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
     u64 code = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
     if (name == NMETHOD || name == NATIVE_NMETHOD) {
         u64 handler = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[DEOPT_HANDLER]) : BLOB_FIELD(u64, s, f[DEOPT_HANDLER]);

@@ -593,6 +593,7 @@ static __always_inline int take_stack(void *context) {
         w->process = process;
         struct walking walking = {.process = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
+        head->rowless = w->rowless;
         // Generated code can be walked here alone.
         if (w->is_rooted || s->script_words) {
             u64 n = w->n;
@@ -601,7 +602,6 @@ static __always_inline int take_stack(void *context) {
             send(context, s, process, n);
             return 1;
         }
-        head->rowless = w->rowless;
         // The recorder's knowledge may be old.
         if (w->is_unmapped || is_stale) p = 0;
     }

@@ -31,9 +31,6 @@ const ROWS_READ_AHEAD: usize = 256;
 /// for each 64 KiB that contain code.
 type ProcessWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
 
-/// The interpreters from this number on run script functions on the native stack (`enum` in `interpreters.bpf.h`).
-const FIRST_GENERATING: u32 = 4;
-
 /// The place of code that a process generated, which has no rows. No object has it: the first block is free.
 const GENERATED: u64 = 1;
 
@@ -151,29 +148,27 @@ impl Tables {
         has_new
     }
 
-    /// Publishes the interpreters of processes that have changed. To be called before samples are taken, and before the
-    /// mappings are published: native stacks can be unwound later, script frames are there only now.
-    pub fn publish_interpreters(&mut self, recording: &mut Recording) {
+    /// Publishes the interpreters of processes that have changed, and the rows of all code between generated code and the
+    /// root: such stacks are walked at the sample, or not at all.
+    fn publish_interpreters(&mut self, recording: &mut Recording) {
         let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
         for pid in &self.changed {
-            match recording.describe_interpreter(*pid) {
-                Some(words) => {
-                    // A walk through generated code that meets an object without rows ends there.
-                    if words[0] >= FIRST_GENERATING {
-                        walked.extend(recording.mappings(*pid).map(|mapping| mapping.object));
-                    }
-                    _ = self.interpreters.insert(pid, words, 0);
-                }
-                None => _ = self.interpreters.remove(pid),
+            let pid = *pid;
+            let Some(description) = recording.describe_interpreter(pid) else {
+                let _ = self.interpreters.remove(&pid);
+                continue;
+            };
+            let _ = self.interpreters.insert(pid, description.words, 0);
+            if description.generates_code {
+                walked.extend(recording.mappings(pid).map(|mapping| mapping.object));
             }
         }
         walked.retain(|object| !self.objects.contains_key(object));
         if !walked.is_empty() {
+            // Other processes may have mapped them, too.
             self.changed.extend(self.published.iter());
         }
-        for object in walked {
-            self.add_object(object, recording);
-        }
+        walked.into_iter().for_each(|object| self.add_object(object, recording));
     }
 
     /// Makes the rows of an object, unless they are made.

@@ -242,7 +242,8 @@ impl RingReader {
         is_used
     }
 
-    fn read_sideband(&mut self, counters: &Counters, recording: &mut Recording) {
+    /// Reads the side-band records, and publishes to the BPF program what they say.
+    pub fn read_sideband(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = clock::now();
         for (rings, CpuRings { sideband, .. }) in counters.rings.iter().enumerate() {
             for_each_record(sideband, |bytes| match sideband.parse(bytes) {

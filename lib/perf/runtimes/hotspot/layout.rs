@@ -120,7 +120,8 @@ fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlac
         code.name,
         place("CodeBlob", "_frame_size")?,
         place("CodeBlob", "_frame_complete_offset")?,
-        vm.is_short("CodeBlob", "_frame_size").into(),
+        u64::from(vm.is_short("CodeBlob", "_frame_size"))
+            | u64::from(vm.is_short("CodeBlob", "_frame_complete_offset")) << 1,
         code_offset.or_else(|| place("CodeBlob", "_code_begin"))?,
         code_offset.is_some().into(),
         code.method,
