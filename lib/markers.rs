@@ -11,6 +11,9 @@ pub const UNKNOWN: &[u8] = b"[unknown]";
 pub const PYTHON: &[u8] = b"[python]";
 /// A PHP function whose name could not be read.
 pub const PHP: &[u8] = b"[php]";
+/// Frames of a virtual thread of Java that are not on a stack: the virtual machine keeps them in its heap until the
+/// thread returns to them.
+pub const FROZEN: &[u8] = b"[frozen]";
 /// A Java method whose name could not be read.
 pub const JAVA: &[u8] = b"[java]";
 /// A Ruby method whose name could not be read.

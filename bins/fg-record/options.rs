@@ -250,7 +250,7 @@ pub struct StackArgs {
     #[arg(long, hide_short_help = true)]
     pub no_inline: bool,
 
-    /// Leave out the functions of interpreted languages
+    /// Leave out the functions of script languages and of Java
     ///
     /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to 8.4,
     /// without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or
@@ -258,12 +258,18 @@ pub struct StackArgs {
     /// cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` for a file, Ruby's are native
     /// frames. The stack of a fiber begins with the fiber. Tried with Python 3.8 to 3.14, Ruby 3.1 and 3.3, and PHP 8.2 and
     /// 8.4; the others are known from their headers only.
+    ///
+    /// Under the same conditions, methods of Java programs on HotSpot (OpenJDK) are shown as `PACKAGE.CLASS.METHOD`:
+    /// interpreted, compiled and inlined ones. In the innermost compiled method, inlined ones are as exact as the compiler's
+    /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` stands for callers of a
+    /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 17, 21 and
+    /// 25.
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 
     /// Show the interpreter's own frames, too
     ///
-    /// By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
+    /// This is about Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
     /// does.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,

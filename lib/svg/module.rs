@@ -35,7 +35,7 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
         markers::OFF_CPU => Some(Kind::OffCpu),
         markers::RUNNABLE => Some(Kind::Runnable),
         markers::UNSAMPLED => Some(Kind::Unsampled),
-        b"[python]" | b"[ruby]" | b"[php]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
+        b"[python]" | b"[ruby]" | b"[php]" | b"[java]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
         _ if name.starts_with(b"[") => Some(Kind::Unknown),
         _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
         _ => None,

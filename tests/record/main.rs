@@ -17,6 +17,7 @@ mod exit_status;
 mod files;
 mod go;
 mod interval;
+mod java;
 mod jit;
 mod losses;
 mod node;

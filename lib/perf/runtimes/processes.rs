@@ -81,7 +81,12 @@ impl Interpreters {
 
     /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
     /// is known.
-    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects, memory: Memory) -> Option<InterpreterDescription> {
+    pub fn describe(
+        &mut self,
+        mappings: &[Mapping],
+        objects: &Objects,
+        memory: Memory,
+    ) -> Option<InterpreterDescription> {
         let found = self.find(mappings.iter().copied(), objects)?;
         let library = found.library(objects, memory)?;
         let layout = found.interpreter.layout(library)?;

@@ -232,7 +232,8 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
         return step_compiled(w, size, w->exact ? find_state(s, pc, code + complete) : IN_FRAME);
     }
     u64 call_stub_return = read_word(interpreter->anchor + (s64)(int)f[CALL_STUB_RETURN]);
-    struct script_function function = {.code = blob, .first_line = STUB};
+    // The instruction says whether the stub has called the frame before.
+    struct script_function function = {.code = blob, .first_line = STUB, .instruction = !w->exact};
     int is_call_stub = !w->exact && pc == call_stub_return;
     if (is_call_stub) function.first_line = CALL_STUB;
     add_generated(s, &function, mix(mix(0, blob), function.first_line));

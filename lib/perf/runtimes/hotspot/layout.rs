@@ -169,8 +169,8 @@ fn debug_places(vm: &VmStructs, memory: Memory) -> Option<DebugPlaces> {
     })
 }
 
-/// Returns the version of the JDK.
+/// Returns the version of the JDK. `None` before the virtual machine has started.
 fn find_version(vm: &VmStructs, memory: Memory) -> Option<u8> {
     let version = [("JDK_Version", "_current"), ("Abstract_VM_Version", "_vm_major_version")];
-    Some(*memory.bytes(vm.place(&version)?, 1)?.first()?)
+    memory.bytes(vm.place(&version)?, 1)?.first().copied().filter(|version| *version > 0)
 }

@@ -31,6 +31,9 @@ const COMPILED: u32 = 2;
 const NATIVE_METHOD: u32 = 3;
 const CALL_STUB: u32 = 5;
 
+/// The start of the name of the stubs that freeze and thaw the frames of virtual threads.
+const CONTINUATION_STUBS: &[u8] = b"StubRoutines (continuation";
+
 /// The longest name of a stub.
 const MAX_STUB_NAME: usize = 64;
 
@@ -88,6 +91,10 @@ impl Interpreter for HotSpot {
                 // The method is gone, or another one is there: what the program sent was read at the sample.
                 .or_else(|| named(frame_name(sent?, None))),
             CALL_STUB => Some(Vec::new()),
+            // A frame that was called by this stub has callers that are not on the stack.
+            _ if frame.instruction != 0 && reader.read_stub_name()?.starts_with(CONTINUATION_STUBS) => {
+                named(markers::FROZEN.to_vec())
+            }
             _ => named(reader.read_stub_name()?),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::heap::{FlatString, Heap, is_object};
 use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
+use crate::perf::runtimes::interpreter::Function;
 
 /// The place of the number of variables in a `ScopeInfo`.
 const LOCAL_COUNT: u64 = 24;
@@ -13,6 +14,9 @@ const SCRIPT_NAME: u64 = 16;
 const NAME_SLOTS: u64 = 4;
 /// The longest name that is read.
 const MAX_NAME: u64 = 1 << 14;
+
+/// Stands for what the BPF program sends as the class of functions in scripts without a name: any byte.
+const IN_SCRIPT: &[u8] = b"s";
 
 /// What is known of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +55,12 @@ impl Described {
         [[true, true], [true, false], [false, true], [false, false]]
             .into_iter()
             .any(|is_flat| mixed(is_flat) == Some(hash))
+    }
+
+    /// Returns the function, whose class is not empty if it is one of a script. `None` if a string cannot be read.
+    pub(super) fn function(&self, heap: Heap<'_>) -> Option<Function> {
+        let class = if self.script == 0 { Vec::new() } else { IN_SCRIPT.to_vec() };
+        Some(Function { name: self.name(heap)?, class, file: self.file(heap)?, first_line: 0, lines: None })
     }
 
     /// Returns the name as UTF-8. Empty if there is none.

@@ -42,9 +42,8 @@ const ANONYMOUS_SCRIPT: &[u8] = b"<anonymous>";
 /// The frame of a regular expression.
 const REGULAR_EXPRESSION: &[u8] = b"(regexp) (v8)";
 
-/// What the BPF program sends as the class of functions in scripts without a name: any byte.
-const IN_SCRIPT: &[u8] = b"s";
-
+/// Number of functions that are remembered.
+const MAX_FUNCTIONS: usize = 1 << 18;
 /// Number of scripts whose lines are remembered.
 const MAX_SCRIPTS: usize = 1024;
 /// The largest table of positions that is read.
@@ -61,6 +60,8 @@ struct V8 {
     offsets: Offsets,
     /// The lines of the scripts that were met: by process, and the addresses of the script and its source.
     lines: Mutex<FxHashMap<(u32, u64, u64), Option<Arc<Lines>>>>,
+    /// The functions that were read: by address and hash. A process that is gone has none.
+    known: Mutex<FxHashMap<(u64, u64), Function>>,
 }
 
 /// The position of a frame, as the BPF program sends it.
@@ -150,10 +151,19 @@ impl Interpreter for V8 {
         let frames = functions.into_iter().enumerate().map(|(index, function)| {
             let is_own = function.shared == shared && frame.code != 0;
             let read = if is_own { described } else { Described::read(heap, function.shared) };
-            let name = match read.and_then(|read| self.frame(heap, &read, function.position, with_lines)) {
-                Some(name) => name,
-                None => frame_name(&shown(sent.filter(|_| is_own)?), None, BUILTIN_FILE),
+            let found = match read.and_then(|read| Some((read.function(heap)?, read.script))) {
+                Some((found, script)) => {
+                    if is_own {
+                        self.remember(frame, &found);
+                    }
+                    let offset = function.position.filter(|_| with_lines);
+                    Some((found, offset.and_then(|offset| self.find_line(heap, script, offset))))
+                }
+                None if is_own => self.recall(frame).or_else(|| sent.cloned()).map(|found| (found, None)),
+                None => None,
             };
+            let (found, line) = found?;
+            let name = frame_name(&shown(&found), line, BUILTIN_FILE);
             Some(GeneratedFrame { name, is_inlined: index + 1 < count })
         });
         frames.collect::<Option<Vec<GeneratedFrame>>>().filter(|frames| !frames.is_empty())
@@ -177,22 +187,20 @@ impl V8 {
             types.first_non_string,
         ]);
         let layout = Layout { kind: KIND, anchor: ThreadAnchor::Library(0), fields };
-        Self { layout, offsets, lines: Mutex::default() }
+        Self { layout, offsets, lines: Mutex::default(), known: Mutex::default() }
     }
 
-    /// Returns the frame of a function. `None` if a string cannot be read.
-    fn frame(
-        &self,
-        heap: Heap<'_>,
-        described: &Described,
-        position: Option<u32>,
-        with_lines: bool,
-    ) -> Option<Vec<u8>> {
-        let (name, file) = (described.name(heap)?, described.file(heap)?);
-        let class = if described.script == 0 { Vec::new() } else { IN_SCRIPT.to_vec() };
-        let function = Function { name, class, file, first_line: 0, lines: None };
-        let line = position.filter(|_| with_lines).and_then(|offset| self.find_line(heap, described.script, offset));
-        Some(frame_name(&shown(&function), line, BUILTIN_FILE))
+    fn remember(&self, frame: ScriptFrame, function: &Function) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_FUNCTIONS {
+            known.clear();
+        }
+        known.entry((frame.code, frame.hash)).or_insert_with(|| function.clone());
+    }
+
+    fn recall(&self, frame: ScriptFrame) -> Option<Function> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(frame.code, frame.hash)).cloned()
     }
 
     /// Returns the line of an offset in the source of a script.

@@ -7,7 +7,8 @@ use super::functions::Described;
 use super::heap::{Heap, number};
 use super::layout::{CodeOffsets, DeoptimizationIndices, Offsets, Types};
 use super::positions::Lines;
-use super::{FramePosition, V8, short_path};
+use super::{FramePosition, V8, short_path, shown};
+use crate::perf::runtimes::functions::frame_name;
 use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
 use crate::perf::runtimes::interpreter::{Interpreter as _, Memory, ScriptFrame};
 
@@ -134,7 +135,7 @@ fn scope(locals: &[u64], rest: &[u64]) -> u64 {
     object(SCOPE, &words(&[&[smi(1), smi(0), smi(locals.len() as u32)], locals, &infos, rest].concat()))
 }
 
-fn shown(string: u64) -> String {
+fn read_text(string: u64) -> String {
     String::from_utf8(heap().text(string, 1000).unwrap()).unwrap()
 }
 
@@ -144,13 +145,13 @@ fn reads_strings_of_all_kinds() {
     let wide: Vec<u8> = "wörld→".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let two = string(TWO_BYTE, 6, &wide);
     let joined = string(JOINED, 13, &words(&[one, two]));
-    assert_eq!(shown(joined), "hello, wörld→");
-    assert_eq!(shown(string(SLICED, 3, &words(&[one, smi(2)]))), "llo");
-    assert_eq!(shown(string(SLICED, 5, &words(&[joined, smi(5)]))), ", wör");
-    assert_eq!(shown(string(THIN, 13, &words(&[joined]))), "hello, wörld→");
+    assert_eq!(read_text(joined), "hello, wörld→");
+    assert_eq!(read_text(string(SLICED, 3, &words(&[one, smi(2)]))), "llo");
+    assert_eq!(read_text(string(SLICED, 5, &words(&[joined, smi(5)]))), ", wör");
+    assert_eq!(read_text(string(THIN, 13, &words(&[joined]))), "hello, wörld→");
     let characters = add(b"external");
-    assert_eq!(shown(string(EXTERNAL, 8, &words(&[0, characters]))), "external");
-    assert_eq!(shown(string(ONE_BYTE, 2, b"\xe9a")), "éa");
+    assert_eq!(read_text(string(EXTERNAL, 8, &words(&[0, characters]))), "external");
+    assert_eq!(read_text(string(ONE_BYTE, 2, b"\xe9a")), "éa");
     // What is longer than allowed, and a string that contains itself.
     assert_eq!(heap().text(joined, 12), None);
     assert_eq!(heap().text(START + 1, 10), None);
@@ -256,12 +257,10 @@ fn finds_the_functions_that_were_inlined() {
     assert_eq!(functions(4000), [function(outer, 1)]);
 
     let v8 = V8::new(OFFSETS);
-    let named = |shared, position| {
-        let described = Described::read(heap(), shared).unwrap();
-        String::from_utf8(v8.frame(heap(), &described, Some(position), true).unwrap()).unwrap()
-    };
-    assert_eq!(named(inner, 2), "f3 (m/a.js:2)");
-    assert_eq!(named(outer, 8), "f1 (m/a.js:3)");
+    let lines = [2, 6, 8].map(|offset| v8.find_line(heap(), script, offset).unwrap());
+    assert_eq!(lines, [2, 3, 3]);
+    let function = Described::read(heap(), inner).unwrap().function(heap()).unwrap();
+    assert_eq!(frame_name(&shown(&function), Some(2), b"v8"), b"f3 (m/a.js:2)");
     assert_eq!(Lines::read(heap(), script).unwrap().find(100), None);
 }
 

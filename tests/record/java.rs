@@ -1,0 +1,101 @@
+//! Java methods, as they run: without options, agents or a restart.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::process::Background;
+use crate::support::programs::sources;
+use crate::support::recording::{Profile, Stack, can_record, record, record_process};
+use crate::support::script_functions::walked_scripts;
+use crate::support::{command, skip_optional};
+
+/// The methods of `Functions.java` that compute, each with its callers, innermost first.
+const CALLERS: &[(&str, &[&str])] = &[
+    ("burnDeep", &["deep", "deep", "deep"]),
+    ("burnOdd", &["odd", "even", "odd", "even"]),
+    ("burnSquare", &["draw", "shapes", "main"]),
+    ("burnCircle", &["draw", "shapes", "main"]),
+    ("burnHandler", &["handler", "main"]),
+    ("burnCompare", &["compare"]),
+    ("burnThread", &["locked"]),
+    ("burnInlined", &["inner", "middle", "outer", "main"]),
+];
+
+/// True if this machine has a JDK whose methods are shown. Otherwise reports the test as skipped.
+#[track_caller]
+fn has_java() -> bool {
+    let has_java = command("java").arg("-version").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !has_java {
+        skip_optional("no Java");
+    }
+    has_java
+}
+
+/// Returns the methods of a stack, innermost first, without their classes and lines.
+fn methods(stack: &Stack) -> Vec<&str> {
+    let names = stack.frames.iter().rev().filter(|frame| !frame.contains("::"));
+    names.map(|frame| frame.split(':').next().unwrap_or(frame).rsplit('.').next().unwrap_or(frame)).collect()
+}
+
+/// Asserts that every stack of a method that computes has its callers, and that each of them was met.
+#[track_caller]
+fn assert_callers(profile: &Profile) {
+    for (burn, callers) in CALLERS {
+        let mut met = 0;
+        for stack in &profile.0 {
+            let methods = methods(stack);
+            let Some(index) = methods.iter().position(|name| name == burn) else { continue };
+            assert!(methods[index + 1..].starts_with(callers), "{methods:?}");
+            met += stack.weight;
+        }
+        assert!(met > 0, "{burn} was not met: {profile:?}");
+    }
+}
+
+#[test]
+fn shows_the_methods_of_a_process_that_runs_already() {
+    if !can_record() || !has_java() {
+        return;
+    }
+    let program = sources().join("Functions.java").display().to_string();
+    // Without these, the compiler does not say where in the innermost method it inlined another one.
+    let options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"];
+    let process = Background::start(command("java").args(options).args([&program, "100"]));
+    process.wait_for_cpu_time(Duration::from_secs(4));
+    let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(2)).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    assert_callers(&profile);
+    let weigh = |is_counted: &dyn Fn(&Stack) -> bool| -> u64 {
+        profile.0.iter().filter(|stack| is_counted(stack)).map(|stack| stack.weight).sum()
+    };
+    let of_program = |stack: &Stack| stack.frames.iter().any(|frame| frame.starts_with("Functions."));
+    let cut = |stack: &Stack| stack.frames.iter().any(|frame| frame == "[truncated]" || frame == "[java]");
+    let is_complete =
+        |stack: &Stack| of_program(stack) && !cut(stack) && stack.frames.iter().any(|f| f == "start_thread");
+    let (complete, all) = (weigh(&is_complete), weigh(&|stack| of_program(stack) || cut(stack)));
+    assert!(complete * 100 >= all * 99, "{complete} of {all}: {profile:?}");
+}
+
+#[test]
+fn shows_the_lines_of_calls_in_a_command() {
+    if !can_record() || !has_java() {
+        return;
+    }
+    let program = sources().join("Functions.java").display().to_string();
+    let outcome = record(["-v", "--lines", "-F", "997", "--", "java", &program, "2"]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    let source = std::fs::read_to_string(sources().join("Functions.java")).unwrap();
+    let line_of = |text: &str| 1 + source.lines().position(|line| line.contains(text)).unwrap();
+    let middle = line_of("static void middle");
+    profile.assert_contains(&[&format!("Functions.middle:{middle}"), &format!("Functions.inner:{}", middle - 1)]);
+    let handler = format!("Functions.handler:{}", line_of("burnHandler(10_000)"));
+    for stack in profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.contains(".burnHandler"))) {
+        assert!(stack.frames.contains(&handler), "{stack:?}");
+    }
+}
