@@ -304,20 +304,3 @@ impl Name {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::strip_address;
-
-    #[test]
-    fn strips_addresses_of_hidden_classes() {
-        for (name, stripped) in [
-            ("Work$$Lambda$88+0x00007fb3f4007a08.266272063", "Work$$Lambda$88"),
-            ("java/lang/invoke/LambdaForm$MH/0x0000000800066c40", "java/lang/invoke/LambdaForm$MH"),
-            ("a/B+0xyz", "a/B+0xyz"),
-            ("a/B", "a/B"),
-        ] {
-            assert_eq!(strip_address(name.as_bytes()), stripped.as_bytes());
-        }
-    }
-}
