@@ -32,7 +32,7 @@ const CALLERS: Callers<'_> = &[
 #[track_caller]
 fn has_node() -> bool {
     let mut check = command("node");
-    check.args(["-e", "const v = parseInt(process.versions.node); process.exit(v < 16 || v > 24)"]);
+    check.args(["-e", "const v = parseInt(process.versions.node); process.exit(v < 16 || v > 24 ? 1 : 0)"]);
     let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !is_known {
         skip_optional("no Node.js 16 to 24");
@@ -53,7 +53,7 @@ fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
         return;
     }
     let program = sources().join("functions.js").display().to_string();
-    let outcome = record(["-v", "-F", "997", "--", "node", &program, "1", "worker"]).ok();
+    let outcome = record(["-v", "-F", "997", "--", "node", &program, "2", "worker"]).ok();
     if !walked_scripts(&outcome) {
         return;
     }

@@ -71,7 +71,11 @@ enum FramePosition {
     /// The offset in the bytecode object.
     Bytecode(u32),
     /// The address in generated code, and a hash of the instructions before it.
-    Code { pc: u64, is_exact: bool, hash: u64 },
+    Code {
+        pc: u64,
+        is_exact: bool,
+        hash: u64,
+    },
 }
 
 impl FramePosition {
