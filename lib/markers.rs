@@ -18,6 +18,8 @@ pub const FROZEN: &[u8] = b"[frozen]";
 pub const JAVA: &[u8] = b"[java]";
 /// A Ruby method whose name could not be read.
 pub const RUBY: &[u8] = b"[ruby]";
+/// A JavaScript function whose name could not be read.
+pub const V8: &[u8] = b"[v8]";
 /// The frame between a thread's name and a stack whose outermost callers are missing.
 pub const TRUNCATED: &[u8] = b"[truncated]";
 /// The only frame of samples that the kernel or the recorder dropped.

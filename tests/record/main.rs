@@ -20,6 +20,7 @@ mod interval;
 mod java;
 mod jit;
 mod losses;
+mod node;
 mod off_cpu;
 mod pairs;
 mod php;

@@ -13,7 +13,7 @@ const JAVASCRIPT: &str = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(
 fn record_node(script: &str) -> Profile {
     let folder = directory();
     std::fs::write(folder.path().join("a.js"), JAVASCRIPT).unwrap();
-    let mut recorder = recorder(["--", "sh", "-c", script]);
+    let mut recorder = recorder(["--native-only", "--", "sh", "-c", script]);
     Profile::from_stdout(&finish(recorder.current_dir(&folder).spawn().unwrap()).ok())
 }
 

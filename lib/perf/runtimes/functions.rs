@@ -50,7 +50,7 @@ pub struct Functions {
     /// The number of the frame of each function, and of each instruction if lines are wanted.
     frames: FxHashMap<(FunctionKey, i32), u32>,
     /// The numbers of the frames of each instruction of generated code, innermost first.
-    generated: FxHashMap<(FunctionKey, i32), Arc<[u32]>>,
+    generated: FxHashMap<(FunctionKey, i32, u32), Arc<[u32]>>,
 }
 
 impl Functions {
@@ -95,7 +95,7 @@ impl Functions {
         with_lines: bool,
         names: &mut ScriptFrames,
     ) -> Arc<[u32]> {
-        let key = ((frame.code, frame.hash), frame.instruction);
+        let key = ((frame.code, frame.hash), frame.instruction, frame.first_line);
         if let Some(numbers) = self.generated.get(&key) {
             return Arc::clone(numbers);
         }

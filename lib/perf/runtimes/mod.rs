@@ -23,6 +23,9 @@ pub mod processes;
 mod python;
 mod ruby;
 mod thread_anchor;
+mod v8;
+
+use object::{Object as _, ObjectSection as _};
 
 use self::interpreter::{InterpreterFile, Recognition};
 
@@ -30,7 +33,14 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::recognize, hotspot::recognize];
+const RECOGNIZERS: [Recognizer; 5] =
+    [python::recognize, php::recognize, ruby::recognize, hotspot::recognize, v8::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot::MARKER];
+const MARKERS: [&[u8]; 5] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot::MARKER, v8::MARKER];
+
+/// True if a file contains code that a runtime generated when it was built: the builtins of V8.
+pub fn contains_generated_code(file: &object::File<'_>) -> bool {
+    let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok());
+    names.is_some_and(|names| memchr::memmem::find(names, v8::MARKER).is_some())
+}

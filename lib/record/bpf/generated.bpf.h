@@ -46,3 +46,9 @@ __attribute__((noinline)) int step_generated(u32 process) {
     if (interpreter->kind == V8) return step_v8(s, interpreter);
     return 1;
 }
+
+// True if a process runs a runtime that generates code.
+static __always_inline int generates_code(u32 process) {
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    return interpreter && interpreter->kind >= HOTSPOT;
+}

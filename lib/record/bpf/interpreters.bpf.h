@@ -83,8 +83,10 @@ static __always_inline u64 read_string(u64 *words, struct string string, u64 has
     return hash;
 }
 
-// Returns 1 if a name is to be sent, and notes that it is.
+// Returns 1 if a name is to be sent, and notes that it is. Each CPU sends it: the recorder reads the rings of CPUs one after
+// the other.
 static __always_inline int is_new_name(u64 hash) {
+    hash = mix(hash, bpf_get_smp_processor_id());
     u32 place = hash % SENT_NAMES;
     u64 *sent = bpf_map_lookup_elem(&sent_names, &place);
     if (!sent || *sent == hash) return 0;

@@ -36,7 +36,7 @@ struct task_struct {
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, di, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -70,7 +70,8 @@ enum {
 
 struct target { u64 task; u64 state; };
 // A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
-// code has no rows.
+// code has no rows, GENERATED if the process made it.
+#define GENERATED 1
 struct mapping { u64 start, end, first; };
 // What the recorder knows of a process: complete up to the time `published`. `exec_pages` is compared with the
 // kernel's own sum to notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain
@@ -98,6 +99,10 @@ struct head {
 // through every frame.
 struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
+// A function of V8 that was met, and for how long its name is taken to be the same.
+struct v8_known { u64 shared, map, name, script, time, hash; u32 number, literal, can_send; };
+#define V8_KNOWN 512
+#define V8_KNOWN_TIME (50ull * 1000 * 1000)
 struct scratch {
     u64 page[512];
     struct walk walk;
@@ -105,6 +110,8 @@ struct scratch {
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     u64 is_locked;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
+    volatile u64 v8_function, v8_position;
+    struct v8_known known[V8_KNOWN];
     u64 record[HEAD + RECORD + 64];
 };
 
@@ -342,10 +349,11 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     head->scanned = s->next - sp;
 }
 
-// Kinds of rules. Those from BY_GO_SP on are of Go programs, and explained in lib/perf/unwind/go.rs.
+// Kinds of rules. Those from BY_GO_SP on are of Go programs, and explained in lib/perf/unwind/go.rs. The last one is of code
+// that a runtime generated when its file was built.
 enum {
     NO_RULE, BY_SP, BY_BP, AT_ROOT, BY_SIGNAL, BY_BP_DEREF,
-    BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED,
+    BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED, BY_RUNTIME,
 };
 
 static __always_inline u32 *number_at(void *array, u64 index) {
@@ -423,7 +431,7 @@ static long step(u32 i, struct walking *walking) {
     u64 *kept = &s->record[HEAD + (n & (FRAMES - 1))];
     *kept = pc | (w->exact ? EXACT : 0);
     w->n = n + 1;
-    u64 at = pc - !w->exact, rule = 0;
+    u64 at = pc - !w->exact, rule = 0, is_generated = 0;
     if (at - w->start >= w->end - w->start) {
         u64 low = 0;
 #pragma unroll
@@ -436,14 +444,22 @@ static long step(u32 i, struct walking *walking) {
         struct mapping *mapping = &p->mapping[low];
         w->start = w->end = 0;
         w->is_unmapped = at < mapping->start || at >= mapping->end;
-        if (!w->is_unmapped && mapping->first) {
+        is_generated = w->is_unmapped || mapping->first == GENERATED;
+        if (!is_generated) {
+            if (!mapping->first) {
+                w->rowless = at;
+                return 1;
+            }
             w->start = mapping->start;
             w->end = mapping->end;
             w->first = mapping->first;
         }
     }
-    if (w->end) rule = find_rule(w->first + (at - w->start));
-    if (!rule) {
+    if (!is_generated) {
+        rule = find_rule(w->first + (at - w->start));
+        is_generated = rule >> 48 == BY_RUNTIME;
+    }
+    if (is_generated) {
         if (!step_generated(w->process)) {
             w->is_unmapped = 0;
             return 0;
@@ -560,8 +576,10 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         return 1;
     }
     struct process *p = bpf_map_lookup_elem(&processes, &process);
-    // If the recorder has not heard of a mapping yet, every word that may be an address is kept.
-    if (p && p->exec_pages != mm->exec_vm) p = 0;
+    // If the recorder has not heard of a mapping yet, every word that may be an address is kept. Runtimes change their mappings
+    // all the time: what is walked is compared with the mappings later.
+    int is_stale = p && p->exec_pages != mm->exec_vm;
+    if (is_stale && !generates_code(process)) p = 0;
     if (p) {
         head->published = p->published;
         struct walk *w = &s->walk;
@@ -583,7 +601,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
             return 1;
         }
         // The recorder's knowledge may be old.
-        if (w->is_unmapped) p = 0;
+        if (w->is_unmapped || is_stale) p = 0;
     }
     scan_stack(s, task, mm, p ? process : 0, sp, head);
     u64 n = s->n;

@@ -31,6 +31,9 @@ const ROWS_READ_AHEAD: usize = 256;
 /// for each 64 KiB that contain code.
 type ProcessWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
 
+/// The place of code that a process generated, which has no rows. No object has it: the first block is free.
+const GENERATED: u64 = 1;
+
 /// The process whose every word is kept.
 const NOBODY: u32 = 0;
 
@@ -148,18 +151,24 @@ impl Tables {
     /// Publishes the interpreters of processes that have changed, and the rows of all code between generated code and the
     /// root: such stacks are walked at the sample, or not at all.
     fn publish_interpreters(&mut self, recording: &mut Recording) {
-        let changed: Vec<u32> = self.changed.iter().copied().collect();
-        for pid in changed {
+        let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
+        for pid in &self.changed {
+            let pid = *pid;
             let Some(description) = recording.describe_interpreter(pid) else {
                 let _ = self.interpreters.remove(&pid);
                 continue;
             };
             let _ = self.interpreters.insert(pid, description.words, 0);
             if description.generates_code {
-                let objects: FxHashSet<ObjectId> = recording.mappings(pid).map(|mapping| mapping.object).collect();
-                objects.into_iter().for_each(|object| self.add_object(object, recording));
+                walked.extend(recording.mappings(pid).map(|mapping| mapping.object));
             }
         }
+        walked.retain(|object| !self.objects.contains_key(object));
+        if !walked.is_empty() {
+            // Other processes may have mapped them, too.
+            self.changed.extend(self.published.iter());
+        }
+        walked.into_iter().for_each(|object| self.add_object(object, recording));
     }
 
     /// Makes the rows of an object, unless they are made.
@@ -215,7 +224,11 @@ impl Tables {
 
     /// Returns the place of a mapping's first byte in the tables; `None` if it has no rows.
     fn find_place(&self, mapping: &Mapping, recording: &Recording) -> Option<u64> {
-        let Object::Elf(elf) = recording.objects.get(mapping.object) else { return None };
+        let elf = match recording.objects.get(mapping.object) {
+            Object::Elf(elf) => elf,
+            Object::Jit { .. } => return Some(GENERATED),
+            _ => return None,
+        };
         let table = self.objects.get(&mapping.object).filter(|table| table.blocks > 0)?;
         let size = mapping.end - mapping.start;
         let svma = elf.address_of_mapping(mapping.offset, size)?;

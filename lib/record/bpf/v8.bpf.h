@@ -1,5 +1,222 @@
-// Steps through frames of V8.
+// Steps through frames of V8, and notes which JavaScript function each of them runs.
+//
+// Each frame has a frame pointer. Below it are the function's context, the function (`JSFunction`), and of a function that
+// is not optimised the array of its bytecode and the offset in it; frames of other code have a number in place of the
+// context. Pointers to objects have bit 0 set, numbers are in the upper halves of words.
+//
+// What a note says of the position is in 64 bits: the address of the code in the lower 48, or the offset in the bytecode;
+// then the kind of the position in 2 bits, and a hash of the instructions in 14 bits.
+
+// The fields of V8: offsets in objects, and types of objects.
+enum {
+    V8_SHARED,        // in a function: its description (`SharedFunctionInfo`)
+    V8_SHARED_TYPE,
+    V8_NAME,          // in a description: the name, or the `ScopeInfo`
+    V8_SCRIPT,        // in a description
+    V8_LITERAL,       // in a description: the number of the function in its script, in the upper half of a word
+    V8_SCRIPT_TYPE,
+    V8_SCOPE_TYPE,
+    V8_SCOPE_LOCALS,  // in a `ScopeInfo`: where variables begin
+    V8_BYTECODE_TYPE,
+    V8_FIRST_NON_STRING,
+};
+// The places of an object's map, of a map's type, of a string's length and bytes, and of a script's name. All count from the
+// object's address, not from the pointer with bit 0 set.
+enum { V8_TYPE = 12, V8_STRING_LENGTH = 12, V8_STRING_DATA = 16, V8_SCOPE_COUNT = 24, V8_SCRIPT_NAME = 16 };
+// The number of variables from which on their names are not in the `ScopeInfo`, but in a table of it.
+enum { V8_MAX_LOCALS = 75 };
+// How strings are kept, in the lower bits of their type.
+enum { V8_REPRESENTATION = 7, V8_SEQUENTIAL = 0, V8_CONS = 1, V8_THIN = 5, V8_ONE_BYTE = 8 };
+// The kind of a position: unknown, an offset in the bytecode, a return address, an instruction pointer.
+enum { V8_NO_POSITION, V8_BYTECODE, V8_RETURN, V8_EXACT };
+// Instructions at the start and the end of a function.
+enum { PUSH_BP = 0x55, POP_BP = 0x5d, RETURN = 0xc3, RETURN_N = 0xc2, MOV_BP_SP = 0xe58948, MOV_BP_SP_2 = 0xec8b48 };
+// The words of a frame that are read, from the offset in the bytecode to the return address.
+enum { V8_OFFSET, V8_BYTECODES, V8_COUNT, V8_FUNCTION, V8_CONTEXT, V8_SAVED_BP, V8_CALLER, V8_FRAME_WORDS };
+
+#define V8_IS_OBJECT(word) (((word) & 3) == 1)
+
+// Returns the type of an object; NONE if it is none.
+static __always_inline u32 v8_type(u64 object) {
+    u64 map = 0;
+    u16 type = 0;
+    if (!V8_IS_OBJECT(object) || bpf_probe_read_user(&map, 8, (void *)(object - 1))) return NONE;
+    if (!V8_IS_OBJECT(map) || bpf_probe_read_user(&type, 2, (void *)(map - 1 + V8_TYPE))) return NONE;
+    return type;
+}
+
+static __always_inline u32 v8_length(u64 object) {
+    u32 length = 0;
+    bpf_probe_read_user(&length, 4, (void *)(object - 1 + V8_STRING_LENGTH));
+    return length;
+}
+
+// Returns the bytes of a string. Their address is 0 if they are not in one piece. Sets `is_wide` if characters have two
+// bytes.
+static __always_inline struct string v8_string(u64 object, u32 type, int *is_wide) {
+    struct string string = {};
+    u64 two[2] = {};
+    u32 representation = type & V8_REPRESENTATION;
+    if (representation == V8_CONS || representation == V8_THIN) {
+        // A string that was joined since has all its characters in the first part.
+        bpf_probe_read_user(two, 16, (void *)(object - 1 + V8_STRING_DATA));
+        if (representation == V8_THIN || !v8_length(two[1])) {
+            object = two[0];
+            type = v8_type(object);
+        }
+    }
+    string.length = v8_length(object);
+    if (type & V8_ONE_BYTE) {
+        *is_wide = 0;
+    } else {
+        *is_wide = 1;
+        string.length *= 2;
+    }
+    if ((type & V8_REPRESENTATION) == V8_SEQUENTIAL) string.start = object - 1 + V8_STRING_DATA;
+    return string;
+}
+
+// Returns the name of a function: of its description, or the first string behind the variables of its `ScopeInfo`, which is
+// the name or what the parser took for one.
+static __always_inline u64 v8_name(struct scratch *s, u32 *f, u64 name, u32 *name_type) {
+    u64 *slots = s->page + 256;
+    u32 type = v8_type(name);
+    *name_type = type;
+    if (type != f[V8_SCOPE_TYPE]) return type < f[V8_FIRST_NON_STRING] ? name : 0;
+    u64 locals = read_word(name - 1 + V8_SCOPE_COUNT) >> 32;
+    locals = locals < V8_MAX_LOCALS ? 2 * locals : locals + 1;
+    if (bpf_probe_read_user(slots, 32, (void *)(name - 1 + f[V8_SCOPE_LOCALS] + 8 * locals))) return 0;
+    for (u32 i = 0; i < 4; i++) {
+        name = slots[i];
+        type = v8_type(name);
+        *name_type = type;
+        if (type < f[V8_FIRST_NON_STRING] && v8_length(name)) return name;
+    }
+    return 0;
+}
+
+// Reads the strings of a function that is described, and its hash. Returns 0 if it is one of V8 without a name.
+static __always_inline int v8_read(struct scratch *s, u32 *f, struct script_function *noted, struct v8_known *known) {
+    u64 *strings = s->page + 64, bits = 0;
+    u32 type;
+    int is_wide = 0, is_wide_file = 0;
+    u64 name = v8_name(s, f, known->name, &type);
+    if (name) noted->name = v8_string(name, type, &is_wide);
+    if (v8_type(known->script) == f[V8_SCRIPT_TYPE]) {
+        u64 file = read_word(known->script - 1 + V8_SCRIPT_NAME);
+        type = v8_type(file);
+        if (type < f[V8_FIRST_NON_STRING]) noted->file = v8_string(file, type, &is_wide_file);
+        // Any byte tells a function of a script without a name from one of V8.
+        if (!noted->file.length) noted->class = (struct string){.start = known->script - 1, .length = 1};
+    } else if (!name) {
+        // A function of V8 without a name is shown by its code.
+        return 0;
+    } else {
+        known->literal = 0;
+    }
+    known->hash = read_string(strings, noted->name, mix(known->literal, 1));
+    known->hash = read_string(strings + STRING_WORDS, noted->file, known->hash);
+#pragma unroll
+    for (u32 i = 0; i < 2 * STRING_WORDS; i++) bits |= strings[i];
+    int is_flat = (noted->name.start || !noted->name.length) && (noted->file.start || !noted->file.length);
+    known->can_send = is_flat && !(bits & 0x8080808080808080ull) && !is_wide && !is_wide_file;
+    return 1;
+}
+
+// Notes the function that the frame kept last runs, or if that is 0 what the position tells.
+__attribute__((noinline)) int note_v8_function(u32 process) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 0;
+    u32 *f = interpreter->field;
+    u64 function = s->v8_function, position = s->v8_position;
+    struct script_function noted = {.instruction = position >> 32, .first_line = position};
+    if (!function) return add_generated(s, &noted, mix(position, 2));
+    u64 *words = s->page + 224, shared = read_word(function - 1 + f[V8_SHARED]), now = bpf_ktime_get_ns();
+    if (!V8_IS_OBJECT(shared) || bpf_probe_read_user(words, 64, (void *)(shared - 1))) return 0;
+    struct v8_known *known = &s->known[shared >> 4 & (V8_KNOWN - 1)];
+    u64 map = words[0], name = words[f[V8_NAME] / 8 & 7], script = words[f[V8_SCRIPT] / 8 & 7];
+    u32 literal = words[f[V8_LITERAL] / 8 & 7] >> 32;
+    noted.code = shared - 1;
+    int is_known = known->shared == shared && known->map == map && known->name == name && known->script == script &&
+                   known->number == literal && now - known->time < V8_KNOWN_TIME;
+    if (is_known && !add_generated(s, &noted, known->hash)) return 0;
+    if (!is_known) {
+        if (v8_type(shared) != f[V8_SHARED_TYPE]) return 0;
+        known->shared = 0;
+        known->map = map;
+        known->name = name;
+        known->script = script;
+        known->number = known->literal = literal;
+        known->time = now;
+    }
+    if (!v8_read(s, f, &noted, known)) return 0;
+    known->shared = shared;
+    if (!is_known && !add_generated(s, &noted, known->hash)) return 0;
+    if (known->can_send) add_name(s, &noted);
+    return 0;
+}
+
+static __always_inline void note_v8(struct scratch *s, u64 function, u64 position) {
+    s->v8_function = function;
+    s->v8_position = position;
+    note_v8_function(s->walk.process);
+}
+
+// Returns a hash of 16 bytes of code, in 14 bits.
+static __always_inline u64 v8_code_hash(u64 at) {
+    u64 two[2] = {};
+    bpf_probe_read_user(two, 16, (void *)at);
+    return mix(mix(0, two[0]), two[1]) & 0x3fff;
+}
 
 static __always_inline int step_v8(struct scratch *s, struct interpreter *interpreter) {
-    return 1;
+    struct walk *w = &s->walk;
+    u32 *f = interpreter->field;
+    u64 pc = w->pc, sp = w->sp, bp = w->bp, exact = w->exact, is_generated = !w->end;
+    u64 *frame = s->page + 256 - V8_FRAME_WORDS, two[2], position = 0;
+    if (exact) {
+        if (bpf_probe_read_user(two, 16, (void *)(pc - 8))) return 1;
+        u32 next = two[1] & 0xffffff, first = next & 0xff, before = two[0] >> 56;
+        int is_start = before == PUSH_BP && (next == MOV_BP_SP || next == MOV_BP_SP_2);
+        if (is_start || first == PUSH_BP || first == RETURN || first == RETURN_N) {
+            // The frame is not complete yet, or not any more. A function is called with itself in rdi; generated code tells
+            // its function otherwise.
+            if (is_generated) {
+                struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+                u64 function = first == RETURN || first == RETURN_N || w->n > 1 ? 0 : regs->di;
+                note_v8(s, function, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
+            }
+            if (bpf_probe_read_user(two, 16, (void *)sp)) return 1;
+            w->pc = is_start ? two[1] : two[0];
+            if (is_start) w->bp = two[0];
+            w->sp = sp + (is_start ? 16 : 8);
+            w->exact = 0;
+            return 0;
+        }
+    }
+    if (bp & 7 || bp < sp || bp - sp > 16 << 20) return 1;
+    if (bpf_probe_read_user(frame, 8 * V8_FRAME_WORDS, (void *)(bp - 8 * V8_SAVED_BP))) return 1;
+    u64 saved = frame[V8_SAVED_BP], caller = frame[V8_CALLER];
+    if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
+        // Generated code tells what it is.
+        if (is_generated) note_v8(s, 0, pc | (exact ? (u64)V8_EXACT : V8_RETURN) << 48 | v8_code_hash(pc - 16) << 50);
+    } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(frame[V8_BYTECODES]) == f[V8_BYTECODE_TYPE]) {
+        note_v8(s, frame[V8_FUNCTION], (frame[V8_OFFSET] >> 32) | (u64)V8_BYTECODE << 48);
+    } else {
+        u64 at = pc, kind = exact ? V8_EXACT : V8_RETURN;
+        if (!is_generated) {
+            // Code without a frame of its own was called by the function whose frame this is, if it was called by generated
+            // code.
+            at = exact ? read_word(sp) : 0;
+            kind = at >> 47 || !at ? V8_NO_POSITION : V8_RETURN;
+        }
+        if (kind != V8_NO_POSITION) position = (at & ((1ull << 48) - 1)) | kind << 48 | v8_code_hash(at - 16) << 50;
+        note_v8(s, frame[V8_FUNCTION], position);
+    }
+    w->pc = caller;
+    w->bp = saved;
+    w->sp = bp + 16;
+    w->exact = 0;
+    return 0;
 }

@@ -26,9 +26,13 @@ use super::code::ENTRY_FUNCTION_SIZE;
 use super::go::GoUnwindInfo;
 use crate::perf::cfi::{Slice, fde_ranges};
 use crate::perf::objects::object::Elf;
+use crate::perf::runtimes::contains_generated_code;
 
 /// Number of bytes of code in a block.
 pub const BLOCK_SIZE: u64 = 256;
+
+/// The size from which code without unwind information is that of a runtime. The builtins of V8 have 1.2 MiB or more.
+const MIN_GENERATED: u64 = 1 << 19;
 
 /// The largest span of code of one object. Larger objects have no rows.
 const MAX_CODE_SIZE: u64 = 1 << 30;
@@ -115,6 +119,8 @@ mod kind {
     pub const GOROUTINE: u64 = 8;
     /// The saved registers that the thread's current goroutine resumes.
     pub const RESUMED: u64 = 9;
+    /// A runtime generated the code when the object was built, and knows its frames.
+    pub const RUNTIME: u64 = 10;
 }
 
 const fn rule(kind: u64, offset: u32, saved: i16) -> u64 {
@@ -141,7 +147,9 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
         return None;
     }
     let entry = (elf.entry() != 0).then(|| elf.entry()..elf.entry().saturating_add(ENTRY_FUNCTION_SIZE));
-    Some(functions.into_rows(code, entry))
+    let text = file.section_by_name(".text").filter(|_| contains_generated_code(&file));
+    let generated = text.map(|text| text.address()..text.address().saturating_add(text.size()));
+    Some(functions.into_rows(code, entry, generated))
 }
 
 /// Returns the range of all executable segments, in whole blocks.
@@ -264,17 +272,22 @@ impl Functions<'_> {
         }
     }
 
-    /// Sorts the rules into blocks. `entry` is the code at which the program starts, which has no caller.
-    fn into_rows(mut self, code: Range<u64>, entry: Option<Range<u64>>) -> Rows {
+    /// Sorts the rules into blocks. `entry` is the code at which the program starts, which has no caller. Large parts of
+    /// `generated` without unwind information are those of a runtime.
+    fn into_rows(mut self, code: Range<u64>, entry: Option<Range<u64>>, generated: Option<Range<u64>>) -> Rows {
         let root = self.rules.intern(rule(kind::ROOT, 0, 0));
+        let runtime = generated.as_ref().map_or(0, |_| self.rules.intern(rule(kind::RUNTIME, 0, 0)));
+        let generated = generated.unwrap_or_default();
         self.ranges.sort_unstable_by_key(|(range, _)| range.start);
         let mut writer = RowWriter::new(code.start, self.changes.len());
         for (index, (range, changes)) in self.ranges.iter().enumerate() {
             for (address, number) in &self.changes[changes.clone()] {
                 writer.add(*address, *number);
             }
-            if self.ranges.get(index + 1).is_none_or(|(next, _)| next.start > range.end) {
-                writer.add(range.end, 0);
+            let next = self.ranges.get(index + 1).map(|(next, _)| next.start);
+            if next.is_none_or(|next| next > range.end) {
+                let is_large = next.is_some_and(|next| next - range.end >= MIN_GENERATED && generated.contains(&next));
+                writer.add(range.end, if is_large { runtime } else { 0 });
             }
         }
         writer.finish(code.end, entry.map(|entry| (entry, root)))
