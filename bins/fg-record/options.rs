@@ -262,8 +262,8 @@ pub struct StackArgs {
     /// Under the same conditions, methods of Java programs on HotSpot (OpenJDK) are shown as `PACKAGE.CLASS.METHOD`:
     /// interpreted, compiled and inlined ones. In the innermost compiled method, inlined ones are as exact as the compiler's
     /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` stands for callers of a
-    /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 17, 21 and
-    /// 25.
+    /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 8, 11,
+    /// 17, 21 and 25.
     ///
     /// So are JavaScript functions on V8 9.4 to 13.6, if pointers are not compressed (Node.js 16 to 24), as `NAME (FILE)`:
     /// interpreted, compiled and inlined ones, those of workers, and V8's own with `(v8)` for a file. V8 does not keep the lines

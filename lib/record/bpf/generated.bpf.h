@@ -42,7 +42,7 @@ __attribute__((noinline)) int step_generated(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter || s->script_words > OUT) return 1;
-    if (interpreter->kind == HOTSPOT) return step_hotspot(s, interpreter);
+    if (interpreter->kind == HOTSPOT) return step_hotspot(s, interpreter, process);
     if (interpreter->kind == V8) return step_v8(s, interpreter);
     return 1;
 }

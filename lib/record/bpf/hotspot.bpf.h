@@ -44,8 +44,12 @@ static __always_inline u32 read_u32(u64 at) {
     return number;
 }
 
+// Functions that are not static are verified once, whoever calls them: together they are too much for older kernels.
+
 // Reads the heaps of the code cache: of each its start, its size, its map, and the shift from bytes to segments.
-static __always_inline void read_heaps(struct interpreter *interpreter) {
+__attribute__((noinline)) int read_heaps(u32 process) {
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!interpreter) return 1;
     u32 *f = interpreter->field;
     u64 heaps = read_word(interpreter->anchor), count = 1, only = heaps;
     if (!f[IS_ONE_HEAP]) {
@@ -62,17 +66,21 @@ static __always_inline void read_heaps(struct interpreter *interpreter) {
         cached[0] = start;
         cached[1] = heap ? read_word(heap + f[HEAP_END]) - start : 0;
     }
+    return 0;
 }
 
 // Returns the address of the blob with an address of its code; 0 if there is none.
-static __always_inline u64 find_blob(struct interpreter *interpreter, u64 at) {
+__attribute__((noinline)) u64 find_blob(u32 process, u64 at) {
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!interpreter) return 0;
     u64 *cached = interpreter->cached, start = 0, map = 0, shift = 0;
 #pragma unroll
     for (u32 k = 0; k < HEAPS_MAX; k++) {
-        u64 is_inside = at - cached[4 * k] < cached[4 * k + 1];
-        start += is_inside ? cached[4 * k] : 0;
-        map += is_inside ? cached[4 * k + 2] : 0;
-        shift += is_inside ? cached[4 * k + 3] : 0;
+        // All ones if the address is in the heap. No branches.
+        u64 distance = at - cached[4 * k], is_inside = -((~distance & (distance - cached[4 * k + 1])) >> 63);
+        start |= is_inside & cached[4 * k];
+        map |= is_inside & cached[4 * k + 2];
+        shift |= is_inside & cached[4 * k + 3];
     }
     if (!map) return 0;
     shift &= 63;
@@ -109,8 +117,9 @@ __attribute__((noinline)) int scan_prologue(u32 count) {
 enum { IN_FRAME, AT_SP, ABOVE_SAVED_BP, IN_FRAME_WITHOUT_BP };
 
 // Returns the state of a frame from its code: the frame may not be there yet, or be gone already.
-static __always_inline int find_state(struct scratch *s, u64 pc, u64 complete) {
-    if (bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) return IN_FRAME;
+__attribute__((noinline)) int find_state(u64 pc, u64 complete) {
+    struct scratch *s = this_scratch();
+    if (!s || bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) return IN_FRAME;
     u8 *code = (u8 *)&s->page[CODE] + 64;
     u32 word = *(u32 *)code;
     int is_saved = code[-1] == 0x55 || (code[-4] == 0x55 && code[-3] == 0x48 && code[-2] == 0x8b && code[-1] == 0xec);
@@ -126,7 +135,9 @@ static __always_inline int find_state(struct scratch *s, u64 pc, u64 complete) {
     // pop rbp, ret
     if (code[0] == 0x5d) return ABOVE_SAVED_BP;
     if (code[0] == 0xc3) return AT_SP;
-    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test.
+    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test,
+    // up to JDK 8 test [rip + N].
+    if ((word & 0xffff) == 0x0585 && code[-1] == 0x5d) return AT_SP;
     if (code[-1] == 0x5d && ((word & 0xffffff) == 0xa73b49 || (word & 0xffffff) == 0x673b49 || (word & 0xffffff) == 0x978b4d))
         return AT_SP;
     if (code[0] == 0x0f && code[1] == 0x87 && (code[-8] == 0x5d || code[-5] == 0x5d)) return AT_SP;
@@ -134,33 +145,54 @@ static __always_inline int find_state(struct scratch *s, u64 pc, u64 complete) {
     return IN_FRAME;
 }
 
-// Finds the class and the name of a method, as symbols: a length of 16 bits, and bytes.
-static __always_inline void name_method(u32 *f, u64 constant, struct script_function *function) {
-    u64 pool = read_word(constant + f[POOL]), index = read_u32(constant + f[NAME_INDEX]) & 0xffff;
-    u64 name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
-    u64 class = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
-    function->name.start = name + f[SYMBOL_BODY];
-    function->name.length = read_u32(name + f[SYMBOL_LENGTH]) & 0xffff;
-    function->class.start = class + f[SYMBOL_BODY];
-    function->class.length = read_u32(class + f[SYMBOL_LENGTH]) & 0xffff;
+// The text of a symbol, which has a length of 16 bits.
+static __always_inline struct string text_of(u32 *f, u64 symbol) {
+    struct string text = {.start = symbol + f[SYMBOL_BODY], .length = read_u32(symbol + f[SYMBOL_LENGTH]) & 0xffff};
+    return text;
 }
 
-// Notes the method of a frame. `code` is what it is read from later, and `identity` what tells it from another one there.
-static __always_inline void note_method(struct scratch *s, u32 *f, u32 kind, u64 code, u64 position, u64 method,
-                                        u64 identity) {
-    u64 constant = read_word(method + f[CONST_METHOD]);
+// Finds the class and the name of a method.
+static __always_inline void name_method(u32 *f, u64 constant, struct script_function *function) {
+    u64 pool = read_word(constant + f[POOL]), index = read_u32(constant + f[NAME_INDEX]) & 0xffff;
+    function->name = text_of(f, read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull);
+    function->class = text_of(f, read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]));
+}
+
+// Adds the length and the last bytes of a symbol's text to a hash.
+static __always_inline u64 mix_text(u64 hash, struct string text) {
+    u64 end[2] = {}, size = text.length > sizeof end ? sizeof end : text.length;
+    BOUND(size, 31);
+    if (size <= sizeof end) bpf_probe_read_user(end, size, (void *)(text.start + text.length - size));
+    return mix(mix(mix(hash, text.length), end[0]), end[1]);
+}
+
+// Notes the method of a frame. `code` is what it is read from later.
+__attribute__((noinline)) int note_method(u32 process, u32 kind, u64 code, u64 position, u64 method) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter || s->script_words > OUT) return 1;
+    u32 *f = interpreter->field;
+    u64 constant = read_word(method + f[CONST_METHOD]), identity = 0;
+    if (!constant) return 1;
+    // What tells compiled code from other code that was at its address.
+    if (kind != INTERPRETED) identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
     struct script_function function = {.code = code, .first_line = kind, .instruction = position};
     if (kind == INTERPRETED) function.instruction = position - constant - f[CONST_METHOD_SIZE];
-    u64 hash = mix(mix(mix(mix(0, code), method), constant), identity);
-    if (!constant || !add_generated(s, &function, hash)) return;
     name_method(f, constant, &function);
-    add_name(s, &function);
+    // Classes are unloaded, and others come to the same addresses: names belong to the identity.
+    u64 hash = mix_text(mix_text(mix(mix(mix(mix(0, code), method), constant), identity), function.name), function.class);
+    if (add_generated(s, &function, hash)) add_name(s, &function);
+    return 0;
 }
 
 // Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
 // stack pointer of the caller, and the method two words further down.
-static __always_inline int step_interpreted(struct scratch *s, u32 *f) {
+__attribute__((noinline)) int step_interpreted(u32 process) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 1;
     struct walk *w = &s->walk;
+    u32 *f = interpreter->field;
     u64 bp = w->bp, frame[5];
     if (bpf_probe_read_user(frame, sizeof frame, (void *)(bp - 24))) return 1;
     u64 sender = frame[2], method = frame[0];
@@ -172,7 +204,7 @@ static __always_inline int step_interpreted(struct scratch *s, u32 *f) {
         struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
         if (regs->r13 - start < size) bytecode = regs->r13;
     }
-    note_method(s, f, INTERPRETED, method, bytecode, method, 0);
+    note_method(process, INTERPRETED, method, bytecode, method);
     w->sp = sender;
     w->bp = frame[3];
     w->pc = frame[4];
@@ -204,34 +236,13 @@ static __always_inline int step_compiled(struct walk *w, u64 size, int state) {
     return 0;
 }
 
-static __always_inline int step_hotspot(struct scratch *s, struct interpreter *interpreter) {
+// Steps to the caller of a stub. `size` is that of its frame, if it has one.
+__attribute__((noinline)) int step_stub(u32 process, u64 blob, u64 name, s64 size) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter || s->script_words > OUT) return 1;
     struct walk *w = &s->walk;
-    u32 *f = interpreter->field;
-    u64 pc = w->pc, at = pc - !w->exact;
-    u64 blob = find_blob(interpreter, at);
-    if (!blob) {
-        // The program does not know the heaps yet, or the address is in none.
-        read_heaps(interpreter);
-        blob = find_blob(interpreter, at);
-        if (!blob) return 1;
-    }
-    if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
-    u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
-    if (name == INTERPRETER_BLOB) return step_interpreted(s, f);
-    s64 size = f[ARE_SHORT] & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
-    s64 complete = f[ARE_SHORT] & 2 ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
-    u64 code = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
-    if (name == NMETHOD || name == NATIVE_NMETHOD) {
-        u64 handler = f[IS_CODE_OFFSET] ? blob + BLOB_FIELD(u32, s, f[DEOPT_HANDLER]) : BLOB_FIELD(u64, s, f[DEOPT_HANDLER]);
-        u64 method = BLOB_FIELD(u64, s, f[BLOB_METHOD]), running = pc;
-        // The return address was replaced: the frame is to be interpreted once it is returned to.
-        if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
-        u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
-        u64 identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
-        note_method(s, f, kind, blob, running - code, method, identity);
-        return step_compiled(w, size, w->exact ? find_state(s, pc, code + complete) : IN_FRAME);
-    }
-    u64 call_stub_return = read_word(interpreter->anchor + (s64)(int)f[CALL_STUB_RETURN]);
+    u64 pc = w->pc, call_stub_return = read_word(interpreter->anchor + (s64)(int)interpreter->field[CALL_STUB_RETURN]);
     // The instruction says whether the stub has called the frame before.
     struct script_function function = {.code = blob, .first_line = STUB, .instruction = !w->exact};
     int is_call_stub = !w->exact && pc == call_stub_return;
@@ -239,11 +250,40 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     add_generated(s, &function, mix(mix(0, blob), function.first_line));
     if (is_call_stub) return step_by_bp(w);
     if (name == VTABLE_CHUNKS) return step_compiled(w, 1, AT_SP);
-    if (size > 0) return step_compiled(w, size, w->exact ? find_state(s, pc, 0) : IN_FRAME);
+    if (size > 0) return step_compiled(w, size, w->exact ? find_state(pc, 0) : IN_FRAME);
     if (w->exact && !bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) {
         u8 *bytes = (u8 *)&s->page[CODE] + 64;
         if (bytes[0] == 0x55 || bytes[0] == 0xc3) return step_compiled(w, 1, AT_SP);
         if (bytes[-1] == 0x55) return step_compiled(w, 2, ABOVE_SAVED_BP);
     }
     return step_by_bp(w);
+}
+
+static __always_inline int step_hotspot(struct scratch *s, struct interpreter *interpreter, u32 process) {
+    struct walk *w = &s->walk;
+    u32 *f = interpreter->field;
+    u64 pc = w->pc, at = pc - !w->exact;
+    u64 blob = find_blob(process, at);
+    if (!blob) {
+        // The program does not know the heaps yet, or the address is in none.
+        read_heaps(process);
+        blob = find_blob(process, at);
+        if (!blob) return 1;
+    }
+    if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
+    u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
+    if (name == INTERPRETER_BLOB) return step_interpreted(process);
+    u64 are_short = f[ARE_SHORT];
+    s64 size = are_short & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
+    if (name != NMETHOD && name != NATIVE_NMETHOD) return step_stub(process, blob, name, size);
+    s64 complete = are_short & 2 ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
+    u64 is_offset = f[IS_CODE_OFFSET];
+    u64 code = is_offset ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
+    u64 handler = is_offset ? blob + BLOB_FIELD(u32, s, f[DEOPT_HANDLER]) : BLOB_FIELD(u64, s, f[DEOPT_HANDLER]);
+    u64 running = pc;
+    // The return address was replaced: the frame is to be interpreted once it is returned to.
+    if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
+    u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
+    note_method(process, kind, blob, running - code, BLOB_FIELD(u64, s, f[BLOB_METHOD]));
+    return step_compiled(w, size, w->exact ? find_state(pc, code + complete) : IN_FRAME);
 }

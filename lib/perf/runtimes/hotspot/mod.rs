@@ -34,6 +34,9 @@ const CALL_STUB: u32 = 5;
 /// The start of the name of the stubs that freeze and thaw the frames of virtual threads.
 const CONTINUATION_STUBS: &[u8] = b"StubRoutines (continuation";
 
+/// Number of bytes of a name that are hashed: its last.
+const HASHED_TEXT: usize = 16;
+
 /// The longest name of a stub.
 const MAX_STUB_NAME: usize = 64;
 
@@ -87,7 +90,7 @@ impl Interpreter for HotSpot {
         let reader = FrameReader { layout: self.find_layout(library)?, memory: library.memory, frame, with_lines };
         match frame.first_line {
             INTERPRETED | COMPILED | NATIVE_METHOD => reader
-                .read_methods(sent)
+                .read_methods()
                 // The method is gone, or another one is there: what the program sent was read at the sample.
                 .or_else(|| named(frame_name(sent?, None))),
             CALL_STUB => Some(Vec::new()),
@@ -114,15 +117,11 @@ impl FrameReader<'_> {
     }
 
     /// Returns the frames of a method and of those that were inlined. `None` if the process has another method there by now.
-    fn read_methods(&self, sent: Option<&Function>) -> Option<Vec<GeneratedFrame>> {
+    fn read_methods(&self) -> Option<Vec<GeneratedFrame>> {
         let (code, kind) = (self.frame.code, self.frame.first_line);
         let is_interpreted = kind == INTERPRETED;
         let method = if is_interpreted { code } else { self.blob_word(self.layout.code.method)? };
         if self.hash(method)? != self.frame.hash {
-            return None;
-        }
-        let function = self.methods().read_name(method)?;
-        if sent.is_some_and(|sent| !ends_alike(&function, sent)) {
             return None;
         }
         let mut activations = vec![(method, if is_interpreted { self.frame.instruction } else { -1 })];
@@ -148,8 +147,9 @@ impl FrameReader<'_> {
     fn hash(&self, method: u64) -> Option<u64> {
         let is_interpreted = self.frame.first_line == INTERPRETED;
         let id = if is_interpreted { 0 } else { self.blob_word(self.layout.code.compile_id)? & u64::from(u32::MAX) };
-        let const_method = self.methods().const_method(method)?;
-        Some([self.frame.code, method, const_method, id].into_iter().fold(0, mix))
+        let (const_method, function) = (self.methods().const_method(method)?, self.methods().read_name(method)?);
+        let hash = [self.frame.code, method, const_method, id].into_iter().fold(0, mix);
+        Some(mix_text(mix_text(hash, &function.name), &function.class))
     }
 
     fn blob_word(&self, offset: u64) -> Option<u64> {
@@ -163,8 +163,11 @@ impl FrameReader<'_> {
     }
 }
 
-/// True if a function has the name that was sent. Of long names, only the end was sent.
-fn ends_alike(function: &Function, sent: &Function) -> bool {
-    let is_end = |name: &[u8], sent: &[u8]| name.ends_with(sent.strip_prefix(b"...").unwrap_or(sent));
-    is_end(&function.name, &sent.name) && is_end(&function.class, &sent.class)
+/// Adds the length and the last bytes of a name to a hash.
+fn mix_text(hash: u64, text: &[u8]) -> u64 {
+    let end = &text[text.len().saturating_sub(HASHED_TEXT)..];
+    let mut words = [0; HASHED_TEXT];
+    words[..end.len()].copy_from_slice(end);
+    let words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+    words.fold(mix(hash, text.len() as u64), mix)
 }
