@@ -53,13 +53,16 @@ const MAX_TABLE: u64 = 16 << 20;
 const SOURCE: u64 = 8;
 const BYTECODE: u64 = 8;
 
+/// The process of a script, and the addresses of the script and its source.
+type ScriptKey = (u32, u64, u64);
+
 /// V8.
 #[derive(Debug)]
 struct V8 {
     layout: Layout,
     offsets: Offsets,
-    /// The lines of the scripts that were met: by process, and the addresses of the script and its source.
-    lines: Mutex<FxHashMap<(u32, u64, u64), Option<Arc<Lines>>>>,
+    /// The lines of the scripts that were met.
+    lines: Mutex<FxHashMap<ScriptKey, Option<Arc<Lines>>>>,
     /// The functions that were read: by address and hash. A process that is gone has none.
     known: Mutex<FxHashMap<(u64, u64), Function>>,
 }
