@@ -207,9 +207,9 @@ fn reports_truncated_reports() {
 #[test]
 fn text_with_numbers_at_line_ends_is_not_folded_text() {
     let status = "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n";
-    for (text, code) in [(status, 1), ("goroutine profile: total 2\n", 0)] {
+    for text in [status, "goroutine profile: total 2\n"] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes());
-        assert_eq!((outcome.code(), outcome.text().as_str()), (code, ""), "{outcome:?}");
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     }
 }
