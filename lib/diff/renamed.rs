@@ -233,7 +233,7 @@ mod tests {
     fn pairs_nothing_in_doubt() {
         for lines in [
             &["main;old;read 50 0", "main;new;write 0 50", "main;read 5 5", "main;write 5 5"][..],
-            &["main;old 50 0", "other;new 0 50"],
+            &["main;old 50 0", "other;new 0 50", "main 5 5", "other 5 5"],
             &["main;old 50 0", "main;new 0 10"],
             &["main;old 50 0", "main;new 0 50", "main;rival 0 48"],
             &["main;[old] 50 0", "main;[new] 0 50"],

@@ -261,7 +261,8 @@ fn merges_sorted_files() {
     };
     let (one, two) = (file("one", "a;b 1\na;b;c 2\nz 1\n"), file("two", "a 0.5\na;b 3\na;b.cold 4\n"));
     let (unsorted, windows) = (file("unsorted", "z 1\na;b 3\n"), file("windows", "\u{feff}a;b 7\r\nz 1\r\n"));
-    let (odd, malformed) = (file("odd", "a 1\na;line 12 1\n"), file("malformed", "a;x 1\nnothing\nb 1\n"));
+    let (odd, malformed) =
+        (file("odd", "a 1\na;line 12 1\n"), file("malformed", "a;x 1\na;y 1\na;z 1\nnothing\nb 1\n"));
     let differential = file("differential", "a;b 1 2\n");
     for (files, expected) in [
         (vec![&one, &two], "a 0.5\na;b 4\na;b;c 2\na;b.cold 4\nz 1\n"),
@@ -269,7 +270,7 @@ fn merges_sorted_files() {
         (vec![&one, &unsorted], "a;b 4\na;b;c 2\nz 2\n"),
         (vec![&windows, &one], "a;b 8\na;b;c 2\nz 2\n"),
         (vec![&one, &odd], "a 1\na;b 1\na;b;c 2\na;line_12 1\nz 1\n"),
-        (vec![&malformed, &one], "a;b 1\na;b;c 2\na;x 1\nb 1\nz 1\n"),
+        (vec![&malformed, &one], "a;b 1\na;b;c 2\na;x 1\na;y 1\na;z 1\nb 1\nz 1\n"),
         (vec![&differential, &differential], "a;b 2 4\n"),
         (vec![&one; 20], "a;b 20\na;b;c 40\nz 20\n"),
     ] {
