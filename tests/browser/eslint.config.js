@@ -10,7 +10,7 @@ export default [
         linterOptions: { reportUnusedDisableDirectives: "error" },
         rules: {
             "no-undef": "off",
-            "no-unused-vars": ["error", { vars: "local" }],
+            "no-unused-vars": ["error", { vars: "local", argsIgnorePattern: "^_" }],
             "array-callback-return": "error",
             "default-case-last": "error",
             "eqeqeq": "error",

@@ -340,7 +340,7 @@ function foldsNothing() {
 
 function drawsWakers() {
     const dividers = [...svg.querySelectorAll(".divider")], labels = dividers.map(divider => getTexts("text", divider));
-    equalLists(labels.map(texts => texts.join()).sort(), ["", "woken by"], "only the divider before a waker has a label");
+    equalLists(labels.map(texts => texts.join()).sort(), ["", "woken by"], "only that before a waker has a label");
     const [woken] = dividers;
     check(!woken.querySelector("rect"), "a divider is a line");
     for (const name of ["try_to_wake_up_[k]", "net_rx", "irq"]) {

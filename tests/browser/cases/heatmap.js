@@ -179,9 +179,10 @@ async function showsLanesAboveGraph() {
 async function scrollsAtEdge() {
     await pageIsReady();
     chooseKind("span");
-    const scroller = getElement(".cells"), canvas = getCanvas(), { left, right, top } = scroller.getBoundingClientRect();
+    const scroller = getElement(".cells"), canvas = getCanvas();
+    const { left, right, top } = scroller.getBoundingClientRect();
     check(canvas.getBoundingClientRect().width > 2 * (right - left), "the map is wider than the window");
-    /** @type {(kind: string, clientX: number) => void} */
+    /** @type {(kind: string, clientX: number) => boolean} */
     const point = (kind, clientX) => canvas.dispatchEvent(new PointerEvent(kind,
         { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true }));
     point("pointerdown", left + 100);
