@@ -1,13 +1,12 @@
 //! Summarizes a recording in at most five lines: how much was recorded, what is wrong with it, and what to change.
 
-use super::bpf::PairSums;
 use super::counters::StackCopies;
 use super::counters::sampling::CallGraph;
 use super::coverage::Coverage;
 use super::hints::{Hints, percentage};
 use super::observer::FinishedRecording;
 use super::off_cpu::totals::{Amount, StateTotals};
-use super::pairs::{PairTotals, SPARSE_EVERY};
+use super::pairs::{PairSums, PairTotals, SPARSE_EVERY};
 use crate::diagnostics::plural;
 use crate::perf::export::profile::UnnamedFrames;
 use crate::perf::symbols::symbolize::LocationFrames;

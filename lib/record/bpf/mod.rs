@@ -12,5 +12,4 @@ mod sampler;
 mod tables;
 
 pub(in crate::record) use self::errors::Refusal;
-pub use self::pairs::PairSums;
 pub use self::sampler::{StackSampler, StackUses};

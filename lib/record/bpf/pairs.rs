@@ -10,6 +10,7 @@ use aya::{Ebpf, EbpfLoader};
 
 use super::sampler::take_map;
 use crate::record::events::uprobe::Uprobe;
+use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
 
 type BoxError = Box<dyn std::error::Error>;
@@ -21,23 +22,6 @@ type SumWords = [u64; 6];
 type KeyWords = [u64; 3];
 /// `struct pair_start`: the time, and what was sent of it.
 type StartWords = [u64; 3];
-
-/// The pairs that were counted in the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PairSums {
-    /// Number of pairs that are not too short.
-    pub pairs: u64,
-    /// Their total time.
-    pub nanoseconds: u64,
-    /// Number of pairs that are too short.
-    pub short_pairs: u64,
-    /// Their total time.
-    pub short_nanoseconds: u64,
-    /// Number of pairs or stacks for which the program had no room.
-    pub dropped: u64,
-    /// Number of pairs that had begun and were not over.
-    pub open: u64,
-}
 
 /// The pairs of a loaded program.
 pub struct Pairs {

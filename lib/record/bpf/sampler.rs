@@ -11,9 +11,10 @@ use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::Refusal;
-use super::pairs::{PairSums, PairVariables, Pairs};
+use super::pairs::{PairVariables, Pairs};
 use super::tables::Tables;
 use crate::record::events::spec::ProgramKind;
+use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::PairSpec;
 use crate::record::target::Target;
 use crate::record::{cpus, procfs, sys};

@@ -9,7 +9,22 @@ pub mod tracker;
 
 use std::time::Duration;
 
-use super::bpf::PairSums;
+/// The pairs that were counted in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairSums {
+    /// Number of pairs that are not too short.
+    pub pairs: u64,
+    /// Their total time.
+    pub nanoseconds: u64,
+    /// Number of pairs that are too short.
+    pub short_pairs: u64,
+    /// Their total time.
+    pub short_nanoseconds: u64,
+    /// Number of pairs or stacks for which the program had no room.
+    pub dropped: u64,
+    /// Number of pairs that had begun and were not over.
+    pub open: u64,
+}
 
 /// The pairs of a recording.
 #[derive(Clone, Copy, Debug, Default)]
