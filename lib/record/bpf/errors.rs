@@ -21,13 +21,12 @@ impl Refusal {
     pub(in crate::record) fn from_error<'a>(error: &'a (dyn StdError + 'static)) -> Self {
         let causes = || std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
         let code = causes().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
+        let message = || causes().map(|error| error.to_string()).collect::<Vec<String>>().join(": ");
         match code {
             _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => Self::NoTypeInformation,
-            Some(libc::EPERM | libc::EACCES) => Self::NoPermission,
-            _ => {
-                let causes: Vec<String> = causes().map(|error| error.to_string()).collect();
-                Self::Rejected(summarize(&causes.join(": ")))
-            }
+            // The verifier refuses programs with EACCES, too.
+            Some(libc::EPERM | libc::EACCES) if !message().contains("Verifier output: ") => Self::NoPermission,
+            _ => Self::Rejected(summarize(&message())),
         }
     }
 }
