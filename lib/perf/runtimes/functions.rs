@@ -73,7 +73,7 @@ impl Functions {
         let function = self
             .functions
             .entry(function)
-            .or_insert_with(|| interpreter.read_function(memory, frame).or_else(|| sent.get(&frame.hash).cloned()));
+            .or_insert_with(|| read_function(frame, interpreter, memory).or_else(|| sent.get(&frame.hash).cloned()));
         let number = match function {
             Some(function) => {
                 let line = || interpreter.find_line(function, frame.instruction);
@@ -139,6 +139,14 @@ impl Functions {
     }
 }
 
+/// Reads the function of a frame. `None` if the process has another one there by now.
+fn read_function(frame: ScriptFrame, interpreter: &dyn Interpreter, memory: Memory) -> Option<Function> {
+    let is_there = || interpreter.hash_function(memory, frame.code) == Some(frame.hash);
+    // The process may free the function and make another one while its parts are read one after the other.
+    let function = if is_there() { interpreter.read_function(memory, frame.code) } else { None };
+    function.filter(|_| is_there())
+}
+
 /// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` stands for the file of a function that is
 /// written in C.
 pub(super) fn frame_name(function: &Function, line: Option<u32>, native_file: &[u8]) -> Vec<u8> {
@@ -167,7 +175,58 @@ fn short_path(path: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Function, frame_name, short_path};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::interpreter::{Interpreter, Layout, Library, Memory, ScriptFrame};
+    use super::{Function, Functions, ScriptFrames, frame_name, short_path};
+
+    /// An interpreter whose process makes another function at the address as soon as it has been read so many times.
+    #[derive(Debug)]
+    struct Replacing(AtomicU64);
+
+    impl Replacing {
+        /// Returns the number of the function that is at the address.
+        fn read(&self) -> u64 {
+            let left = self.0.load(Ordering::Relaxed);
+            self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+            u64::from(left == 0)
+        }
+    }
+
+    impl Interpreter for Replacing {
+        fn layout(&self, _: Library) -> Option<&Layout> {
+            None
+        }
+
+        fn unnamed_frame(&self) -> &'static [u8] {
+            b"[unnamed]"
+        }
+
+        fn hash_function(&self, _: Memory, _: u64) -> Option<u64> {
+            Some(self.read())
+        }
+
+        fn read_function(&self, _: Memory, _: u64) -> Option<Function> {
+            let name = format!("f{}", self.read()).into_bytes();
+            Some(Function { name, class: Vec::new(), file: b"a".to_vec(), first_line: 1, lines: None })
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_replaced_while_it_is_read_has_no_name() {
+        for (reads, shown) in [(0, "[unnamed]"), (1, "[unnamed]"), (2, "[unnamed]"), (3, "f0 (a)")] {
+            let frame = ScriptFrame { code: 8, instruction: 0, first_line: 1, hash: 0, is_outermost: false, native: 0 };
+            let (interpreter, mut names) = (Replacing(AtomicU64::new(reads)), ScriptFrames::default());
+            let number = Functions::default().find_frame(
+                frame,
+                &interpreter,
+                Memory { pid: 1, read: |_, _, _| 0 },
+                false,
+                &mut names,
+            );
+            assert_eq!(names.get(number.into()).unwrap().name, shown.as_bytes(), "{reads} reads");
+        }
+    }
 
     #[test]
     fn shortens_paths_of_modules() {

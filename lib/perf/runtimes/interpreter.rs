@@ -64,8 +64,16 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
         b""
     }
 
-    /// Reads a function from the process. `None` if it is not there any more.
-    fn read_function(&self, _memory: Memory, _frame: ScriptFrame) -> Option<Function> {
+    /// Returns the hash of what is at the address of a frame's function, as the BPF program makes it. `None` if it cannot be
+    /// read.
+    fn hash_function(&self, _memory: Memory, _function: u64) -> Option<u64> {
+        None
+    }
+
+    /// Reads the function at an address. `None` if it cannot be read.
+    ///
+    /// The process runs meanwhile, and may make another function there: the caller compares the hashes before and after.
+    fn read_function(&self, _memory: Memory, _function: u64) -> Option<Function> {
         None
     }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use super::function_parts::find_parts;
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{
-    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
-};
+use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
 
@@ -107,23 +105,41 @@ impl Interpreter for Php {
         b"php"
     }
 
-    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function> {
-        let field = |offset: u64| memory.u64(frame.code.checked_add(offset)?);
-        let (name, class, is_internal) = (field(NAME)?, field(CLASS)?, field(0)? & 0xff == INTERNAL_FUNCTION);
-        let file = if is_internal { 0 } else { field(self.file)? };
-        let first_line = if is_internal { 0 } else { field(self.first_line)? as u32 };
-        let class_name = if class == 0 { 0 } else { memory.u64(class.checked_add(CLASS_NAME)?)? };
-        let hash = mix(first_line.into(), 0);
-        // Another function may be there by now.
-        if mix_strings(hash, memory, [name, file, class_name])? != frame.hash {
-            return None;
-        }
+    fn hash_function(&self, memory: Memory, function: u64) -> Option<u64> {
+        let FunctionParts { name, class, file, first_line } = self.read_parts(memory, function)?;
+        mix_strings(mix(first_line.into(), 0), memory, [name, file, class])
+    }
+
+    fn read_function(&self, memory: Memory, function: u64) -> Option<Function> {
+        let FunctionParts { name, class, file, first_line } = self.read_parts(memory, function)?;
         let text = |string| if string == 0 { Some(Vec::new()) } else { read_string(memory, string) };
-        Some(Function { name: text(name)?, class: text(class_name)?, file: text(file)?, first_line, lines: None })
+        Some(Function { name: text(name)?, class: text(class)?, file: text(file)?, first_line, lines: None })
     }
 
     fn find_line(&self, _: &Function, instruction: i32) -> Option<u32> {
         u32::try_from(instruction).ok().filter(|line| *line > 0)
+    }
+}
+
+/// The parts of a function: the addresses of strings, 0 for those that it does not have, and the first line.
+struct FunctionParts {
+    name: u64,
+    class: u64,
+    file: u64,
+    first_line: u32,
+}
+
+impl Php {
+    fn read_parts(&self, memory: Memory, function: u64) -> Option<FunctionParts> {
+        let field = |offset: u64| memory.u64(function.checked_add(offset)?);
+        let is_internal = field(0)? & 0xff == INTERNAL_FUNCTION;
+        let (name, class) = (field(NAME)?, field(CLASS)?);
+        Some(FunctionParts {
+            name,
+            class: if class == 0 { 0 } else { memory.u64(class.checked_add(CLASS_NAME)?)? },
+            file: if is_internal { 0 } else { field(self.file)? },
+            first_line: if is_internal { 0 } else { field(self.first_line)? as u32 },
+        })
     }
 }
 

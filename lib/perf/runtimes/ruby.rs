@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use super::function_parts::{find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{
-    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
-};
+use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -109,24 +107,20 @@ impl Interpreter for Ruby {
         markers::RUBY
     }
 
-    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function> {
-        let field = |offset: u64| memory.u64(frame.code.checked_add(offset)?);
-        let first_line = field(FIRST_LINE)?;
-        let first_line = if self.fields.is_line_tagged { first_line >> 1 } else { first_line } as u32;
-        let label = self.string(memory, field(LABEL)?)?;
-        let path = self.string(memory, path(memory, field(PATH)?)?)?;
-        let hash = mix(first_line.into(), field(CODE)?);
-        let hash = mix_string(hash, memory, label.0, label.1)?;
-        // Another method may be there by now.
-        if mix_no_string(mix_string(hash, memory, path.0, path.1)?) != frame.hash {
-            return None;
-        }
+    fn hash_function(&self, memory: Memory, method: u64) -> Option<u64> {
+        let MethodParts { first_line, code, label, path } = self.read_parts(memory, method)?;
+        let hash = mix_string(mix(first_line.into(), code), memory, label.0, label.1)?;
+        mix_string(hash, memory, path.0, path.1).map(mix_no_string)
+    }
+
+    fn read_function(&self, memory: Memory, method: u64) -> Option<Function> {
+        let MethodParts { first_line, label, path, .. } = self.read_parts(memory, method)?;
         Some(Function {
             name: memory.bytes(label.0, label.1 as usize)?,
             class: Vec::new(),
             file: memory.bytes(path.0, path.1 as usize)?,
             first_line,
-            lines: self.read_lines(memory, frame.code),
+            lines: self.read_lines(memory, method),
         })
     }
 
@@ -142,7 +136,26 @@ impl Interpreter for Ruby {
     }
 }
 
+/// The parts of a method. Strings are a start and a length.
+struct MethodParts {
+    first_line: u32,
+    code: u64,
+    label: (u64, u64),
+    path: (u64, u64),
+}
+
 impl Ruby {
+    fn read_parts(&self, memory: Memory, method: u64) -> Option<MethodParts> {
+        let field = |offset: u64| memory.u64(method.checked_add(offset)?);
+        let first_line = field(FIRST_LINE)?;
+        Some(MethodParts {
+            first_line: if self.fields.is_line_tagged { first_line >> 1 } else { first_line } as u32,
+            code: field(CODE)?,
+            label: self.string(memory, field(LABEL)?)?,
+            path: self.string(memory, path(memory, field(PATH)?)?)?,
+        })
+    }
+
     /// Returns the start and the length of a string.
     fn string(&self, memory: Memory, object: u64) -> Option<(u64, u64)> {
         let word = |offset: u64| memory.u64(object.checked_add(offset)?);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use self::layout::PythonLayout;
 use super::function_parts::find_parts;
-use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame};
+use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -54,12 +54,12 @@ impl Interpreter for Python {
         markers::PYTHON
     }
 
-    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function> {
-        let code = self.layout.read_code(memory, frame.code)?;
-        // Another function may be there by now.
-        if code.hash(&self.layout, memory)? != frame.hash {
-            return None;
-        }
+    fn hash_function(&self, memory: Memory, function: u64) -> Option<u64> {
+        self.layout.read_code(memory, function)?.hash(&self.layout, memory)
+    }
+
+    fn read_function(&self, memory: Memory, function: u64) -> Option<Function> {
+        let code = self.layout.read_code(memory, function)?;
         let strings = &self.layout.strings;
         Some(Function {
             name: strings.read(memory, code.name)?,

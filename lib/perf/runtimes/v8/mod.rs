@@ -158,7 +158,10 @@ impl Interpreter for V8 {
         let frames = functions.into_iter().enumerate().map(|(index, function)| {
             let is_own = function.shared == shared && frame.code != 0;
             let read = if is_own { described } else { Described::read(heap, function.shared) };
-            let found = match read.and_then(|read| Some((read.function(heap)?, read.script))) {
+            // Another function may be there since it was compared.
+            let is_there = |read: &Described| !is_own || read.has_hash(heap, frame.hash);
+            let with_script = |read: Described| Some((read.function(heap)?, read.script)).filter(|_| is_there(&read));
+            let found = match read.and_then(with_script) {
                 Some((found, script)) => {
                     if is_own {
                         self.remember(frame, &found);
