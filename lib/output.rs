@@ -197,9 +197,10 @@ fn close_stdout() -> io::Result<()> {
 
 /// Returns standard output without the line buffer of the standard library, which would split every block in two.
 fn stdout() -> io::Result<File> {
+    // Linux alone tells.
+    #[cfg(target_os = "linux")]
     if stdout_state::was_closed() {
-        // Writing to a file that is open for reading fails as writing to a closed one does.
-        return File::open("/dev/null");
+        return Err(rustix::io::Errno::BADF.into());
     }
     #[cfg(unix)]
     let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
