@@ -24,11 +24,13 @@ enum { TURNS = 40, PAUSE = 6 };
 /* Code behind a call keeps it from becoming a jump. */
 #define RETURN_HERE __asm__ volatile("")
 
-static double now(void) {
+static double clock_us(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return 1e6 * t.tv_sec + 1e-3 * t.tv_nsec;
 }
+/* The time that the thread was not on a CPU. */
+static double off_cpu(void) { return clock_us(CLOCK_MONOTONIC) - clock_us(CLOCK_THREAD_CPUTIME_ID); }
 static void pause_ms(int ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, 0); }
 
 /* A gate that a thread passes once for each time that it is opened. The waker of `ready` is not measured. */
@@ -82,9 +84,9 @@ static void *waiter(void *argument) {
     prctl(PR_SET_NAME, way->name);
     for (int n = 0; n < TURNS; n++) {
         sem_post(&way->ready);
-        double before = now();
+        double before = off_cpu();
         way->wait();
-        way->blocked += now() - before;
+        way->blocked += off_cpu() - before;
     }
     return 0;
 }
@@ -126,9 +128,9 @@ static void *middle(void *unused) {
 static void *sink(void *unused) {
     prctl(PR_SET_NAME, "sink");
     for (int n = 0; n < TURNS; n++) {
-        double before = now();
+        double before = off_cpu();
         take(1);
-        queued += now() - before;
+        queued += off_cpu() - before;
     }
     return 0;
 }
@@ -142,9 +144,9 @@ static void *convoy(void *argument) {
     double *blocked = argument;
     prctl(PR_SET_NAME, "convoy");
     for (int n = 0; n < TURNS / 2; n++) {
-        double before = now();
+        double before = off_cpu();
         acquire();
-        *blocked += now() - before;
+        *blocked += off_cpu() - before;
         pause_ms(PAUSE);
         release();
         pause_ms(1);   /* lets another have it: the mutex is not fair */
@@ -161,9 +163,9 @@ static void *writer(void *unused) {
     static char block[1 << 16];
     for (int n = 0; file >= 0 && n < TURNS / 2; n++) {
         if (pwrite(file, block, sizeof block, 0) < 0) abort();
-        double before = now();
+        double before = off_cpu();
         sync_file(file);
-        synced += now() - before;
+        synced += off_cpu() - before;
     }
     return 0;
 }
@@ -181,8 +183,8 @@ static void pingpong(double seconds) {
     if (pipe(to) || pipe(fro)) abort();
     pthread_create(&thread, 0, pong, 0);
     long turns = 0;
-    double began = now();
-    for (; now() - began < 1e6 * seconds; turns++)
+    double began = clock_us(CLOCK_MONOTONIC);
+    for (; clock_us(CLOCK_MONOTONIC) - began < 1e6 * seconds; turns++)
         if (write(to[1], "x", 1) != 1 || read(fro[0], &byte, 1) != 1) abort();
     fprintf(stderr, "turns %ld\n", turns);
     close(to[1]);

@@ -5,7 +5,7 @@
 //! from the process when a function is first met ([`functions`]), and the script frames replace the interpreter's own
 //! frames in the native stack ([`merge`]).
 //!
-//! A runtime that compiles functions while they run, such as [`hotspot`], has their frames on the native stack. No unwind
+//! A runtime that compiles functions while they run, such as HotSpot, has their frames on the native stack. No unwind
 //! information describes them: the BPF program steps through them by what the runtime knows, and notes the function of each
 //! (`record/bpf/generated.bpf.h`). One native frame may stand for several functions, if some were inlined.
 //!
