@@ -31,11 +31,16 @@ impl Refusal {
     }
 }
 
-/// Returns the first line of a message, and the end of the verifier's output if there is one: what it stumbled on.
+/// The starts of lines that follow the reason in the verifier's output.
+const STATISTICS: [&str; 4] = ["processed ", "verification time ", "stack depth ", ": "];
+
+/// Returns the first line of a message. If the verifier's output follows: the function, the instruction, and the reason.
 fn summarize(message: &str) -> String {
     let (first, log) = message.split_once("Verifier output: ").unwrap_or((message, ""));
     let first = first.lines().next().unwrap_or_default().trim_end().to_owned();
-    let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // Statistics follow the reason.
+    let is_part = |line: &&str| !line.is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start));
+    let lines: Vec<&str> = log.lines().map(str::trim).filter(is_part).collect();
     let function = lines.iter().rfind(|line| line.starts_with("Validating ")).copied();
     let end = lines.iter().rev().take(2).rev().copied();
     function.into_iter().chain(end).fold(first, |message, line| format!("{message}; {line}"))
@@ -57,12 +62,13 @@ mod tests {
 
     #[test]
     fn a_rejection_names_the_function_and_the_reason() {
-        let log = "the syscall returned E2BIG. Verifier output: Func#1 is safe\nValidating step() func#2...\n0: r1 = 0\n\
-                   BPF program is too large. Processed 1000001 insn\nprocessed 1000001 insns (limit 1000000)\n";
+        let log = "the syscall returned EACCES. Verifier output: Func#1 is safe\nValidating step() func#2...\n0: r1 = 0\n\
+                   7: r1 = *(u8 *)(r2 +9)\nR2 invalid mem access 'scalar'\n\
+                   processed 156151 insns (limit 1000000) max_states_per_insn 4\n: Permission denied (os error 13)\n";
         assert_eq!(
             summarize(log),
-            "the syscall returned E2BIG.; Validating step() func#2...; \
-             BPF program is too large. Processed 1000001 insn; processed 1000001 insns (limit 1000000)"
+            "the syscall returned EACCES.; Validating step() func#2...; 7: r1 = *(u8 *)(r2 +9); \
+             R2 invalid mem access 'scalar'"
         );
         assert_eq!(summarize("no such map\nmore"), "no such map");
     }

@@ -19,8 +19,11 @@ static __always_inline int add_generated(struct scratch *s, struct script_functi
     return s->script_words < NAMED_WORDS && is_new_name(hash);
 }
 
-// Adds the name of the function that was added last.
-static __always_inline void add_name(struct scratch *s, struct script_function *function) {
+// Adds the name of the function that was added last, which is `noted`.
+__attribute__((noinline)) int add_name(void) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    struct script_function *function = &s->noted;
     u64 index = FRAMES + s->script_words, last = s->script_last;
     BOUND(index, RECORD - 1);
     BOUND(last, RECORD - 1);
@@ -32,6 +35,7 @@ static __always_inline void add_name(struct scratch *s, struct script_function *
     read_string(words + 2 + 2 * STRING_WORDS, function->class, 0);
     s->record[HEAD + last] |= WITH_NAME;
     s->script_words += 2 + 3 * STRING_WORDS;
+    return 0;
 }
 
 #include "hotspot.bpf.h"
@@ -43,8 +47,11 @@ __attribute__((noinline)) int step_generated(u32 process) {
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter || s->script_words > OUT) return 1;
     if (interpreter->kind == HOTSPOT) return step_hotspot(s, interpreter, process);
-    if (interpreter->kind == V8) return step_v8(s, interpreter);
-    return 1;
+    if (interpreter->kind != V8) return 1;
+    s->v8_is_pending = 0;
+    int is_end = step_v8(s, interpreter);
+    if (s->v8_is_pending && note_v8_function(process) && v8_read(process)) add_name();
+    return is_end;
 }
 
 // True if a process runs a runtime that generates code.

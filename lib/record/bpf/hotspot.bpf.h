@@ -171,27 +171,27 @@ static __always_inline u64 mix_text(u64 hash, struct string text) {
     return mix(mix(mix(hash, text.length), end[0]), end[1]);
 }
 
-// Notes the method of a frame. `code` is what it is read from later.
+// Notes the method of a frame. `code` is what it is read from later. Returns 1 if its name is to be added.
 __attribute__((noinline)) int note_method(u32 process, u32 kind, u64 code, u64 position, u64 method) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter || s->script_words > OUT) return 1;
+    if (!s || !interpreter || s->script_words > OUT) return 0;
     u32 *f = interpreter->field;
     u64 constant = read_word(method + f[CONST_METHOD]), identity = 0;
-    if (!constant) return 1;
+    if (!constant) return 0;
     // What tells compiled code from other code that was at its address.
     if (kind != INTERPRETED) identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
-    struct script_function function = {.code = code, .first_line = kind, .instruction = position};
-    if (kind == INTERPRETED) function.instruction = position - constant - f[CONST_METHOD_SIZE];
-    name_method(f, constant, &function);
+    struct script_function *function = &s->noted;
+    *function = (struct script_function){.code = code, .first_line = kind, .instruction = position};
+    if (kind == INTERPRETED) function->instruction = position - constant - f[CONST_METHOD_SIZE];
+    name_method(f, constant, function);
     // Classes are unloaded, and others come to the same addresses: names belong to the identity.
-    u64 hash = mix_text(mix_text(mix(mix(mix(mix(0, code), method), constant), identity), function.name), function.class);
-    if (add_generated(s, &function, hash)) add_name(s, &function);
-    return 0;
+    u64 hash = mix_text(mix_text(mix(mix(mix(mix(0, code), method), constant), identity), function->name), function->class);
+    return add_generated(s, function, hash);
 }
 
 // Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
-// stack pointer of the caller, and the method two words further down.
+// stack pointer of the caller, and the method two words further down. Leaves the method and the bytecode's address in `noted`.
 __attribute__((noinline)) int step_interpreted(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
@@ -209,7 +209,8 @@ __attribute__((noinline)) int step_interpreted(u32 process) {
         struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
         if (regs->r13 - start < size) bytecode = regs->r13;
     }
-    note_method(process, INTERPRETED, method, bytecode, method);
+    s->noted.code = method;
+    s->noted.instruction = bytecode;
     w->sp = sender;
     w->bp = frame[3];
     w->pc = frame[4];
@@ -277,7 +278,12 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     }
     if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
     u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
-    if (name == INTERPRETER_BLOB) return step_interpreted(process);
+    if (name == INTERPRETER_BLOB) {
+        if (step_interpreted(process)) return 1;
+        u64 method = s->noted.code;
+        if (note_method(process, INTERPRETED, method, s->noted.instruction, method)) add_name();
+        return 0;
+    }
     u64 are_short = f[ARE_SHORT];
     s64 size = are_short & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
     if (name != NMETHOD && name != NATIVE_NMETHOD) return step_stub(process, blob, name, size);
@@ -289,6 +295,6 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     // The return address was replaced: the frame is to be interpreted once it is returned to.
     if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
     u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
-    note_method(process, kind, blob, running - code, BLOB_FIELD(u64, s, f[BLOB_METHOD]));
+    if (note_method(process, kind, blob, running - code, BLOB_FIELD(u64, s, f[BLOB_METHOD]))) add_name();
     return step_compiled(w, size, w->exact ? find_state(pc, code + complete) : IN_FRAME);
 }

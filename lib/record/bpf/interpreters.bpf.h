@@ -62,8 +62,6 @@ MAP(sent_names, BPF_MAP_TYPE_ARRAY, SENT_NAMES, 0, u32, u64);
 #define NAMED_WORDS 4000u  // no names are sent behind so many words
 
 struct script_walk { struct interpreter *interpreter; struct scratch *scratch; u32 base; };
-// The bytes of a string.
-struct string { u64 start, length; };
 
 static __always_inline u64 mix(u64 hash, u64 word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
@@ -96,9 +94,6 @@ static __always_inline int is_new_name(u64 hash) {
 
 // The value of a field in the first 512 bytes of the page.
 #define PAGE_FIELD(type, s, offset) (*(type *)((char *)(s)->page + ((offset) & 255)))
-
-// What is known of a script frame.
-struct script_function { u64 code, instruction, first_line, identity; struct string name, file, class; };
 
 // The string object of CPython and PHP: its length is at byte 16, its bytes begin at `data`.
 static __always_inline struct string string_of(u64 object, u64 data) {

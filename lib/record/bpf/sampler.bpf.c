@@ -103,6 +103,11 @@ struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
 struct v8_known { u64 shared, map, name, script, time, hash; u32 number, literal, can_send; };
 #define V8_KNOWN 512
 #define V8_KNOWN_TIME (50ull * 1000 * 1000)
+// The bytes of a string.
+struct string { u64 start, length; };
+// What is known of a script frame.
+struct script_function { u64 code, instruction, first_line, identity; struct string name, file, class; };
+
 struct scratch {
     u64 page[512];
     struct walk walk;
@@ -110,7 +115,8 @@ struct scratch {
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     u64 is_locked;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
-    volatile u64 v8_function, v8_position;
+    volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
+    struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
     u64 record[HEAD + RECORD + 64];
 };

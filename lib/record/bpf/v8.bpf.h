@@ -95,8 +95,21 @@ static __always_inline u64 v8_name(struct scratch *s, u32 *f, u64 name, u32 *nam
     return 0;
 }
 
-// Reads the strings of a function that is described, and its hash. Returns 0 if it is one of V8 without a name.
-static __always_inline int v8_read(struct scratch *s, u32 *f, struct script_function *noted, struct v8_known *known) {
+// Reads a string, and adds it to a hash. A function of its own has a stack of its own, which callers may use for other things.
+__attribute__((noinline)) u64 v8_read_text(u32 place, u64 start, u64 length, u64 hash) {
+    struct scratch *s = this_scratch();
+    struct string text = {.start = start, .length = length};
+    return s ? read_string(s->page + 64 + (place & 63), text, hash) : 0;
+}
+
+// Reads the strings and the hash of `noted`, and notes it if it is not. Returns 1 if its name is to be added.
+__attribute__((noinline)) int v8_read(u32 process) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 0;
+    u32 *f = interpreter->field;
+    struct script_function *noted = &s->noted;
+    struct v8_known *known = &s->known[(noted->code + 1) >> 4 & (V8_KNOWN - 1)];
     u64 *strings = s->page + 64, bits = 0;
     u32 type;
     int is_wide = 0, is_wide_file = 0;
@@ -114,60 +127,64 @@ static __always_inline int v8_read(struct scratch *s, u32 *f, struct script_func
     } else {
         known->literal = 0;
     }
-    known->hash = read_string(strings, noted->name, mix(known->literal, 1));
-    known->hash = read_string(strings + STRING_WORDS, noted->file, known->hash);
-#pragma unroll
+    known->hash = v8_read_text(0, noted->name.start, noted->name.length, mix(known->literal, 1));
+    known->hash = v8_read_text(STRING_WORDS, noted->file.start, noted->file.length, known->hash);
+    // Unrolled, it would have all words on the stack.
+#pragma clang loop unroll(disable)
     for (u32 i = 0; i < 2 * STRING_WORDS; i++) bits |= strings[i];
     int is_flat = (noted->name.start || !noted->name.length) && (noted->file.start || !noted->file.length);
     known->can_send = is_flat && !(bits & 0x8080808080808080ull) && !is_wide && !is_wide_file;
-    return 1;
+    known->shared = noted->code + 1;
+    if (!s->v8_is_noted && !add_generated(s, noted, known->hash)) return 0;
+    return known->can_send;
 }
 
-// Notes the function that the frame kept last runs, or if that is 0 what the position tells.
+// Notes the function that the frame kept last runs, or if that is 0 what the position tells. Returns 1 if it is to be read:
+// it is not known, and so not noted yet, or its name is to be added.
 __attribute__((noinline)) int note_v8_function(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter) return 0;
     u32 *f = interpreter->field;
     u64 function = s->v8_function, position = s->v8_position;
-    struct script_function noted = {.instruction = position >> 32, .first_line = position};
-    if (!function) return add_generated(s, &noted, mix(position, 2));
+    struct script_function *noted = &s->noted;
+    *noted = (struct script_function){.instruction = position >> 32, .first_line = position};
+    s->v8_is_noted = 1;
+    if (!function) {
+        add_generated(s, noted, mix(position, 2));
+        return 0;
+    }
     u64 *words = s->page + 224, shared = read_word(function - 1 + f[V8_SHARED]), now = bpf_ktime_get_ns();
     if (!V8_IS_OBJECT(shared) || bpf_probe_read_user(words, 64, (void *)(shared - 1))) return 0;
     struct v8_known *known = &s->known[shared >> 4 & (V8_KNOWN - 1)];
     u64 map = words[0], name = words[f[V8_NAME] / 8 & 7], script = words[f[V8_SCRIPT] / 8 & 7];
     u32 literal = words[f[V8_LITERAL] / 8 & 7] >> 32;
-    noted.code = shared - 1;
+    noted->code = shared - 1;
     int is_known = known->shared == shared && known->map == map && known->name == name && known->script == script &&
                    known->number == literal && now - known->time < V8_KNOWN_TIME;
-    if (is_known && !add_generated(s, &noted, known->hash)) return 0;
-    if (!is_known) {
-        if (v8_type(shared) != f[V8_SHARED_TYPE]) return 0;
-        known->shared = 0;
-        known->map = map;
-        known->name = name;
-        known->script = script;
-        known->number = known->literal = literal;
-        known->time = now;
-    }
-    if (!v8_read(s, f, &noted, known)) return 0;
-    known->shared = shared;
-    if (!is_known && !add_generated(s, &noted, known->hash)) return 0;
-    if (known->can_send) add_name(s, &noted);
-    return 0;
+    if (is_known) return add_generated(s, noted, known->hash);
+    if (v8_type(shared) != f[V8_SHARED_TYPE]) return 0;
+    known->shared = 0;
+    known->map = map;
+    known->name = name;
+    known->script = script;
+    known->number = known->literal = literal;
+    known->time = now;
+    s->v8_is_noted = 0;
+    return 1;
 }
-
-static __always_inline void note_v8(struct scratch *s, u64 function, u64 position) {
-    s->v8_function = function;
-    s->v8_position = position;
-    note_v8_function(s->walk.process);
-}
-
 // Returns a hash of 16 bytes of code, in 14 bits.
 static __always_inline u64 v8_code_hash(u64 at) {
     u64 two[2] = {};
     bpf_probe_read_user(two, 16, (void *)at);
     return mix(mix(0, two[0]), two[1]) & 0x3fff;
+}
+
+// Has the function of the frame noted after the step.
+static __always_inline void note_v8(struct scratch *s, u64 function, u64 position) {
+    s->v8_function = function;
+    s->v8_position = position;
+    s->v8_is_pending = 1;
 }
 
 static __always_inline int step_v8(struct scratch *s, struct interpreter *interpreter) {
