@@ -57,6 +57,8 @@ async function waitFor(condition, message) {
     for (let tries = 0; tries < 100; tries++) {
         if (condition()) return;
         await sleep(20);
+        // The browser's virtual time runs ahead of what it draws.
+        await waitInRealTime(condition, 500);
     }
     throw new Error(`did not happen: ${message}`);
 }
@@ -198,10 +200,11 @@ function resize(width) {
  * of the browser's virtual time.
  *
  * @param {() => unknown} condition
+ * @param {number} [maximum] number of messages
  */
-async function waitInRealTime(condition) {
+async function waitInRealTime(condition, maximum = 200_000) {
     const { port1, port2 } = new MessageChannel();
-    for (let turns = 0; turns < 200_000 && !condition(); turns++) {
+    for (let turns = 0; turns < maximum && !condition(); turns++) {
         await new Promise(resolve => {
             port1.onmessage = resolve;
             port2.postMessage(null);
