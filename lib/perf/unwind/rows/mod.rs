@@ -5,9 +5,11 @@
 //! comes from an array, and the rest is a search among few neighbors. Every block begins with a row.
 //!
 //! They are made from `.eh_frame` by the rules of DWARF 5, section 6.4, and from the function tables of Go programs
-//! (`go`). A function, or a part of one, that needs more than the stack pointer and the frame pointer has rule 0: then
-//! the recorder unwinds the stack with the complete unwind information.
+//! (`go`); in runtimes that generate code also from the code of some functions that neither describes (`framed`). A
+//! function, or a part of one, that needs more than the stack pointer and the frame pointer has rule 0: then the recorder
+//! unwinds the stack with the complete unwind information.
 
+mod framed;
 mod go;
 mod state;
 mod writer;
@@ -149,6 +151,9 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
     let entry = (elf.entry() != 0).then(|| elf.entry()..elf.entry().saturating_add(ENTRY_FUNCTION_SIZE));
     let text = file.section_by_name(".text").filter(|_| contains_generated_code(&file));
     let generated = text.map(|text| text.address()..text.address().saturating_add(text.size()));
+    if generated.is_some() {
+        functions.read_framed(elf, &file);
+    }
     Some(functions.into_rows(code, entry, generated))
 }
 
