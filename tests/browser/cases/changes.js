@@ -50,7 +50,9 @@ async function showsCallersAndCallees() {
     check(getTop(getFrame("x")) > getTop(getFrame("f")), "callees are below");
     check(getTop(getFrame("b")) < getTop(getFrame("f")), "callers are above");
     const left = Math.min(...["a", "b", "main"].flatMap(name => findFrames(name)).map(frame => getBounds(frame).left));
-    equal(left, getBounds(getFrame("f")).left, "callers begin at the edge of the function");
+    // Firefox counts the outline of the focus.
+    const edge = getBounds(getFrame("f")).left;
+    check(Math.abs(left - edge) <= 2, `callers begin at the edge of the function: ${left}, ${edge}`);
     check(getFrame("f").matches(".pivot"), "the function has a class");
     equal(findFrames("main").length, 3, "each caller has its own caller");
     check(getTop(getFrame("main")) <= getTop(getFrame("b")), "callers of callers are further away");
