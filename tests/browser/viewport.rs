@@ -34,6 +34,11 @@ fn the_current_frame_stays_in_view() {
 }
 
 #[test]
+fn a_frame_keeps_the_focus_when_it_is_scrolled_away() {
+    Page::graph(&tall(), &[]).run(CASES, "keepsFocusOfFrameThatIsScrolledAway");
+}
+
+#[test]
 fn fills_a_frame_of_a_page_without_scaling() {
     let svg = run("fg-svg", [""; 0], &tall()).ok().text();
     let script = script_for_svg(CASES, "reportSize", &json!([]));

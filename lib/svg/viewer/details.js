@@ -39,7 +39,7 @@ class Details {
         const { tip, app: { view, graph } } = this;
         tip.hidden = !box;
         if (!box || !place) return;
-        const name = box.folded ? graph.describeFolded(box, view)
+        const name = box.folded ? graph.painter.describeFolded(box, view)
             : box.chain ? `${describeChain(box.chain, view)}. Click to unfold.` : nameOfNode(view, box.node);
         const custom = box.folded ? null
             : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");

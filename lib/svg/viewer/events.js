@@ -46,7 +46,10 @@ function listenToGraph(app) {
     });
     element.addEventListener("mouseover", event => app.hover(graph.findEventBox(event.target), event));
     element.addEventListener("pointerleave", () => app.hover(undefined));
-    element.addEventListener("focusin", event => app.focused = graph.findEventBox(event.target));
+    element.addEventListener("focusin", event => {
+        app.focused = graph.findEventBox(event.target);
+        if (app.focused) graph.keepTabStop(app.focused);
+    });
 }
 
 /** @param {App} app */

@@ -78,6 +78,17 @@ async function keepsCurrentFrameInView() {
     check(isInView("f40"), "the next match");
 }
 
+async function keepsFocusOfFrameThatIsScrolledAway() {
+    await scrollToFrame(150);
+    getFrame("f150").focus();
+    getElement(".graph").scrollTop = 0;
+    await waitFor(() => !hasFrame("f151"), "frames far away are not drawn");
+    equal(getName(document.activeElement), "f150", "the focus");
+    equal(svg.querySelectorAll("#frames > [tabindex='0']").length, 1, "frames to which the Tab key leads");
+    pressKey("ArrowUp");
+    equal(getName(document.activeElement), "f149", "the focus after an arrow key");
+}
+
 function countsFramesTooNarrowToDraw() {
     equal(svg.querySelectorAll("#frames .folded").length, 0, "no group of them is wide enough to draw");
     equal(getNote(), "7 frames too narrow to draw (<0.01 %)", "all frames");
