@@ -75,8 +75,7 @@ impl EventRecord {
     /// Returns the event as a sample without a kernel stack.
     pub fn sample(&self) -> Sample<'_> {
         let registers = self.registers.as_deref();
-        let user =
-            registers.map(|registers| UserState { mask: unwind::REGISTERS, registers, stack: None, record: None });
+        let user = registers.map(|registers| UserState { mask: unwind::REGISTERS, registers, ..UserState::default() });
         let callchain = Callchain::default();
         Sample { event: 0, ip: 0, period: 0, in_kernel: true, raw: &[], callchain, branches: Default::default(), user }
     }

@@ -192,7 +192,16 @@ impl Hints<'_> {
 
     fn not_resident(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.not_resident)?;
-        Some(format!("{share} of stacks are truncated at pages that are not in memory: swapped out, or never written"))
+        let help = match &self.finished.copy_reason {
+            Some(reason) => format!("; a BPF program reads on behind most of them, but {reason}"),
+            None if self.finished.stack_copies.is_some() => {
+                "; --call-graph dwarf reads on behind most of them if you are root".to_owned()
+            }
+            None => String::new(),
+        };
+        Some(format!(
+            "{share} of stacks are truncated at pages that are not in memory: swapped out, or never written{help}"
+        ))
     }
 
     /// Returns where most of the stacks end that end in code without unwind information, and what helps there.

@@ -150,6 +150,8 @@ pub struct UserState<'a> {
     pub registers: &'a [u8],
     /// A copy of the stack from the stack pointer up; `None` if samples have none.
     pub stack: Option<&'a [u8]>,
+    /// True if the kernel copied less of the stack than was asked for: it stops at the first page that is not in memory.
+    pub is_copy_short: bool,
     /// The stack as the BPF program took it, if it did.
     pub record: Option<StackRecord<'a>>,
 }

@@ -168,7 +168,8 @@ fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64, has_stack: bool) -> Op
         stack = Some(reserved.get(..usize::try_from(body.u64()?).ok()?)?);
     }
     let registers = if abi == ABI_64 { registers } else { &[] };
-    Some((abi != 0).then_some(UserState { mask, registers, stack, record: None }))
+    let is_copy_short = stack.is_some_and(|stack| stack.len() < size);
+    Some((abi != 0).then_some(UserState { mask, registers, stack, is_copy_short, record: None }))
 }
 
 fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
@@ -300,6 +301,7 @@ mod tests {
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         let user = sample.user.unwrap();
         assert_eq!((user.registers, user.stack), (&words(&[0x10, 0x20])[..], Some(&words(&[0xaa])[..])));
+        assert!(user.is_copy_short);
         let bytes = record(9, 2, &words(&[0x4000, 0, 0]));
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         assert!(sample.user.is_none());

@@ -128,6 +128,7 @@ impl Unwinder {
                 StopReason::Execve
             }
             _ if copy.is_empty() => StopReason::Missing,
+            StopReason::DumpTooSmall if user.is_copy_short => StopReason::NotResident,
             stop => stop,
         }
     }
