@@ -38,9 +38,11 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Table")]
 struct TableArgs {
-    /// Write a row per `function`, `comm`, `stack` or `edge` [default: function]
+    /// Write a row per `function`, `comm`, `stack`, `edge` or `waker` [default: function]
     ///
-    /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee.
+    /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee. A
+    /// `waker` is the thread or interrupt that ended the blocks of a comm, in recordings with fg-record --wakers: the last
+    /// one of a chain.
     #[arg(long, value_name = "WHAT", default_value = "function")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,
@@ -90,7 +92,7 @@ const COLUMNS: &[(&str, &str)] = &[
     (
         "function",
         "The function's name. With --by comm or stack, the column has that name; with --by edge, there are two columns, \
-         caller and callee.",
+         caller and callee, and with --by waker comm and waker.",
     ),
     ("self_samples, self_pct", "The self weight, and its percentage of the total."),
     ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
@@ -120,6 +122,7 @@ impl Tool for Args {
         ("fg-csv --sort self_samples --top 10 app.folded", "List the ten heaviest functions, by self weight:"),
         ("fg-csv --summary app.folded", "Show the weight of the kernel, memory allocation, locks and your own code:"),
         ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
+        ("fg-record --off-cpu --wakers -p 1234 -d 10 | fg-csv --by waker", "List who kept which thread waiting:"),
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
             "fg-csv --before b1 b2 b3 --after a1 a2 a3 --top 10",
@@ -136,7 +139,7 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
-             category. With --by comm, stack or edge, there is only one weight, so samples and pct have no prefix, and \
+             category. With --by comm, stack, edge or waker, there is only one weight, so samples and pct have no prefix, and \
              no category. With --summary, there are only category and the self weight.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
@@ -156,6 +159,10 @@ impl Tool for Args {
             Some(compared) => count_runs(compared, self.table.by)?,
             None => count(&session.sources, self.table.by, &mut session.diagnostics)?,
         };
+        if self.table.by == GroupBy::Waker && counts.rows.is_empty() {
+            let message = "no stack has a waker; fg-record --off-cpu --wakers records them";
+            return Err(Error::Invalid(message.to_owned()));
+        }
         if counts.differential {
             if self.runs.before.is_empty() {
                 counts.judge_sums(options);

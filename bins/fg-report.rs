@@ -21,7 +21,8 @@ const LINES: usize = 50;
 ///
 /// Reads folded stacks and writes a page for people and programs that read text: how much there is and how complete it
 /// is, the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look.
-/// For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank.
+/// For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank. Of
+/// recordings of waits with fg-record --wakers, it names the functions that waited, and those that ended their waits.
 ///
 /// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
 /// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The

@@ -181,6 +181,7 @@ fn columns(by: GroupBy, is_differential: bool, categories: Option<&Categories>) 
         GroupBy::Comm => &["comm"],
         GroupBy::Stack => &["stack"],
         GroupBy::Edge => &["caller", "callee"],
+        GroupBy::Waker => &["comm", "waker"],
     };
     let mut columns: Vec<(String, Column)> =
         names.iter().enumerate().map(|(part, name)| ((*name).to_owned(), Column::Name(part))).collect();

@@ -36,10 +36,9 @@ impl Rows {
         Self { first, second, third, tree, commands }
     }
 
-    /// Returns the rows with those that the first three tables do not need added to the tree.
-    pub(super) fn reassign(self, used: [usize; 3]) -> Self {
-        let rows = [self.first, self.second, self.third];
-        let unused: usize = rows.into_iter().zip(used).map(|(rows, used)| rows.saturating_sub(used)).sum();
+    /// Returns the rows with those that the other tables do not need added to the tree.
+    pub(super) fn reassign(self, used: usize) -> Self {
+        let unused = (self.first + self.second + self.third).saturating_sub(used);
         Self { tree: if self.tree == 0 { 0 } else { self.tree + unused }, ..self }
     }
 }

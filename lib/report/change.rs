@@ -55,7 +55,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let rows = Rows::new(lines, facts.len().max(FACT_LINES));
     let grew = change_table(context, &changes, true, rows.first);
     let shrank = change_table(context, &changes, false, rows.second + rows.third);
-    let rows = rows.reassign([grew.rows.len(), shrank.rows.len(), 0]);
+    let rows = rows.reassign(grew.rows.len() + shrank.rows.len());
     let changed_tree = CallTree::new(context.profile, Measure::Change)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
     let hottest: Vec<FrameId> =

@@ -6,6 +6,7 @@ use super::measure::percent;
 use super::own_code::Origins;
 use super::page::Item;
 use super::survey::Survey;
+use super::waits::Waits;
 use crate::diagnostics::printable;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 
@@ -15,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) profile: &'a Profile,
     pub(super) origins: &'a Origins<'a>,
     pub(super) survey: &'a Survey<'a>,
+    /// The blocks of which the waker is known.
+    pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
     /// The weight of which shares are taken.
@@ -107,6 +110,6 @@ impl Context<'_> {
 }
 
 /// Returns a name as text without control characters.
-fn display_name(name: &[u8]) -> String {
+pub(super) fn display_name(name: &[u8]) -> String {
     printable(&String::from_utf8_lossy(name)).replace('\t', " ")
 }

@@ -25,6 +25,7 @@ mod plain;
 mod survey;
 mod tables;
 mod text;
+mod waits;
 
 pub use text::TextStyle;
 
@@ -34,6 +35,7 @@ use self::evidence::Evidence;
 use self::own_code::Origins;
 use self::page::Page;
 use self::survey::Survey;
+use self::waits::Waits;
 use crate::Error;
 use crate::csv::Categories;
 use crate::diff::ComparedRuns;
@@ -110,11 +112,18 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         Subject::Runs(compared) => Evidence::of_runs(compared)?,
     };
     check_weight(&profile)?;
+    let waits = Waits::take_from(&mut profile)?;
     profile.presort(crate::parallel::cores());
     let origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     let survey = Survey::new(&profile, &origins)?;
-    let context =
-        Context { profile: &profile, origins: &origins, survey: &survey, evidence: &evidence, whole: survey.total };
+    let context = Context {
+        profile: &profile,
+        origins: &origins,
+        survey: &survey,
+        waits: &waits,
+        evidence: &evidence,
+        whole: survey.total,
+    };
     let page = page(&context, inputs, options.focus, options.lines)?;
     Ok(match format {
         Format::Text(style) => text::render(&page, style),

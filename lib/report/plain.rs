@@ -15,6 +15,7 @@ use super::own_code::Origin;
 use super::page::{Block, Item, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
+use super::waits::waits_table;
 use crate::Error;
 use crate::csv::charged_frame;
 use crate::markers;
@@ -40,15 +41,21 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let tree = CallTree::new(context.profile, Measure::After)?;
     let facts = facts::plain(context, inputs, &tree);
     let rows = Rows::new(lines, facts.len().max(FACT_LINES));
-    let own = own_table(context, rows.first);
-    let selfs = self_table(context, rows.second)?;
+    // Who ended the waits says more than functions in many branches.
+    let waits = waits_table(context, rows.first)?;
+    let has_waits = !waits.rows.is_empty();
+    let (own_rows, self_rows, total_rows) =
+        if has_waits { (rows.second, rows.third, 0) } else { (rows.first, rows.second, rows.third) };
+    let own = own_table(context, own_rows);
+    let selfs = self_table(context, self_rows)?;
     let shown: HashSet<FrameId, FxBuildHasher> =
         largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
-    let totals = total_table(context, rows.third, &shown);
-    let rows = rows.reassign([own.rows.len(), selfs.rows.len(), totals.rows.len()]);
+    let totals = total_table(context, total_rows, &shown);
+    let used = [&waits, &own, &selfs, &totals].map(|table| table.rows.len());
+    let rows = rows.reassign(used.iter().sum());
     let hottest: Vec<FrameId> = hottest_own(context).into_iter().map(|(frame, _)| *frame).take(2).collect();
     let commands = commands.for_functions(context, &hottest, rows.commands);
-    let tables = [own, selfs, totals, tree_table(context, &tree, rows.tree)];
+    let tables = [waits, own, selfs, totals, tree_table(context, &tree, rows.tree)];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect() })

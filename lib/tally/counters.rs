@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Row, charged_frame};
 use crate::Error;
-use crate::markers::is_thread_state;
+use crate::markers::{WAKER_SEPARATOR, is_thread_state};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Sums up weights by one kind of key.
@@ -156,5 +156,22 @@ impl Counter for Edges {
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         Ok(std::mem::take(&mut self.rows))
+    }
+}
+
+/// Sums by the thread that was blocked and the last waker of its chain. Stacks without wakers are left out.
+#[derive(Default)]
+pub(super) struct Wakers(HashMap<[FrameId; 2], Weights, FxBuildHasher>);
+
+impl Counter for Wakers {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        let separator = stack.iter().rposition(|frame| frames.name(*frame) == WAKER_SEPARATOR);
+        let Some(waker) = separator.and_then(|separator| stack.get(separator + 1)) else { return Ok(()) };
+        self.0.entry([stack[0], *waker]).or_default().add(weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let rows = self.0.iter().map(|(key, weights)| Row { frames: key.to_vec(), weights: vec![*weights] });
+        Ok(rows.collect())
     }
 }

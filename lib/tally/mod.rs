@@ -1,10 +1,10 @@
-//! Sums of weights by function, command, stack or call.
+//! Sums of weights by function, command, stack, call or waker.
 
 mod counters;
 mod judge;
 mod observe;
 
-use self::counters::{Commands, Counter, Edges, Functions, Stacks};
+use self::counters::{Commands, Counter, Edges, Functions, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
@@ -29,12 +29,14 @@ pub enum GroupBy {
     Stack,
     /// Each pair of caller and callee.
     Edge,
+    /// Each pair of a thread that was blocked and the last of the chain of threads that woke it.
+    Waker,
 }
 
 /// Sum of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The key: a function, a command, the frames of a stack, or caller and callee.
+    /// The key: a function, a command, the frames of a stack, caller and callee, or thread and waker.
     pub frames: Vec<FrameId>,
     /// Self and inclusive weight of a function; one weight of any other key.
     pub weights: Vec<Weights>,
@@ -51,6 +53,7 @@ impl Tally {
             GroupBy::Comm => Box::<Commands>::default(),
             GroupBy::Stack => Box::<Stacks>::default(),
             GroupBy::Edge => Box::<Edges>::default(),
+            GroupBy::Waker => Box::<Wakers>::default(),
         })
     }
 

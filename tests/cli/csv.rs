@@ -107,6 +107,19 @@ fn tabulates_commands_stacks_and_calls() {
 }
 
 #[test]
+fn tabulates_who_kept_whom_waiting() {
+    let waits = "sh;read;--;cat_[w];write_[w];[off-cpu] 5\nsh;read;--;cat_[w];x_[w];--;[disk]_[w];[off-cpu] 2\n\
+                 sh;read;[runnable] 1\nsh;read;--;cat_[w];exit_[w];[off-cpu] 2\n";
+    assert_eq!(
+        run("fg-csv", ["--by=waker"], waits.as_bytes()).ok().text(),
+        "comm,waker,samples,pct\nsh,cat_[w],7,70.0000\nsh,[disk]_[w],2,20.0000\n"
+    );
+    let without = run("fg-csv", ["--by=waker"], b"sh;read;[off-cpu] 5\n");
+    assert_eq!((without.code(), without.text().as_str()), (1, ""));
+    assert!(without.stderr.contains("fg-record --off-cpu --wakers"), "{without:?}");
+}
+
+#[test]
 fn summarizes_categories() {
     assert_eq!(
         with(&["--summary"]),

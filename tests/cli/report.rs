@@ -141,3 +141,30 @@ fn a_terminal_gets_bars_and_colours() {
         assert!(shown.contains('█'), "{shown}");
     }
 }
+
+/// Two workers wait for each other's lock, one for a timer, and one for a writer that waited for the disk.
+const WAITS: &[u8] = b"worker;main;serve;take_lock;futex_wait;schedule;--;worker_[w];main_[w];serve_[w];give_lock_[w];try_to_wake_up_[w];[off-cpu] 600
+worker;main;serve;take_lock;futex_wait;schedule;[runnable] 100
+worker;main;rest;schedule;--;[timer]_[w];[off-cpu] 50
+worker;main;flush;schedule;--;writer_[w];drain_[w];--;[disk]_[w];[off-cpu] 250
+";
+
+#[test]
+fn waits_are_named_with_those_that_ended_them() {
+    let page = report(&[], WAITS);
+    let lines: Vec<&str> = page.lines().skip_while(|line| !line.contains("functions that waited")).skip(1).collect();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first: Vec<String> = lines.iter().take(3).map(|line| words(line)).collect();
+    assert_eq!(
+        first,
+        [
+            "60.0% main > serve > take_lock serve > give_lock 60.0%",
+            "25.0% main > flush writer: drain <- [disk] 25.0%",
+            "5.0% main > rest [timer] 5.0%",
+        ],
+        "{page}"
+    );
+    // Wakers are no functions in which time was spent.
+    assert!(!page.contains("_[w]"), "{page}");
+    assert!(report(&["--json"], WAITS).contains(r#""wakers""#));
+}

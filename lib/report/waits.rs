@@ -1,0 +1,142 @@
+//! Blocks of which the waker is known (`fg-record --wakers`): the functions that waited, and those that ended it.
+//!
+//! Such a stack is `STACK;--;WAKER;[off-cpu]`, and `STACK;--;WAKER;--;ITS WAKER;[off-cpu]` if the waker had been blocked
+//! itself. The frames of wakers run in other threads, at the end of the block: they are no functions in which the time
+//! was spent. Tables of functions and the call tree therefore have stacks without them.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::context::{Context, display_name};
+use super::page::{Item, Number, Row, Table};
+use super::tables::{column, table};
+use crate::Error;
+use crate::markers::{self, WAKER_SEPARATOR};
+use crate::profile::{FrameId, Profile, Weight, Weights};
+
+/// Rows below this share in percent are left out.
+const MIN_SHARE: f64 = 0.5;
+
+/// Wakers below this share in percent are left out.
+const MIN_WAKER: f64 = 0.3;
+
+/// The number of functions that tell where a thread waited.
+const WAITING_FUNCTIONS: usize = 3;
+
+/// The number of functions that tell what a waker did.
+const WAKING_FUNCTIONS: usize = 2;
+
+/// The blocks of a profile of which the waker is known.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    blocks: Vec<(Vec<FrameId>, Weights)>,
+}
+
+impl Waits {
+    /// Removes the stacks of wakers from a profile, and returns the blocks that they ended.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn take_from(profile: &mut Profile) -> Result<Self, Error> {
+        let mut waits = Self::default();
+        let Some((separator, _)) = profile.frames.iter().find(|(_, name)| *name == WAKER_SEPARATOR) else {
+            return Ok(waits);
+        };
+        let mut blocked = Profile::new(profile.is_differential());
+        let ids = blocked.frames.intern_all(&profile.frames);
+        profile.for_each(|stack, weights| {
+            let stack: Vec<FrameId> = stack.iter().map(|frame| ids[frame.index()]).collect();
+            let Some(end) = stack.iter().position(|frame| *frame == ids[separator.index()]) else {
+                return blocked.add(&stack, weights);
+            };
+            let state = stack.last().filter(|last| markers::is_thread_state(blocked.frames.name(**last)));
+            let waiting: Vec<FrameId> = stack[..end].iter().chain(state).copied().collect();
+            waits.blocks.push((stack, weights));
+            blocked.add(&waiting, weights)
+        })?;
+        *profile = blocked;
+        Ok(waits)
+    }
+}
+
+/// Returns the table of the functions that waited, the largest first, with those that ended their waits.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn waits_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
+    let mut waits = HashMap::<Vec<String>, HashMap<String, Weights, FxBuildHasher>, FxBuildHasher>::default();
+    for (stack, weights) in &context.waits.blocks {
+        let mut parts = stack.split(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
+        let Some(waiting) = parts.next() else { continue };
+        let thread = waiting.first().map_or_else(String::new, |thread| name(context, *thread));
+        let wakers: Vec<String> = parts.map(|part| describe_waker(context, &thread, part)).collect();
+        waits
+            .entry(describe_waiting(context, waiting))
+            .or_default()
+            .entry(wakers.join(" <- "))
+            .or_default()
+            .add(*weights)?;
+    }
+    let sum = |wakers: &HashMap<String, Weights, FxBuildHasher>| {
+        Weight::from_millionths(wakers.values().map(|weights| weights.after.millionths()).sum())
+    };
+    let mut waits: Vec<(Weight, Vec<String>, _)> =
+        waits.into_iter().map(|(waiting, wakers)| (sum(&wakers), waiting, wakers)).collect();
+    waits.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+    let all = waits.len();
+    let rows = waits.into_iter().map(|(weight, names, wakers)| {
+        let share = context.share(weight);
+        Row { numbers: vec![Number::Share(share)], share, names, details: wakers_of(context, wakers), ..Row::default() }
+    });
+    let rows = rows.take_while(|row| row.share >= MIN_SHARE).take(limit).collect();
+    let title = "functions that waited, and those that ended it";
+    Ok(table("waits", title, "wakers", vec![column("total_pct", "waited")], rows, all))
+}
+
+/// Returns the wakers that ended the waits of a function, by weight.
+fn wakers_of(context: &Context<'_>, wakers: HashMap<String, Weights, FxBuildHasher>) -> Vec<Item> {
+    let mut wakers: Vec<(Reverse<Weight>, String)> =
+        wakers.into_iter().map(|(name, weights)| (Reverse(weights.after), name)).collect();
+    wakers.sort();
+    let items = wakers.into_iter().map(|(Reverse(weight), name)| (name, context.share(weight)));
+    items.filter(|(_, share)| *share >= MIN_WAKER).map(|(name, share)| Item::share(name, share)).collect()
+}
+
+/// Returns what ended a wait: functions of a thread, whose name comes before them if it is not that of the thread that
+/// waited, or an interrupt.
+fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId]) -> String {
+    let thread = stack.first().map_or_else(String::new, |thread| name(context, *thread));
+    let functions = own_functions(context, stack, WAKING_FUNCTIONS).join(" > ");
+    match () {
+        () if functions.is_empty() => thread,
+        () if thread == waiting => functions,
+        () => format!("{thread}: {functions}"),
+    }
+}
+
+/// Returns the functions in which a thread waited; the name of the thread if none is the program's own.
+fn describe_waiting(context: &Context<'_>, stack: &[FrameId]) -> Vec<String> {
+    let functions = own_functions(context, stack, WAITING_FUNCTIONS);
+    match functions[..] {
+        [] => stack.first().map(|thread| name(context, *thread)).into_iter().collect(),
+        _ => functions,
+    }
+}
+
+/// Returns the innermost own functions of a stack below the name of its thread, root first.
+fn own_functions(context: &Context<'_>, stack: &[FrameId], count: usize) -> Vec<String> {
+    let end = context.origins.place(stack).own.map_or(0, |own| own + 1);
+    let own = (1..end).filter(|index| context.origins.is_own(stack, *index)).map(|index| stack[index]);
+    let mut functions: Vec<FrameId> = own.collect();
+    functions.dedup();
+    let first = functions.len().saturating_sub(count);
+    functions[first..].iter().map(|frame| name(context, *frame)).collect()
+}
+
+/// Returns the name of a frame without the suffix of wakers.
+fn name(context: &Context<'_>, frame: FrameId) -> String {
+    let name = context.profile.frames.name(frame);
+    display_name(name.strip_suffix(markers::WAKER).unwrap_or(name))
+}
