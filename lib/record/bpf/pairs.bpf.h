@@ -53,15 +53,17 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
     u64 ids = bpf_get_current_pid_tgid(), every = read_every();
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return;
-    struct pair_start start = {.time = bpf_ktime_get_ns()};
-    // Two CPUs may begin a pair at the same time.
-    start.id = start.time << 8 | (bpf_get_smp_processor_id() & 255);
     struct scratch *s = pair_first && is_turn(sums, every) ? lock_scratch(sums) : 0;
-    start.sent = s ? every : 0;
+    struct pair_start start = {.sent = s ? every : 0};
+    if (s) {
+        // Two CPUs may begin a pair at the same time.
+        start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
+        send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, every), start.id, 0);
+        s->is_locked = 0;
+    }
+    // The pair begins after its stack was taken, which is no part of it.
+    start.time = bpf_ktime_get_ns();
     if (bpf_map_update_elem(&pair_starts, key, &start, BPF_ANY)) sums->dropped++;
-    if (!s) return;
-    send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, every), start.id, 0);
-    s->is_locked = 0;
 }
 
 static __always_inline void end_pair(void *context, struct pair_key *key) {
