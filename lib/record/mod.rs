@@ -22,6 +22,7 @@ mod overhead;
 pub mod pairs;
 mod process_table;
 mod procfs;
+mod program_file;
 mod rate_control;
 pub mod recorder;
 pub mod report;

@@ -12,6 +12,7 @@ use super::off_cpu::OffCpuOptions;
 use super::off_cpu::bpf::Aggregation;
 use super::off_cpu::switches::SwitchTracker;
 use super::overhead::Overhead;
+use super::program_file::find_program;
 use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
@@ -60,6 +61,11 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     // Beside time off the CPU, the CPU time of others says nothing.
     let children =
         (request.off_cpu.is_none() && request.pair.is_none()).then(|| UnrecordedChildren::watch(&target)).flatten();
+    if let RequestTarget::Command(line) = &request.target
+        && let Some(program) = find_program(&line.words)
+    {
+        session.prepare_program(&program);
+    }
     let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
     let hint = children.and_then(|children| children.hint());

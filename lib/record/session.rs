@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -66,6 +67,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The same while the BPF program meets objects that it cannot walk through yet.
 const LEARNING_INTERVAL: Duration = Duration::from_millis(10);
 
+/// The time in which a command loads its libraries and begins to run scripts, and the time between two readings in it: frames
+/// of scripts can be walked once the recorder knows the mappings.
+///
+/// At 997 samples a second, 7 to 9 % of the samples of `node` (22 and 24) that ran for 0.2 s were truncated with
+/// `POLL_INTERVAL` here.
+const STARTUP: Duration = Duration::from_secs(1);
+const STARTUP_INTERVAL: Duration = Duration::from_millis(2);
+
 /// Tokens of the epoll set.
 const RING: u64 = 0;
 const INTERRUPTED: u64 = 1;
@@ -86,6 +95,8 @@ pub(super) struct RecordingSession {
     pub(super) copy_reason: Option<String>,
     /// The limit of our own CPU usage, if there is one.
     pub(super) overhead: Option<Overhead>,
+    /// The time until which the command loads its libraries. `None` without a BPF program or a command.
+    startup_end: Option<Instant>,
     events: Vec<SampledEvent>,
     /// Measures what the target uses, from the start on.
     usage: Option<UsageMeter>,
@@ -147,6 +158,7 @@ impl RecordingSession {
             pair_threshold: Duration::ZERO,
             copy_reason: None,
             overhead: None,
+            startup_end: None,
             events,
             usage: None,
             part_start: Instant::now(),
@@ -220,6 +232,14 @@ impl RecordingSession {
         }
     }
 
+    /// Prepares to walk the stacks of a command that is about to run this program.
+    pub(super) fn prepare_program(&mut self, program: &Path) {
+        let Some(sampler) = &mut self.reader.sampler else { return };
+        let object = self.recording.open_program(program);
+        sampler.tables.prepare_object(object, &self.recording);
+        self.startup_end = Some(Instant::now() + STARTUP);
+    }
+
     /// Records until the end. If there is an interval, gives a part to the observer each time it is over.
     pub(super) fn run(
         &mut self,
@@ -266,6 +286,9 @@ impl RecordingSession {
         // Unwinding reads generated code while the process runs.
         let needs_processes = self.counters.stack_copies.is_some() || self.reader.sampler.is_some();
         let needs_switches = self.reader.switches.is_some() || self.reader.pairs.is_some();
+        if self.startup_end.is_some_and(|end| Instant::now() < end) {
+            return Some(STARTUP_INTERVAL);
+        }
         if self.reader.is_learning {
             return Some(LEARNING_INTERVAL);
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
+use super::script_source::{origin_of_source, source_of};
 use crate::markers;
 
 /// The kind of code that a function belongs to.
@@ -113,7 +114,13 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
     let path = match name.starts_with('<') {
         true => words.find(|word| word.trim_end_matches(':').contains("::")).unwrap_or_default(),
         // A return type is before the name.
-        false => name.split('<').next().unwrap_or_default().rsplit(' ').next().unwrap_or_default(),
+        false => {
+            let name = name.split('<').next().unwrap_or_default();
+            // `v8::(anonymous namespace)::run` and `node::{lambda(a*, long)#2}::_FUN` have blanks in their parts.
+            let start = name.split(['(', '{']).next().unwrap_or_default();
+            let name = if start.contains("::") || start.ends_with(' ') { start } else { name };
+            name.rsplit(' ').next().unwrap_or_default()
+        }
     };
     let module = path.trim_start_matches(':').split("::").next().unwrap_or_default();
     let module = if module.is_empty() || module.starts_with(['(', '{']) { "" } else { module };
@@ -154,40 +161,6 @@ fn origin_of_java(name: &str) -> (Kind, Cow<'_, str>) {
     let length = packages.take(3).map(|part| part.len() + 1).sum::<usize>().saturating_sub(1).min(name.len());
     let module = name.get(..length).unwrap_or_default().replace('/', ".");
     (if is_runtime { Kind::Runtime } else { Kind::Module }, module.into())
-}
-
-/// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
-fn source_of(name: &str) -> Option<&str> {
-    let in_parentheses = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).map(|(_, source)| source);
-    let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
-    let file = source.split(':').next().unwrap_or_default();
-    let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
-    (is_source || file.starts_with('<') || source.starts_with("node:")).then_some(source)
-}
-
-/// Returns true if a function is of a script that is neither in a package nor in a library.
-pub fn is_own_script(name: &[u8]) -> bool {
-    let name = markers::strip_suffix(name).to_str_lossy();
-    source_of(&name).is_some_and(|source| {
-        let file = source.split(':').next().unwrap_or_default();
-        origin_of_source(source) == (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
-    })
-}
-
-fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
-    for packages in ["site-packages/", "dist-packages/", "node_modules/", "gems/"] {
-        if let Some((_, rest)) = source.rsplit_once(packages) {
-            let scoped = if rest.starts_with('@') { 2 } else { 1 };
-            let end = rest.match_indices('/').nth(scoped - 1).map_or(rest.len(), |(end, _)| end);
-            return (Kind::Module, rest[..end].split(':').next().unwrap_or_default().into());
-        }
-    }
-    let is_library = source.starts_with('<') || source.starts_with("node:") || source.contains("/lib/python");
-    if is_library {
-        return (Kind::Runtime, "standard library".into());
-    }
-    let file = source.split(':').next().unwrap_or_default();
-    (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
 }
 
 /// Returns the package of a Go function: `net/http` in `net/http.(*conn).serve`.
@@ -266,7 +239,10 @@ fn origin_of_symbol(name: &str) -> (Kind, Cow<'_, str>) {
     if EXACT.contains(&plain) || RUNTIME.iter().any(|start| plain.starts_with(start)) {
         return (Kind::Runtime, "libc".into());
     }
-    if ["_Py", "Py", "Perl_", "rb_vm_", "rb_ec_", "rb_iseq_", "zend_"].iter().any(|start| plain.starts_with(start)) {
+    if ["_Py", "Py", "Perl_", "rb_vm_", "rb_ec_", "rb_iseq_", "zend_", "Builtins_"]
+        .iter()
+        .any(|start| plain.starts_with(start))
+    {
         return (Kind::Interpreter, "interpreter".into());
     }
     (Kind::Module, "".into())
@@ -300,6 +276,24 @@ mod tests {
             ("Cart.total (/app/cart.rb:7)", Kind::Module, "cart.rb"),
             ("total (cart.php)", Kind::Module, "cart.php"),
             ("<lambda> (/usr/lib/python3.13/json/decoder.py:44)", Kind::Runtime, "standard library"),
+            ("sort (/usr/lib/ruby/3.1.0/forwardable.rb)", Kind::Runtime, "standard library"),
+            ("render (/usr/lib/ruby/vendor_ruby/tilt/template.rb)", Kind::Module, "tilt"),
+            ("Twig\\Lexer::tokenize (/usr/share/php/Twig/Lexer.php)", Kind::Module, "Twig"),
+            ("show (/srv/page.php(3) : eval()'d code)", Kind::Module, "page.php"),
+            ("preg_match (php)", Kind::Runtime, "standard library"),
+            ("(anonymous) (v8)", Kind::Runtime, "standard library"),
+            ("<module> (/srv/bin/uvicorn)", Kind::Module, "uvicorn"),
+            ("v8::internal::(anonymous namespace)::Invoke", Kind::Interpreter, "v8"),
+            ("node::Wrap::{lambda(uv_stream_s*, uv_buf_t const*)#2}::_FUN", Kind::Interpreter, "node"),
+            ("inner (django/core/handlers/exception.py)", Kind::Module, "django"),
+            ("send (express/lib/response.js:12)", Kind::Module, "express"),
+            ("read (@scope/name/lib/x.js)", Kind::Module, "@scope/name"),
+            ("Thread.run (threading.py:9)", Kind::Runtime, "standard library"),
+            ("BaseEventLoop._run_once (asyncio/base_events.py)", Kind::Runtime, "standard library"),
+            ("get (/srv/vendor/symfony/http-kernel/Kernel.php)", Kind::Module, "symfony/http-kernel"),
+            ("get (/srv/vendor/name/x.rb)", Kind::Module, "x.rb"),
+            ("bool (anonymous namespace)::run", Kind::Module, ""),
+            ("Builtins_JSEntry", Kind::Interpreter, "interpreter"),
             ("sort (/var/lib/gems/3.1.0/gems/rack-2.2/lib/rack.rb:3)", Kind::Module, "rack-2.2"),
             ("run (/app/server.js:10:5)", Kind::Module, "server.js"),
             ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),

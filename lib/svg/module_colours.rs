@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::colour::Colour;
 use super::layout::Layout;
-use super::module::{Kind, is_kernel_entry, is_own_script, origin};
+use super::module::{Kind, is_kernel_entry, origin};
+use super::script_source::is_own_script;
 use crate::markers;
 
 /// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].

@@ -10,6 +10,8 @@ mod scripts;
 mod stack;
 mod wakers;
 
+use std::path::Path;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::counts::{Counts, Tally, Truncated};
@@ -179,6 +181,24 @@ impl Recording {
     /// Takes out the objects of stacks that the BPF program did not walk to their root.
     pub fn take_sparse_objects(&mut self) -> FxHashSet<ObjectId> {
         std::mem::take(&mut self.sparse_objects)
+    }
+
+    /// Opens a program that no process has mapped yet.
+    pub fn open_program(&mut self, path: &Path) -> ObjectId {
+        let path = path.as_os_str().as_encoded_bytes();
+        let pid = std::process::id();
+        let mmap = Mmap {
+            pid,
+            start: 0,
+            length: 0,
+            offset: 0,
+            inode: None,
+            build_id: None,
+            executable: true,
+            writable: false,
+            path,
+        };
+        self.objects.open_mapping(&mmap)
     }
 
     /// Takes out the objects that were closed.

@@ -201,7 +201,8 @@ __attribute__((noinline)) int step_interpreted(u32 process) {
     u64 bp = w->bp, frame[5];
     if (bpf_probe_read_user(frame, sizeof frame, (void *)(bp - 24))) return 1;
     u64 sender = frame[2], method = frame[0];
-    if (bp < w->sp || sender < bp + 16 || sender - bp > MAX_INTERPRETED) return 1;
+    // A method handle's call (`linkTo…`) removes its last argument, so that the return address may be in that place.
+    if (bp < w->sp || sender < bp + 8 || sender - bp > MAX_INTERPRETED) return 1;
     u64 constant = read_word(method + f[CONST_METHOD]), start = constant + f[CONST_METHOD_SIZE];
     u64 size = read_u32(constant + f[BYTECODE_SIZE]) & 0xffff;
     u64 bytecode = read_word(bp - 8 * (u64)f[BYTECODE_SLOT]);

@@ -148,8 +148,9 @@ impl Tables {
         has_new
     }
 
-    /// Publishes the interpreters of processes that have changed, and the rows of all code between generated code and the
-    /// root: such stacks are walked at the sample, or not at all.
+    /// Publishes the interpreters of processes that have changed, and the rows of all their code: frames of generated code
+    /// are walked at the sample, or not at all. An interpreter may keep its own stack of values in the native stack, as
+    /// Ruby does for threads: then a copy of words does not reach the root.
     fn publish_interpreters(&mut self, recording: &mut Recording) {
         let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
         for pid in &self.changed {
@@ -159,9 +160,7 @@ impl Tables {
                 continue;
             };
             let _ = self.interpreters.insert(pid, description.words, 0);
-            if description.generates_code {
-                walked.extend(recording.mappings(pid).map(|mapping| mapping.object));
-            }
+            walked.extend(recording.mappings(pid).map(|mapping| mapping.object));
         }
         walked.retain(|object| !self.objects.contains_key(object));
         if !walked.is_empty() {
@@ -169,6 +168,11 @@ impl Tables {
             self.changed.extend(self.published.iter());
         }
         walked.into_iter().for_each(|object| self.add_object(object, recording));
+    }
+
+    /// Makes the rows of an object that is about to run.
+    pub fn prepare_object(&mut self, id: ObjectId, recording: &Recording) {
+        self.add_object(id, recording);
     }
 
     /// Makes the rows of an object, unless they are made.

@@ -1,0 +1,81 @@
+//! Source files of script functions, and the packages that their paths tell.
+
+use std::borrow::Cow;
+
+use bstr::ByteSlice as _;
+
+use super::module::Kind;
+use crate::markers;
+
+/// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
+pub(super) fn source_of(name: &str) -> Option<&str> {
+    // PHP: `display (template.php(359) : eval()'d code)`.
+    let name_of_eval = name.split_once(".php(").filter(|(_, rest)| rest.ends_with("eval()'d code)"));
+    let name = name_of_eval.map_or(name, |(start, _)| &name[..start.len() + ".php".len()]);
+    let in_parentheses = match name_of_eval {
+        Some(_) => name.rsplit_once(" (").map(|(_, source)| source),
+        None => name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).map(|(_, source)| source),
+    };
+    let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
+    let file = source.split(':').next().unwrap_or_default();
+    let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
+    let is_internal = file.starts_with('<') || source.starts_with("node:") || matches!(source, "v8" | "php");
+    // A script that is a program has no extension.
+    let is_program = name.starts_with("<module> (") || name.starts_with("{main} (");
+    (is_source || is_internal || is_program).then_some(source)
+}
+
+/// Returns true if a function is of a script that is neither in a package nor in a library.
+pub fn is_own_script(name: &[u8]) -> bool {
+    let name = markers::strip_suffix(name).to_str_lossy();
+    source_of(&name).is_some_and(|source| {
+        let file = source.split(':').next().unwrap_or_default();
+        origin_of_source(source) == (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+    })
+}
+
+/// Folders of packages. The first parts below them are a package's name: two for composer's, and for scoped ones of npm.
+const PACKAGES: [&str; 7] =
+    ["site-packages/", "dist-packages/", "node_modules/", "gems/", "vendor_ruby/", "/share/php/", "/vendor/"];
+
+/// Modules of Python's standard library that servers, commands and threads run in. fg-record writes their paths from the
+/// library on.
+const PYTHON_LIBRARY: &str = "\
+    threading asyncio concurrent socketserver socket selectors ssl http email urllib json re sre_compile \
+    sre_parse logging contextlib functools importlib inspect typing copy collections queue multiprocessing \
+    subprocess encodings datetime decimal runpy unittest traceback xml ast";
+
+/// Returns the kind and the module of a source file, which may have a line.
+pub(super) fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
+    let file = source.split(':').next().unwrap_or_default();
+    let package = |path: &'_ str, is_pair: bool| {
+        let parts = if is_pair || path.starts_with('@') { 2 } else { 1 };
+        path.match_indices('/').nth(parts - 1).map_or(path.len(), |(end, _)| end)
+    };
+    for folder in PACKAGES {
+        let is_composer = folder == "/vendor/";
+        if let Some((_, rest)) = file.rsplit_once(folder).filter(|_| !is_composer || file.ends_with(".php")) {
+            return (Kind::Module, rest[..package(rest, is_composer)].into());
+        }
+    }
+    let is_python_library = file.ends_with(".py") && is_python_module(file);
+    let is_library = source.starts_with('<')
+        || source.starts_with("node:")
+        || matches!(source, "v8" | "php")
+        || ["/lib/python", "/lib/ruby/"].iter().any(|folder| source.contains(folder));
+    if is_library || is_python_library {
+        return (Kind::Runtime, "standard library".into());
+    }
+    // fg-record writes the paths of packages from the package on.
+    let is_relative = file.starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '@'));
+    if is_relative && file.contains('/') && [".py", ".js", ".mjs"].iter().any(|extension| file.ends_with(extension)) {
+        return (Kind::Module, file[..package(file, false)].into());
+    }
+    (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+}
+
+/// True for a file of a module that is in [`PYTHON_LIBRARY`].
+fn is_python_module(file: &str) -> bool {
+    let module = file.split('/').next().unwrap_or_default().trim_end_matches(".py");
+    PYTHON_LIBRARY.split_whitespace().any(|known| known == module)
+}
