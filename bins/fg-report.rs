@@ -169,7 +169,7 @@ impl Tool for Args {
         let names = |sources: &[Source]| sources.iter().map(Source::name).collect::<Vec<String>>();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
-                let [before, after] = [self.runs.before(), self.runs.after()].map(|files| Source::from_operands(files));
+                let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
                 (Subject::Runs(compared), Inputs::Runs(names(&before?), names(&after?)))
             }
             None => {

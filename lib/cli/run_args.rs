@@ -29,11 +29,25 @@ pub struct RunArgs {
     /// Take the runs of BEFORE from the files that LIST names, each name followed by a null byte
     ///
     /// Use this instead of --before for more files than a command line can have.
-    #[arg(long, value_name = "LIST", value_parser = parse_list, group = "runs_before", requires = "runs_after", hide_short_help = true)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_parser = parse_list,
+        group = "runs_before",
+        requires = "runs_after"
+    )]
     before0_from: Option<FileList>,
 
     /// Take the runs of AFTER from the files that LIST names, each name followed by a null byte
-    #[arg(long, value_name = "LIST", value_parser = parse_list, group = "runs_after", requires = "runs_before", hide_short_help = true)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_parser = parse_list,
+        group = "runs_after",
+        requires = "runs_before"
+    )]
     after0_from: Option<FileList>,
 
     /// Scale BEFORE to the total weight of AFTER
