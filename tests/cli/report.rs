@@ -141,3 +141,10 @@ fn a_terminal_gets_bars_and_colours() {
         assert!(shown.contains('█'), "{shown}");
     }
 }
+
+#[test]
+fn a_huge_name_does_not_fill_the_page() {
+    let text = format!("main;{} 5\n", "x".repeat(1 << 20));
+    let page = run("fg-report", [""; 0], text.as_bytes()).ok().text();
+    assert!(page.len() < 8192 && page.contains("look closer"), "{}", page.len());
+}
