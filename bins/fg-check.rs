@@ -196,7 +196,7 @@ impl Args {
             Source::Stdin => None,
         });
         let rules = self.files.rules.as_deref();
-        let runs = self.runs.before.iter().chain(&self.runs.after).map(PathBuf::as_path);
+        let runs = self.runs.before().iter().chain(self.runs.after()).map(PathBuf::as_path);
         let inputs: Vec<&Path> = sources.chain(rules).chain(self.files.categories.as_deref()).chain(runs).collect();
         session.output.reject_overwriting(self.reports.junit.as_deref(), &inputs)
     }
@@ -270,7 +270,7 @@ impl Tool for Args {
     ];
 
     fn reads_stdin(&self) -> bool {
-        self.runs.before.is_empty()
+        self.runs.before().is_empty()
     }
 
     const EXIT_STATUS: Entries = &[

@@ -145,7 +145,7 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        !self.table.print_categories && self.runs.before.is_empty()
+        !self.table.print_categories && self.runs.before().is_empty()
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
@@ -164,7 +164,7 @@ impl Tool for Args {
             return Err(Error::Invalid(message.to_owned()));
         }
         if counts.differential {
-            if self.runs.before.is_empty() {
+            if self.runs.before().is_empty() {
                 counts.judge_sums(options);
             }
             if let Some(caveat) = counts.weight_kind.caveat(counts.is_single) {

@@ -31,11 +31,11 @@ use fgkit::{Error, folded};
 )]
 struct Args {
     /// The profile before; `-` is standard input
-    #[arg(value_name = "BEFORE", conflicts_with_all = ["before", "after"], required_unless_present_any = ["before", "after"], help_heading = None)]
+    #[arg(value_name = "BEFORE", conflicts_with_all = ["runs_before", "runs_after"], required_unless_present_any = ["runs_before", "runs_after"], help_heading = None)]
     file_before: Option<PathBuf>,
 
     /// The profile after; `-` is standard input
-    #[arg(value_name = "AFTER", conflicts_with_all = ["before", "after"], required_unless_present_any = ["before", "after"], help_heading = None)]
+    #[arg(value_name = "AFTER", conflicts_with_all = ["runs_before", "runs_after"], required_unless_present_any = ["runs_before", "runs_after"], help_heading = None)]
     file_after: Option<PathBuf>,
 
     #[command(flatten)]
@@ -168,8 +168,8 @@ impl Args {
 
     /// Returns the files of all runs, those before first, and the number of runs before.
     fn files(&self) -> (Vec<PathBuf>, usize) {
-        let before = self.file_before.iter().chain(&self.runs.before);
-        let all = before.clone().chain(&self.file_after).chain(&self.runs.after).cloned().collect();
+        let before = self.file_before.iter().chain(self.runs.before());
+        let all = before.clone().chain(&self.file_after).chain(self.runs.after()).cloned().collect();
         (all, before.count())
     }
 }

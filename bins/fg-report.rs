@@ -161,7 +161,7 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        let mut runs = self.runs.before.iter().chain(&self.runs.after).peekable();
+        let mut runs = self.runs.before().iter().chain(self.runs.after()).peekable();
         runs.peek().is_none() || runs.any(|file| file.as_os_str() == "-")
     }
 
@@ -170,7 +170,7 @@ impl Tool for Args {
         let names = |sources: &[Source]| sources.iter().map(Source::name).collect::<Vec<String>>();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
-                let [before, after] = [&self.runs.before, &self.runs.after].map(|files| Source::from_operands(files));
+                let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
                 (Subject::Runs(compared), Inputs::Runs(names(&before?), names(&after?)))
             }
             None => {

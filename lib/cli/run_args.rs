@@ -1,6 +1,6 @@
 //! Options of programs that compare the runs of two sides.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::options::parse_positive_weight;
 use crate::Error;
@@ -19,12 +19,36 @@ pub struct RunArgs {
     ///
     /// Several runs show how much each function varies from run to run. Let runs alternate, before and after. Give the
     /// same number for each side, in the order in which they ran: the first before and the first after are a pair.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
-    pub before: Vec<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
+    before: Vec<PathBuf>,
 
     /// Add a run to AFTER; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
-    pub after: Vec<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_after", requires = "runs_before")]
+    after: Vec<PathBuf>,
+
+    /// Take the runs of BEFORE from the files that LIST names, each name followed by a null byte
+    ///
+    /// Use this instead of --before for more files than a command line can have.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_parser = parse_list,
+        group = "runs_before",
+        requires = "runs_after"
+    )]
+    before0_from: Option<FileList>,
+
+    /// Take the runs of AFTER from the files that LIST names, each name followed by a null byte
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_parser = parse_list,
+        group = "runs_after",
+        requires = "runs_before"
+    )]
+    after0_from: Option<FileList>,
 
     /// Scale BEFORE to the total weight of AFTER
     ///
@@ -48,7 +72,31 @@ pub struct RunArgs {
     pub scale: Option<Scaling>,
 }
 
+/// The files that a list names.
+#[derive(Clone, Debug)]
+struct FileList(Vec<PathBuf>);
+
+/// Reads a list of files.
+fn parse_list(list: &str) -> Result<FileList, Error> {
+    let sources = Source::from_list(Path::new(list))?;
+    let paths = sources.into_iter().map(|source| match source {
+        Source::Stdin => PathBuf::from("-"),
+        Source::File(path) => path,
+    });
+    Ok(FileList(paths.collect()))
+}
+
 impl RunArgs {
+    /// Returns the files of the runs before.
+    pub fn before(&self) -> &[PathBuf] {
+        self.before0_from.as_ref().map_or(&self.before, |list| &list.0)
+    }
+
+    /// Returns the files of the runs after.
+    pub fn after(&self) -> &[PathBuf] {
+        self.after0_from.as_ref().map_or(&self.after, |list| &list.0)
+    }
+
     /// Returns how weights before are scaled.
     pub fn scaling(&self) -> Scaling {
         match self.scale {
@@ -68,7 +116,7 @@ impl RunArgs {
         weights: WeightOptions,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<ComparedRuns>, Error> {
-        if self.before.is_empty() {
+        if self.before().is_empty() {
             return match self.scaling() {
                 Scaling::Runs => Ok(None),
                 _ => Err(Error::Usage("-n and --scale need runs: give --before and --after".to_owned())),
@@ -77,11 +125,11 @@ impl RunArgs {
         if sources.iter().any(|source| matches!(source, Source::File(_))) {
             return Err(Error::Usage("give either --before and --after, or other input files".to_owned()));
         }
-        let files: Vec<PathBuf> = self.before.iter().chain(&self.after).cloned().collect();
+        let files: Vec<PathBuf> = self.before().iter().chain(self.after()).cloned().collect();
         let sources = Source::from_operands(&files)?;
         let mut before = read_runs(&sources, diagnostics)?;
         check_runs(&sources, &before)?;
-        let after = before.split_off(self.before.len());
+        let after = before.split_off(self.before().len());
         let options = Options { scaling: self.scaling(), weights, ..Options::default() };
         compare_runs(before, after, &options).map(Some)
     }

@@ -27,6 +27,9 @@ use crate::profile::{Profile, Weights};
 /// Highest number of parser threads: each takes memory.
 const MAX_THREADS: usize = 1024;
 
+/// Number of inputs that decide the default number of threads.
+const SOURCES_FOR_THREADS: usize = 16;
+
 /// Folds all sources, each in its own format, into one profile. A source that cannot be read is reported; the others
 /// still count.
 ///
@@ -155,9 +158,9 @@ fn read_all(
 }
 
 /// Returns the default number of parser threads: one for each core, minus one if another thread decompresses or another
-/// program writes the input.
+/// program writes the input. Of many inputs the first ones decide: to look at each takes as long as to read a small file.
 fn default_parser_threads(sources: &[Source]) -> usize {
-    if sources.iter().any(|source| source.is_stream() || source.is_compressed()) {
+    if sources.iter().take(SOURCES_FOR_THREADS).any(|source| source.is_stream() || source.is_compressed()) {
         (cores() - 1).max(1)
     } else {
         cores()

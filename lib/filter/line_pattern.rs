@@ -14,7 +14,7 @@ use regex_syntax::hir::{
     Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, LookSet, Repetition,
 };
 
-use crate::folded::LineFilter;
+use crate::folded::{LineFilter, RequiredLiterals};
 
 /// Shortest literal that is searched for instead of a pattern, in bytes.
 const MIN_LITERAL: usize = 3;
@@ -27,13 +27,16 @@ const MAX_LITERALS: usize = 16;
 /// `None` if there is no pattern, or if one of them can match an empty name or may match names in a way that is not
 /// seen in the text.
 pub(super) fn line_filter<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Option<LineFilter> {
-    let (mut widened, mut literals) = (Vec::new(), Some(Vec::new()));
+    let (mut widened, mut required) = (Vec::new(), Some(Required::default()));
     for pattern in patterns {
         let hir = widen(&ParserBuilder::new().utf8(false).build().parse(pattern).ok()?, true, true)?;
         hir.properties().minimum_len().filter(|length| *length > 0)?;
-        match (&mut literals, required_literals(&hir)) {
-            (Some(all), Some(more)) => all.extend(more),
-            _ => literals = None,
+        match (&mut required, required_literals(&hir)) {
+            (Some(all), Some(more)) => {
+                all.literals.extend(more.literals);
+                all.rests.extend(more.rests);
+            }
+            _ => required = None,
         }
         widened.push(hir);
     }
@@ -41,13 +44,28 @@ pub(super) fn line_filter<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Op
         return None;
     }
     let pattern = Regex::new(&Hir::alternation(widened).to_string()).ok()?;
-    let literals = literals.and_then(|literals| Regex::new(&Hir::alternation(literals).to_string()).ok());
-    Some(LineFilter::new(pattern, literals))
+    Some(LineFilter::new(pattern, required.and_then(Required::compile)))
+}
+
+/// Literals of which each match of some patterns contains one.
+#[derive(Default)]
+struct Required {
+    literals: Vec<Hir>,
+    /// The rest of each pattern, from its literals on.
+    rests: Vec<Hir>,
+}
+
+impl Required {
+    fn compile(self) -> Option<RequiredLiterals> {
+        let literals = Regex::new(&Hir::alternation(self.literals).to_string()).ok()?;
+        let rest = Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(self.rests)]);
+        Some(RequiredLiterals { literals, rest: Regex::new(&rest.to_string()).ok()? })
+    }
 }
 
 /// Returns literals of which each match contains one. `None` if there are none that are long enough, or if the pattern
 /// consists of literals, which are found as quickly.
-fn required_literals(hir: &Hir) -> Option<Vec<Hir>> {
+fn required_literals(hir: &Hir) -> Option<Required> {
     let exact = |hir: &Hir| {
         let literals = Extractor::new().limit_total(MAX_LITERALS).extract(hir);
         let exact = Some(literals).filter(|literals| literals.is_exact())?;
@@ -55,19 +73,27 @@ fn required_literals(hir: &Hir) -> Option<Vec<Hir>> {
     };
     let HirKind::Concat(parts) = hir.kind() else { return None };
     let shortest = |literals: &[Vec<u8>]| literals.iter().map(Vec::len).min().unwrap_or_default();
-    let (mut best, mut current) = (Vec::new(), vec![Vec::new()]);
-    for part in parts {
+    let (mut best, mut best_start) = (Vec::new(), 0);
+    let (mut current, mut start) = (vec![Vec::new()], 0);
+    for (index, part) in parts.iter().enumerate() {
         current = match exact(part) {
             Some(next) if !next.is_empty() && next.len() * current.len() <= MAX_LITERALS => {
                 current.iter().flat_map(|start| next.iter().map(|end| [&start[..], end].concat())).collect()
             }
-            _ => vec![Vec::new()],
+            _ => {
+                start = index + 1;
+                vec![Vec::new()]
+            }
         };
         if shortest(&current) > shortest(&best) {
             best.clone_from(&current);
+            best_start = start;
         }
     }
-    (shortest(&best) >= MIN_LITERAL).then(|| best.into_iter().map(Hir::literal).collect())
+    (shortest(&best) >= MIN_LITERAL).then(|| Required {
+        literals: best.into_iter().map(Hir::literal).collect(),
+        rests: vec![Hir::concat(parts[best_start..].to_vec())],
+    })
 }
 
 /// Returns a pattern for the part of a line before a frame.
@@ -178,6 +204,8 @@ mod tests {
             ("(?i)Parse", "x;PARSE 1", "x;PARS 1"),
             (r"\block\b", "x;unlock 1", "x;loc 1"),
             ("[a-z]+_(hash|lock)_[a-z]", "a;x_lock_y 1", "a;_lock_ x_lock_;x 1"),
+            ("[a-z]aba[c-f]", "xababad 1", "ababax 1"),
+            ("^lock[a-z]$", "x;locks 1", "unlocks 1"),
             (r"x[^y]z", "x\u{e9}z 1", "x;z 1"),
         ] {
             assert!(line_filter([pattern]).is_some());

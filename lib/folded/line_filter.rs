@@ -15,16 +15,24 @@ const MAX_DIGITS: usize = 18;
 #[derive(Debug)]
 pub struct LineFilter {
     pattern: Regex,
-    /// Literals of which each match contains one.
-    literals: Option<Regex>,
+    literals: Option<RequiredLiterals>,
     comment: memmem::Finder<'static>,
+}
+
+/// Literals of which each match of a pattern within a line contains one.
+#[derive(Debug)]
+pub struct RequiredLiterals {
+    /// Matches each literal.
+    pub literals: Regex,
+    /// Matches the rest of each match from such a literal on, at the start of a text. May match more.
+    pub rest: Regex,
 }
 
 impl LineFilter {
     /// Creates a filter. The pattern is searched for in whole blocks of text: it must not depend on where a text begins.
     ///
-    /// If each match within a line contains a match of `literals`, only lines with one are searched for the pattern.
-    pub fn new(pattern: Regex, literals: Option<Regex>) -> Self {
+    /// With literals, only lines with one of them, and the rest of a match after it, are searched for the pattern.
+    pub fn new(pattern: Regex, literals: Option<RequiredLiterals>) -> Self {
         Self { pattern, literals, comment: memmem::Finder::new(b"# ") }
     }
 
@@ -35,10 +43,17 @@ impl LineFilter {
 
     /// Returns a position at or after `start`, where a line starts, in the first line in which the pattern matches.
     fn find_match(&self, text: &[u8], mut start: usize) -> Option<usize> {
-        let Some(literals) = &self.literals else { return Some(self.pattern.find_at(text, start)?.start()) };
+        let Some(RequiredLiterals { literals, rest }) = &self.literals else {
+            return Some(self.pattern.find_at(text, start)?.start());
+        };
         loop {
             let found = literals.find_at(text, start)?.start();
-            let line_start = memchr::memrchr(b'\n', &text[start..found]).map_or(start, |end| start + end + 1);
+            if !rest.is_match(&text[found..]) {
+                // Literals may overlap.
+                start = found + 1;
+                continue;
+            }
+            let line_start = memchr::memrchr(b'\n', &text[..found]).map_or(0, |end| end + 1);
             let line_end = memchr::memchr(b'\n', &text[found..]).map_or(text.len(), |end| found + end);
             if self.pattern.is_match(&text[line_start..line_end]) {
                 return Some(found);

@@ -22,7 +22,7 @@ mod write;
 
 pub use grammar::{Line, LineKind, is_comment, parse_line};
 pub use kway_merge::merge_sorted;
-pub use line_filter::LineFilter;
+pub use line_filter::{LineFilter, RequiredLiterals};
 pub use line_kind::{DetectedKind, detect_kind};
 pub(crate) use line_kind::{MixtureCheck, mixture_error};
 pub(crate) use parallel_merge::merge_parallel;

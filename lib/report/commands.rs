@@ -4,6 +4,9 @@ use super::Inputs;
 use super::context::Context;
 use crate::profile::FrameId;
 
+/// Longest name in a command, in bytes: more does not fit on a page.
+const MAX_NAME: usize = 500;
+
 /// Writes commands for the inputs of a page.
 pub(super) struct Commands {
     /// The start of a pipe that makes the profile; empty if there is a file.
@@ -53,9 +56,10 @@ fn file_argument(file: &str) -> String {
     if file == "stdin" { "FILE".to_owned() } else { quote(file) }
 }
 
-/// Returns a pattern that matches exactly this function, as an argument of a shell; `None` if its name is not text.
+/// Returns a pattern that matches exactly this function, as an argument of a shell; `None` if its name is not text, or
+/// is too long.
 fn pattern(context: &Context<'_>, frame: FrameId) -> Option<String> {
-    let name = std::str::from_utf8(context.profile.frames.name(frame)).ok()?;
+    let name = std::str::from_utf8(context.profile.frames.name(frame)).ok().filter(|name| name.len() <= MAX_NAME)?;
     let is_printable = !name.chars().any(char::is_control);
     is_printable.then(|| quote(&format!("^{}$", escape(name))))
 }

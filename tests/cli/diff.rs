@@ -319,3 +319,24 @@ fn renamed_functions_are_paired_unless_they_differ() {
     assert!(grown.text().contains("parse_v1;next 10000 0\n"), "{grown:?}");
     assert_eq!(grown.stderr, "");
 }
+
+#[test]
+fn reads_the_names_of_runs_from_lists() {
+    let (folder, before, after) = files("a 1\nb 2\n", "a 3\n");
+    let list = |name: &str, files: &[&PathBuf]| {
+        let path = folder.path().join(name);
+        let names: Vec<_> = files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"]).collect();
+        std::fs::write(&path, names.concat()).unwrap();
+        path
+    };
+    let lists = [list("list-before", &[&before, &before]), list("list-after", &[&after])];
+    let option = |name: &str, list: &PathBuf| [PathBuf::from(name), list.clone()];
+    let arguments = [option("--before0-from", &lists[0]), option("--after0-from", &lists[1])].concat();
+    assert_eq!(run("fg-diff", &arguments, b"").ok().text(), "a 1 3\nb 2 0\n");
+    assert_eq!(run("fg-diff", &arguments[..2], b"").code(), 2, "a side is missing");
+    for program in ["fg-csv", "fg-report"] {
+        let by_name = [&PathBuf::from("--before"), &before, &before, &"--after".into(), &after];
+        let expected = run(program, by_name, b"").ok().stdout;
+        assert_eq!(run(program, &arguments, b"").ok().stdout, expected, "{program}");
+    }
+}

@@ -167,4 +167,9 @@ fn waits_are_named_with_those_that_ended_them() {
     // Wakers are no functions in which time was spent.
     assert!(!page.contains("_[w]"), "{page}");
     assert!(report(&["--json"], WAITS).contains(r#""wakers""#));
+#[test]
+fn a_huge_name_does_not_fill_the_page() {
+    let text = format!("main;{} 5\n", "x".repeat(1 << 20));
+    let page = run("fg-report", [""; 0], text.as_bytes()).ok().text();
+    assert!(page.len() < 8192 && page.contains("look closer"), "{}", page.len());
 }
