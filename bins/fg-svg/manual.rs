@@ -56,8 +56,8 @@ const VIEWER: Entries = &[
     ("w", "Sort by weight, as at first, or by name. A flame chart is in the order of time at first."),
     (
         "e",
-        "Unfold all chains of runtime frames, or fold them again. Four or more frames of the standard library, each of \
-         which calls only the next, are drawn as one. A click unfolds one chain.",
+        "Unfold all chains of runtime frames, or fold them again. Four or more frames of the standard library, or of \
+         a scheduler such as tokio, each of which calls only the next, are drawn as one. A click unfolds one chain.",
     ),
     ("u", "Move the root to the bottom, or back to the top."),
     ("t", "Show or hide the table of functions."),

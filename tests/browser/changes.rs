@@ -79,6 +79,13 @@ fn folds_chains_of_runtime_frames() {
 }
 
 #[test]
+fn folds_frames_of_schedulers() {
+    let stacks = b"app;std::thread::start;tokio::runtime::run;tokio::task::poll;tokio::task::raw::poll;\
+        tokio::task::with;app::main;serde::a;serde::b;serde::c;serde::d 30\napp;x 2\n";
+    Page::graph(stacks, &[]).run(CASES, "foldsSchedulers");
+}
+
+#[test]
 fn draws_wakers_in_their_colour_below_a_divider() {
     let stacks = b"app;main;read;schedule_[k];--;try_to_wake_up_[k]_[w];net_rx_[w];irq_[w] 70\napp;main;--;other 30\n";
     Page::graph(stacks, &[]).run(CASES, "drawsWakers");

@@ -12,6 +12,12 @@ fn lists_functions_with_self_and_total() {
 }
 
 #[test]
+fn long_types_leave_room_for_functions() {
+    let stacks = b"main;btree::search::<impl btree::node::NodeRef<BorrowType,Key,Value,marker::LeafOrInternal>>::search_tree 9\n";
+    Page::graph(stacks, &[]).run(CASES, "showsFunctionsOfLongTypes");
+}
+
+#[test]
 fn counts_recursion_once() {
     Page::graph(b"f;g;f 6\nf;g 4\n", &[]).run(CASES, "countsRecursionOnce");
 }

@@ -9,6 +9,9 @@ const TOO_NARROW = 0.5;
 // The least width of a frame to which a search leads, in pixels.
 const EASILY_SEEN = 20;
 
+// Crates that run tasks. Between a thread and a task are dozens of their frames.
+const SCHEDULERS = new Set(["tokio", "async_std", "async_executor", "futures_executor", "rayon", "rayon_core"]);
+
 /** @implements {Part} */
 class Graph {
     /** @param {App} app */
@@ -78,7 +81,8 @@ class Graph {
     /** @param {View} view */
     draw(view) {
         const { tree, weights, own, whole, profile, settings, state: { zoom, changes, unfolded } } = view;
-        const runtime = changes.fold || settings.isChart ? undefined : this.findRuntime(profile.names, profile.looks);
+        const { names, looks, modules } = profile;
+        const runtime = changes.fold || settings.isChart ? undefined : this.findRuntime(names, looks, modules);
         const layout = this.layOut(tree, weights, own, whole, zoom, changes.sort, runtime, unfolded, this.width);
         this.drawFrames(layout, view.side, view.rootAtTop, view.match.names);
         this.empty.textContent = whole > 0 ? "" : "No samples left. Remove a filter.";
@@ -292,11 +296,16 @@ class Graph {
 }
 
 /**
- * Returns 1 for each name of the runtime, such as the standard library.
+ * Returns 1 for each name of the runtime, such as the standard library or a scheduler of tasks. The latter is own code
+ * in a profile of itself.
  *
  * @param {string[]} names
  * @param {Uint8Array} looks
+ * @param {string[]} modules
  */
-function findRuntime({ length }, looks) {
-    return Uint8Array.from({ length }, (_, name) => Number(classOfName({ looks }, name) === RUNTIME_CLASS));
+function findRuntime({ length }, looks, modules) {
+    return Uint8Array.from({ length }, (_, name) => {
+        const kind = classOfName({ looks }, name);
+        return Number(kind === RUNTIME_CLASS || (kind > 0 && SCHEDULERS.has(moduleOfName({ looks, modules }, name))));
+    });
 }

@@ -301,6 +301,6 @@ function createNameLabel(name) {
     const { text } = simplifyName(name), starts = findParts(text), label = createHtml("span");
     const type = text.slice(starts.at(-2) ?? 0, starts.at(-1));
     if (starts.length > 1) label.append(createHtml("em", {}, type));
-    label.append(text.slice(starts.at(-1)));
+    label.append(createHtml("span", {}, text.slice(starts.at(-1))));
     return label;
 }

@@ -146,7 +146,7 @@ function isSignificant({ judged, looks }, name, kind) {
 }
 
 /**
- * @param {Profile} profile
+ * @param {{ looks: Uint8Array, modules: string[] }} profile
  * @param {number} name
  */
 function moduleOfName({ looks, modules }, name) {

@@ -335,6 +335,12 @@ function foldsRuntimeFrames() {
     check(hasFrame("std::a"), "a click unfolds one");
 }
 
+function foldsSchedulers() {
+    const title = getTitle(getElement("#frames .chain"));
+    check(title.startsWith("5 runtime frames: std::thread::start → tokio::runtime::run"), `title: ${title}`);
+    check(hasFrame("app::main") && hasFrame("serde::a") && hasFrame("serde::d"), "other modules are not folded");
+}
+
 function foldsNothing() {
     equal(svg.querySelectorAll(".chain").length, 0, "chains without colours by module");
     check(hasFrame("std::a"), "all frames are drawn");

@@ -28,6 +28,14 @@ function listsFunctions() {
     check(getComputedStyle(getElement(".side")).display !== "none", "and shows it");
 }
 
+function showsFunctionsOfLongTypes() {
+    const cell = getElement(".tr .n"), own = getElement("span span", cell);
+    equal(own.textContent, "search_tree", "the function");
+    check(own.scrollWidth <= own.clientWidth, `the function is not cut: ${own.scrollWidth} in ${own.clientWidth}`);
+    const type = getElement("em", cell);
+    check(type.scrollWidth > type.clientWidth, "its type is cut");
+}
+
 function countsRecursionOnce() {
     equalLists(getCells("f"), ["60.0 %", "100 %"], "self and total of a recursive function");
 }
