@@ -143,7 +143,8 @@ fn a_terminal_gets_bars_and_colours() {
 }
 
 /// Two workers wait for each other's lock, one for a timer, and one for a writer that waited for the disk.
-const WAITS: &[u8] = b"worker;main;serve;take_lock;futex_wait;schedule;--;worker_[w];main_[w];serve_[w];give_lock_[w];try_to_wake_up_[w];[off-cpu] 600
+const WAITS: &[u8] = b"worker;main;serve;take_lock;futex_wait;schedule;--;worker_[w];main_[w];serve_[w];give_lock_[w];\
+try_to_wake_up_[w];[off-cpu] 600
 worker;main;serve;take_lock;futex_wait;schedule;[runnable] 100
 worker;main;rest;schedule;--;[timer]_[w];[off-cpu] 50
 worker;main;flush;schedule;--;writer_[w];drain_[w];--;[disk]_[w];[off-cpu] 250
@@ -167,6 +168,8 @@ fn waits_are_named_with_those_that_ended_them() {
     // Wakers are no functions in which time was spent.
     assert!(!page.contains("_[w]"), "{page}");
     assert!(report(&["--json"], WAITS).contains(r#""wakers""#));
+}
+
 #[test]
 fn a_huge_name_does_not_fill_the_page() {
     let text = format!("main;{} 5\n", "x".repeat(1 << 20));
