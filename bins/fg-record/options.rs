@@ -277,7 +277,8 @@ pub struct PairArgs {
     /// OTHER. If FROM happens again before TO, the last one counts.
     ///
     /// FROM must happen in what is recorded. Pairs that are not over at the end are left out, and counted. Above 20000 pairs a second,
-    /// one in 17 is recorded, and weighs as much as 17. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
+    /// one in 17 is recorded, and those recorded share the time of all; if the stack is that of the last event, pairs of 1 ms
+    /// and more are all recorded. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
     #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
     #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
     pub pair: Option<String>,

@@ -347,6 +347,9 @@ impl RecordingSession {
     /// Returns what was recorded since the previous part, and begins a new one.
     fn finish_part(&mut self, usage: Usage) -> FinishedRecording {
         let lost_samples = self.counters.lost_samples();
+        if let Some(pairs) = &mut self.reader.pairs {
+            pairs.finish(None, &mut self.recording);
+        }
         let mut recording = self.recording.rotate();
         if let Some(lost) = self.counters.lost_sideband_records() {
             let before = std::mem::replace(&mut self.reported.lost_sideband_records, lost);
@@ -402,6 +405,9 @@ impl RecordingSession {
         let usage = self.measure_usage();
         self.reader.finish(&self.counters, &mut self.recording);
         self.reader.finish_switches(end, &mut self.recording);
+        if let Some(pairs) = &mut self.reader.pairs {
+            pairs.finish(pair_sums, &mut self.recording);
+        }
         let mut totals = None;
         if let Some(aggregation) = self.aggregation.take() {
             let (aggregated, notes) = aggregation.finish(end, &mut self.recording);

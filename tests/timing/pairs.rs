@@ -42,3 +42,17 @@ fn frequent_pairs_are_sampled_and_counted_exactly() {
         Ok(())
     });
 }
+
+#[test]
+fn stacks_of_frequent_pairs_share_the_time_of_all() {
+    let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    for which in ["first", "last"] {
+        let options = ["--syscall-latency", "--pair-stack", which, "--", &program, "pingpong", "1"];
+        let outcome = finish(recorder(options).spawn().unwrap()).ok();
+        let exact = outcome.stderr.split(" pairs (").nth(1).and_then(|text| text.split(' ').next());
+        let exact: f64 = exact.and_then(|number| number.parse().ok()).unwrap_or(f64::NAN);
+        let recorded: u64 = Profile::from_stdout(&outcome).0.iter().map(|stack| stack.weight).sum();
+        let is_equal = (recorded as f64 / 1e6 - exact).abs() <= 0.005 * exact;
+        assert!(is_equal || outcome.stderr.contains(" lost: "), "{recorded} us recorded of {exact} s: {outcome:?}");
+    }
+}

@@ -111,7 +111,7 @@ impl Shape {
                 shape.first_fits |= shape.lines == 1;
                 shape.with_symbols += usize::from(!has_callers && has_symbols);
                 shape.with_numbers += usize::from(!stack.contains(&b';') && is_row_of_numbers(stack, line));
-                shape.with_words += usize::from(!has_callers && !has_symbols && stack.contains(&b' '));
+                shape.with_words += usize::from(!has_callers && !has_symbols && without_weight(stack).contains(&b' '));
             }
         }
         shape
@@ -126,6 +126,11 @@ impl Shape {
         let is_short = self.lines <= MAX_PLAIN_LINES && self.fitting == self.lines;
         (self.with_callers + self.with_symbols) * 2 > self.fitting || is_short
     }
+}
+
+/// Returns a stack without the first of two weights, which is taken for a part of its last frame.
+fn without_weight(stack: &[u8]) -> &[u8] {
+    parse(stack, LineKind::Plain).map_or(stack, |line| line.stack)
 }
 
 /// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight, and for text that
@@ -261,4 +266,23 @@ fn is_too_small(line: &[u8]) -> bool {
 fn is_negative(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
     last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recognizes;
+
+    #[test]
+    fn one_line_with_one_frame_is_a_stack_and_a_sentence_is_none() {
+        for (text, is_folded) in [
+            ("main 5\n", true),
+            ("main 5 7\n", true),
+            ("\"q, 757 78574872\n", true),
+            ("there are 5\n", false),
+            ("there are 5 7\n", false),
+            ("1 2 3\n", false),
+        ] {
+            assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
+        }
+    }
 }

@@ -1,11 +1,14 @@
 // Measures the time between two events with the same key, and takes the stack of the second one, or of the first.
 //
 // Pairs that are shorter than `pair_over` are only counted. The recorder sets how many pairs share a stack: one in `pair_every`
-// of a CPU is sent, and stands for the others.
+// of a CPU is sent, and stands for the others. Long pairs, of which few fit into a second, are all sent if their length is
+// known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
 // `pair_in_thread`. The stack is that of the first event if `pair_first`, else of the second.
 const volatile u64 pair_from_one, pair_from_two, pair_to_one, pair_to_two, pair_in_thread, pair_first;
+// The shortest pair that is sent whatever `pair_every` is, in nanoseconds.
+#define LONG_PAIR 1000000
 // The shortest pair that is recorded, in nanoseconds.
 const volatile u64 pair_over;
 
@@ -81,7 +84,8 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
         sums->pairs++;
         sums->nanoseconds += nanoseconds;
     }
-    if (pair_first ? !start.sent : is_short || !is_turn(sums, every)) return;
+    if (!pair_first && nanoseconds >= LONG_PAIR) every = 1;
+    if (pair_first ? !start.sent : is_short || (every > 1 && !is_turn(sums, every))) return;
     struct scratch *s = lock_scratch(sums);
     if (!s) return;
     // The stack of a short pair, which was sent, is not needed.

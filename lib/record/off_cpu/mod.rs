@@ -20,6 +20,7 @@ pub mod switches;
 pub mod totals;
 pub mod waker_chains;
 
+pub use self::block_time::multiply_ratio;
 use std::time::Duration;
 
 use super::counters::sampling::{Rate, SampledEvent};

@@ -1,8 +1,8 @@
 //! Records the time between two events (`--pair`): of a system call, an I/O request, a call of a function.
 //!
 //! A BPF program pairs the events in the kernel, by a key that both have, and sends the stack of one of them with the time
-//! between them (`record/bpf/pairs.bpf.h`). If there are very many pairs, one in [`SPARSE_EVERY`] of them is sent, and stands
-//! for the others.
+//! between them (`record/bpf/pairs.bpf.h`). If there are very many pairs, one in [`SPARSE_EVERY`] of them is sent. The exact
+//! sums of all pairs are counted in the kernel: those that were sent share what is left of them.
 
 pub mod spec;
 pub mod tracker;

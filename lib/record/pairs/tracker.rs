@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DENSE_PAIRS_PER_SECOND, SPARSE_EVERY};
+use super::{DENSE_PAIRS_PER_SECOND, PairSums, SPARSE_EVERY};
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
 use crate::record::event_record::{EventKind, EventRecord};
+use crate::record::off_cpu::multiply_ratio;
 use crate::record::rate_control::RateControl;
 
 /// The largest number of pairs that wait for their other half. The program has room for as many that have begun.
@@ -18,7 +19,11 @@ pub struct PairTracker {
     /// The stacks of pairs that have begun, by their numbers.
     begun: FxHashMap<u64, u32>,
     /// The ends of pairs whose beginning was not read yet, because it is in the ring of another CPU.
-    ended: FxHashMap<u64, PairEnd>,
+    ended: FxHashMap<u64, PairTime>,
+    /// The pairs that were charged one by one.
+    charged: PairTime,
+    /// The pairs that stand for others, with these, by their stacks.
+    sparse: FxHashMap<u32, PairTime>,
     rate_control: RateControl,
     /// A buffer for a callchain.
     callchain: Vec<u8>,
@@ -28,11 +33,19 @@ pub struct PairTracker {
     pub unmatched: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct PairEnd {
-    /// Number of pairs for which it stands; 0 if the pair is too short.
+#[derive(Clone, Copy, Debug, Default)]
+struct PairTime {
+    /// Number of pairs; 0 for a pair that is too short.
     count: u64,
+    /// The time of all.
     nanoseconds: u64,
+}
+
+impl std::ops::AddAssign for PairTime {
+    fn add_assign(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
+    }
 }
 
 impl Default for PairTracker {
@@ -40,6 +53,8 @@ impl Default for PairTracker {
         Self {
             begun: FxHashMap::default(),
             ended: FxHashMap::default(),
+            charged: PairTime::default(),
+            sparse: FxHashMap::default(),
             rate_control: RateControl::new(DENSE_PAIRS_PER_SECOND),
             callchain: Vec::new(),
             is_sparse: false,
@@ -51,10 +66,10 @@ impl Default for PairTracker {
 impl PairTracker {
     /// Adds an event of a pair. The sample contains its user stack.
     pub fn add(&mut self, stamp: Stamp, event: &EventRecord, sample: Sample<'_>, recording: &mut Recording) {
-        let end = PairEnd { count: event.count, nanoseconds: event.nanoseconds };
+        let end = PairTime { count: event.count, nanoseconds: event.nanoseconds.saturating_mul(event.count) };
         if event.kind == EventKind::PairEnd {
             match self.begun.remove(&event.subject) {
-                Some(stack) => charge(recording, stack, end),
+                Some(stack) => self.charge(recording, stack, end),
                 None => self.wait_for_begin(event.subject, end),
             }
             return;
@@ -63,10 +78,10 @@ impl PairTracker {
         let sample = Sample { callchain: Callchain::write(&event.kernel, &[], &mut self.callchain), ..sample };
         let stack = recording.intern_stack(stamp, &sample);
         if event.kind == EventKind::Pair {
-            return charge(recording, stack, end);
+            return self.charge(recording, stack, end);
         }
         match self.ended.remove(&event.subject) {
-            Some(end) => charge(recording, stack, end),
+            Some(end) => self.charge(recording, stack, end),
             None => {
                 if self.begun.len() >= MAX_WAITING {
                     self.unmatched += self.begun.len() as u64;
@@ -77,7 +92,7 @@ impl PairTracker {
         }
     }
 
-    fn wait_for_begin(&mut self, number: u64, end: PairEnd) {
+    fn wait_for_begin(&mut self, number: u64, end: PairTime) {
         if self.ended.len() >= MAX_WAITING {
             self.unmatched += self.ended.len() as u64;
             self.ended.clear();
@@ -93,10 +108,35 @@ impl PairTracker {
         self.is_sparse |= !sends_all;
         Some(if sends_all { 1 } else { SPARSE_EVERY })
     }
+
+    fn charge(&mut self, recording: &mut Recording, stack: u32, time: PairTime) {
+        if time.count > 1 {
+            *self.sparse.entry(stack).or_default() += time;
+        } else if time.count > 0 {
+            self.charged += time;
+            charge(recording, stack, time);
+        }
+    }
+
+    /// Charges the pairs that stand for others. If the sums of all pairs are known, they share the time that is left.
+    pub fn finish(&mut self, sums: Option<PairSums>, recording: &mut Recording) {
+        let mut all = PairTime::default();
+        self.sparse.values().for_each(|time| all += *time);
+        let total = sums.map_or(all, |sums| PairTime {
+            count: sums.pairs.saturating_sub(self.charged.count),
+            nanoseconds: sums.nanoseconds.saturating_sub(self.charged.nanoseconds),
+        });
+        for (stack, time) in self.sparse.drain() {
+            let time = PairTime {
+                count: multiply_ratio(total.count, time.count, all.count),
+                nanoseconds: multiply_ratio(total.nanoseconds, time.nanoseconds, all.nanoseconds),
+            };
+            self.charged += time;
+            charge(recording, stack, time);
+        }
+    }
 }
 
-fn charge(recording: &mut Recording, stack: u32, PairEnd { count, nanoseconds }: PairEnd) {
-    if count > 0 {
-        recording.charge(stack, &[], ThreadState::Running, (count, nanoseconds.saturating_mul(count)));
-    }
+fn charge(recording: &mut Recording, stack: u32, PairTime { count, nanoseconds }: PairTime) {
+    recording.charge(stack, &[], ThreadState::Running, (count, nanoseconds));
 }
