@@ -61,17 +61,17 @@ struct ReadArgs {
 
 impl Args {
     fn page_options(&self, input: collapse::Options) -> heatmap::Options {
+        let count_name = match self.input.weight {
+            SampleWeight::Samples => "samples",
+            SampleWeight::Microseconds => "us",
+            SampleWeight::Period => "events",
+        };
         let graph = svg::Options {
             title: self.drawing.title.clone(),
             // The same as in the viewer.
             min_width: MinWidth::Pixels(0.5),
             scheme: Scheme { palette: self.drawing.colors, ..Scheme::default() },
-            count_name: match self.input.weight {
-                SampleWeight::Samples => "samples",
-                SampleWeight::Microseconds => "us",
-                SampleWeight::Period => "events",
-            }
-            .to_owned(),
+            count_name: Some(count_name.to_owned()),
             ..svg::Options::default()
         };
         heatmap::Options {

@@ -51,9 +51,9 @@ struct TextArgs {
     #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
     subtitle: Option<String>,
 
-    /// Set the unit of weights
-    #[arg(long, value_name = "TEXT", default_value = "samples", allow_hyphen_values = true)]
-    countname: String,
+    /// Set the unit of weights [default: us if stacks end in thread states, else samples]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    countname: Option<String>,
 
     /// Set the label of a frame's name
     #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true, allow_hyphen_values = true)]

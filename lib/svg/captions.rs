@@ -2,7 +2,7 @@
 
 use super::colour::{self, Colour, MARKER_COLOURS, OFF_CPU_COUNT, Palette};
 use super::module_colours::Class;
-use super::options::{MinWidth, SIDE_MARGIN};
+use super::options::{MICROSECONDS, MinWidth, SIDE_MARGIN};
 use super::text::{escape, visible};
 use super::write::Image;
 use crate::markers;
@@ -92,7 +92,8 @@ impl Image<'_> {
     fn marker_label(&self, marker: &[u8], total: Weight, own: Weight) -> String {
         // The weights of `[unknown]` include frames that have only a module's name.
         let name = if marker == markers::UNKNOWN { "no symbol".into() } else { visible(marker) };
-        let inclusive = format!("in {} of {}", self.percentage(total), visible(self.options.count_name.as_bytes()));
+        let unit = if self.count_name == MICROSECONDS { "time" } else { self.count_name };
+        let inclusive = format!("in {} of {}", self.percentage(total), visible(unit.as_bytes()));
         match own {
             Weight::ZERO => format!("{name} {inclusive}"),
             _ if own == total => format!("{name} {}", self.percentage(own)),

@@ -110,7 +110,7 @@ impl Image<'_> {
     /// Returns a weight with its unit: `1 sample`, `1,234 samples`.
     fn count(&self, weight: Weight) -> String {
         let number = with_commas(&format!("{:.0}", weight.as_f64() * self.options.factor));
-        let unit = visible(self.options.count_name.as_bytes());
+        let unit = visible(self.count_name.as_bytes());
         let singular = unit.strip_suffix('s').filter(|singular| !singular.is_empty() && !singular.ends_with('s'));
         format!("{number} {}", singular.filter(|_| number == "1").unwrap_or(&unit))
     }

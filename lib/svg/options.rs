@@ -14,6 +14,9 @@ pub const SIDE_MARGIN: f64 = 10.0;
 pub const DEFAULT_FONT: &str =
     "-apple-system, 'Segoe UI', Roboto, Ubuntu, Cantarell, 'Noto Sans', 'DejaVu Sans Condensed', sans-serif";
 
+/// The unit of time. Browsers show it scaled, as in `1.2 s`.
+pub(super) const MICROSECONDS: &str = "us";
+
 /// The width of the image in pixels if no script adapts it to the window.
 const DEFAULT_WIDTH: u32 = 1200;
 
@@ -59,8 +62,8 @@ pub struct Options {
     pub font_size: f64,
     /// The average width of a character, as a multiple of the font size.
     pub font_width: f64,
-    /// The unit of the weights, as in `1,234 samples`.
-    pub count_name: String,
+    /// The unit of the weights, as in `1,234 samples`. By default, microseconds if stacks end in thread states.
+    pub count_name: Option<String>,
     /// The label before the name of the selected frame, such as `Function:`.
     pub name_type: String,
     /// The colours of frames.
@@ -124,7 +127,7 @@ impl Default for Options {
             font_family: DEFAULT_FONT.to_owned(),
             font_size: 12.0,
             font_width: 0.59,
-            count_name: "samples".to_owned(),
+            count_name: None,
             name_type: "Function:".to_owned(),
             scheme: Scheme::default(),
             inverted: false,

@@ -5,14 +5,15 @@
 
 use std::io::{self, Write};
 
-use super::colour::{Colour, Palette};
+use super::colour::{Colour, MARKER_COLOURS, Palette};
 use super::drawing::Drawing;
 use super::layout::Layout;
 use super::module_colours::{DARK, LIGHT, ModuleColours};
-use super::options::{Background, Delta, Options};
+use super::options::{Background, Delta, MICROSECONDS, Options};
 use super::packed_profile::{PackedProfile, push_base64};
 use super::text::{escape, visible};
 use crate::Error;
+use crate::markers;
 use crate::profile::Weight;
 
 /// The style of the picture, and that of the viewer. `tests/browser/bundle.js` makes the bundles.
@@ -116,6 +117,8 @@ pub(super) struct Image<'a> {
     pub(super) top: f64,
     /// The height of the area below the frames.
     pub(super) bottom: f64,
+    /// The unit of the weights.
+    pub(super) count_name: &'a str,
 }
 
 impl<'a> Image<'a> {
@@ -133,7 +136,22 @@ impl<'a> Image<'a> {
         let height = (rows * f64::from(options.frame_height) + top + bottom).ceil();
         let whole = layout.total.after.max(options.total);
         let (width, packed) = (options.nominal_width(), packed.as_ref());
-        Self { layout, options, differential: *differential, modules, packed, whole, width, height, top, bottom }
+        let mut own = MARKER_COLOURS.iter().zip(layout.marker_own);
+        let is_time = own.any(|((marker, _), weight)| markers::is_thread_state(marker) && !weight.is_zero());
+        let count_name = options.count_name.as_deref().unwrap_or(if is_time { MICROSECONDS } else { "samples" });
+        Self {
+            layout,
+            options,
+            differential: *differential,
+            modules,
+            packed,
+            whole,
+            width,
+            height,
+            top,
+            bottom,
+            count_name,
+        }
     }
 
     fn write(&self, parts: PageParts<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -258,11 +276,11 @@ impl<'a> Image<'a> {
 
     /// Appends the settings of the viewer, as attributes of the root element.
     fn push_settings(&self, text: &mut Vec<u8>) {
-        let Options { count_name, name_type, factor, .. } = self.options;
+        let Options { name_type, factor, .. } = self.options;
         let min_width = self.options.min_share() * self.options.frames_width();
         let (frames, names) = self.packed.map_or((0, 0), |packed| (packed.frame_count, packed.name_count));
         for (name, value) in [
-            ("data-count-name", count_name.clone()),
+            ("data-count-name", self.count_name.to_owned()),
             ("data-name-type", name_type.clone()),
             ("data-factor", factor.to_string()),
             ("data-frame-height", self.options.frame_height.to_string()),

@@ -283,11 +283,13 @@ fn the_legend_shows_the_shares_of_states() {
     let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
     let texts: Vec<_> =
         legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
-    let truncated = "[truncated] in 60.00% of samples";
-    let nameless = "no symbol: self 5.00%, in 15.00% of samples";
+    let truncated = "[truncated] in 60.00% of time";
+    let nameless = "no symbol: self 5.00%, in 15.00% of time";
     assert_eq!(texts, ["program", "[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
     let none = run("fg-svg", ["--colors", "hot"], b"a;b 1\n").ok().text();
     assert!(!none.contains("id=\"legend\""));
+    // Thread states are leaves of stacks whose weights are microseconds.
+    assert!(svg.contains("data-count-name=\"us\"") && none.contains("data-count-name=\"samples\""));
 }
 
 #[test]
