@@ -29,6 +29,12 @@ fn zooming_draws_frames_that_were_too_narrow() {
 }
 
 #[test]
+fn a_wide_box_of_narrow_frames_says_what_it_is() {
+    let stacks: String = (0..5000).map(|number| format!("main;f{number} 1\n")).collect();
+    Page::graph(stacks.as_bytes(), &["--width", "1200"]).run(CASES, "labelsFoldedFrames");
+}
+
+#[test]
 fn the_current_frame_stays_in_view() {
     Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInView");
 }

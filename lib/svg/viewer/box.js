@@ -45,6 +45,8 @@ class BoxPainter {
         group.append(rect);
         if (box.folded) {
             group.classList.add("folded");
+            const text = [label, label.replace(/ \(.*/, "")].find(shown => this.fits(shown, width - 9));
+            if (text) group.append(createSvg("text", { x: x + 4, y: this.baseline(y), class: "ink" }, text));
             return group;
         }
         const traits = node === 0 ? 0 : profile.looks[LOOKS * name + 3];
@@ -73,17 +75,26 @@ class BoxPainter {
      * @param {string} ink class of the text's colour
      */
     appendLabels(group, { node, chain, x, width }, view, y, ink) {
-        const { settings: { fontSize, rowHeight } } = this, room = width - 9, name = nameOfNode(view, node);
-        const baseline = y + (rowHeight - 1) / 2 + fontSize * 0.35;
+        const room = width - 9, name = nameOfNode(view, node), baseline = this.baseline(y);
         const label = chain ? chainLabels(chain, view).find(text => this.fits(text, room)) ?? ""
             : this.cutLabel(name, text => this.fits(text, room));
         // One letter of a name says nothing.
         if (label.length < 3 && label !== name && label !== "…") return;
-        group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline.toFixed(1), class: ink }, label));
+        group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline, class: ink }, label));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;
         const right = (x + width - 6).toFixed(1);
-        group.append(createSvg("text", { class: `share ${ink}`, x: right, y: baseline.toFixed(1) }, share));
+        group.append(createSvg("text", { class: `share ${ink}`, x: right, y: baseline }, share));
+    }
+
+    /**
+     * Returns the baseline of the text in a row.
+     *
+     * @param {number} y
+     */
+    baseline(y) {
+        const { fontSize, rowHeight } = this.settings;
+        return (y + (rowHeight - 1) / 2 + fontSize * 0.35).toFixed(1);
     }
 
     /**

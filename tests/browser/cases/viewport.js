@@ -40,6 +40,11 @@ function drawsFoldedFramesAfterZoom() {
     check(Math.abs(getWidth("narrow07") - getWidth("all") / 50) <= 1, "width of a folded frame");
 }
 
+function labelsFoldedFrames() {
+    const folded = getElement("#frames .folded");
+    equal(getTexts("text", folded)[0], "5,000 frames too narrow to draw (5,000 samples, 100 %)", "label");
+}
+
 async function keepsCurrentFrameInView() {
     check(isInView("all"), "the root at first");
     check(!hasFrame("f150"), "frames far from the visible part are not drawn");
