@@ -80,6 +80,7 @@ mod protobuf;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod report;
+mod script_source;
 pub mod stats;
 mod stdout_state;
 pub mod svg;

@@ -14,6 +14,7 @@ use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::markers;
 use crate::profile::{FrameId, Frames};
+use crate::script_source::{SourceOrigin, find_origin};
 
 /// Patterns of libraries that are no category of their own.
 static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("libraries.txt")));
@@ -125,13 +126,17 @@ pub(super) struct Origins<'a> {
     known: Vec<Known<'a>>,
     /// True if functions of scripts have frames.
     has_scripts: bool,
+    /// True if some of them are in no package. Packages are libraries then; else they are all that there is.
+    has_own_scripts: bool,
 }
 
 impl<'a> Origins<'a> {
     /// Creates the origins for the frames of a profile. If `own` is given, it alone decides which functions are the
     /// program's own.
     pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
-        let mut origins = Self { categories, own, known: Vec::with_capacity(frames.len()), has_scripts: false };
+        let has_own_scripts = frames.iter().any(|(_, name)| matches!(find_origin(name), Some(SourceOrigin::Own(_))));
+        let known = Vec::with_capacity(frames.len());
+        let mut origins = Self { categories, own, known, has_scripts: false, has_own_scripts };
         for (frame, name) in frames.iter() {
             let known = origins.classify(frames, frame, name);
             origins.known.push(known);
@@ -242,7 +247,11 @@ impl<'a> Origins<'a> {
         if markers::is_without_symbol(name) {
             return Known::native(Origin::Unknown, "unknown");
         }
-        let is_library = LIBRARIES.is_match(plain);
+        let is_library = LIBRARIES.is_match(plain)
+            || match find_origin(plain) {
+                Some(SourceOrigin::Package(_)) => self.has_own_scripts,
+                origin => origin == Some(SourceOrigin::StandardLibrary),
+            };
         let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
         let is_own = match &mut self.own {
             Some(own) => own.matches(frames, frame),
@@ -315,6 +324,20 @@ mod tests {
             let mut frames = Frames::new();
             let frame = frames.intern(name.as_bytes());
             assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn packages_are_libraries_unless_they_are_all_that_there_is() {
+        let handler = b"get_response (django/core/handlers/base.py)".as_slice();
+        let categories = Categories::load(None).unwrap();
+        for (other, expected) in [
+            (b"page (/srv/shop/views.py)".as_slice(), Origin::Library),
+            (b"handle (gunicorn/workers/sync.py)".as_slice(), Origin::Own),
+        ] {
+            let mut frames = Frames::new();
+            let [frame, _] = [handler, other].map(|name| frames.intern(name));
+            assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected);
         }
     }
 

@@ -29,7 +29,6 @@ pub mod name_attributes;
 mod options;
 mod packed_profile;
 pub mod palette_map;
-mod script_source;
 pub mod significance;
 mod stack_list;
 pub(crate) mod text;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
-use super::script_source::{origin_of_source, source_of};
 use crate::markers;
+use crate::script_source::{SourceOrigin, origin_of_source, source_of};
 
 /// The kind of code that a function belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,10 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
 
 fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     if let Some(source) = source_of(name) {
-        return origin_of_source(source);
+        return match origin_of_source(source) {
+            SourceOrigin::Package(name) | SourceOrigin::Own(name) => (Kind::Module, name.into()),
+            SourceOrigin::StandardLibrary => (Kind::Runtime, "standard library".into()),
+        };
     }
     // Java has a type before the name: `void java.util.List.sort(int)`.
     let name = match name.split_once(' ') {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::colour::Colour;
 use super::layout::Layout;
 use super::module::{Kind, is_kernel_entry, origin};
-use super::script_source::is_own_script;
 use crate::markers;
+use crate::script_source::{SourceOrigin, find_origin};
 
 /// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +219,10 @@ fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
         let plain = String::from_utf8_lossy(markers::strip_suffix(name));
         let rest = plain.strip_prefix(&*module).unwrap_or_default();
         let is_main = rest == "::main" || rest.starts_with("::main::{") || rest == ".main" || plain.ends_with(".main");
-        if is_main || is_own_script(name) || programs.contains(&module.replace('-', "_")) {
+        if is_main
+            || matches!(find_origin(name), Some(SourceOrigin::Own(_)))
+            || programs.contains(&module.replace('-', "_"))
+        {
             own.insert(module.into_owned());
         }
     }

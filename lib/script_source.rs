@@ -1,14 +1,22 @@
 //! Source files of script functions, and the packages that their paths tell.
 
-use std::borrow::Cow;
-
 use bstr::ByteSlice as _;
 
-use super::module::Kind;
 use crate::markers;
 
+/// The origin of the source file of a script function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceOrigin<'a> {
+    /// The package of this name.
+    Package(&'a str),
+    /// The standard library of the language, or its interpreter.
+    StandardLibrary,
+    /// A file of this name that is in neither.
+    Own(&'a str),
+}
+
 /// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
-pub(super) fn source_of(name: &str) -> Option<&str> {
+pub fn source_of(name: &str) -> Option<&str> {
     // PHP: `display (template.php(359) : eval()'d code)`.
     let name_of_eval = name.split_once(".php(").filter(|(_, rest)| rest.ends_with("eval()'d code)"));
     let name = name_of_eval.map_or(name, |(start, _)| &name[..start.len() + ".php".len()]);
@@ -25,13 +33,10 @@ pub(super) fn source_of(name: &str) -> Option<&str> {
     (is_source || is_internal || is_program).then_some(source)
 }
 
-/// Returns true if a function is of a script that is neither in a package nor in a library.
-pub fn is_own_script(name: &[u8]) -> bool {
-    let name = markers::strip_suffix(name).to_str_lossy();
-    source_of(&name).is_some_and(|source| {
-        let file = source.split(':').next().unwrap_or_default();
-        origin_of_source(source) == (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
-    })
+/// Returns the origin of the source file that a function's name contains, if it contains one.
+pub fn find_origin(name: &[u8]) -> Option<SourceOrigin<'_>> {
+    let name = markers::strip_suffix(name).to_str().ok()?;
+    source_of(name).map(origin_of_source)
 }
 
 /// Folders of packages. The first parts below them are a package's name: two for composer's, and for scoped ones of npm.
@@ -45,8 +50,8 @@ const PYTHON_LIBRARY: &str = "\
     sre_parse logging contextlib functools importlib inspect typing copy collections queue multiprocessing \
     subprocess encodings datetime decimal runpy unittest traceback xml ast";
 
-/// Returns the kind and the module of a source file, which may have a line.
-pub(super) fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
+/// Returns the origin of a source file, which may have a line.
+pub fn origin_of_source(source: &str) -> SourceOrigin<'_> {
     let file = source.split(':').next().unwrap_or_default();
     let package = |path: &'_ str, is_pair: bool| {
         let parts = if is_pair || path.starts_with('@') { 2 } else { 1 };
@@ -55,7 +60,7 @@ pub(super) fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
     for folder in PACKAGES {
         let is_composer = folder == "/vendor/";
         if let Some((_, rest)) = file.rsplit_once(folder).filter(|_| !is_composer || file.ends_with(".php")) {
-            return (Kind::Module, rest[..package(rest, is_composer)].into());
+            return SourceOrigin::Package(&rest[..package(rest, is_composer)]);
         }
     }
     let is_python_library = file.ends_with(".py") && is_python_module(file);
@@ -64,14 +69,14 @@ pub(super) fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
         || matches!(source, "v8" | "php")
         || ["/lib/python", "/lib/ruby/"].iter().any(|folder| source.contains(folder));
     if is_library || is_python_library {
-        return (Kind::Runtime, "standard library".into());
+        return SourceOrigin::StandardLibrary;
     }
     // fg-record writes the paths of packages from the package on.
     let is_relative = file.starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '@'));
     if is_relative && file.contains('/') && [".py", ".js", ".mjs"].iter().any(|extension| file.ends_with(extension)) {
-        return (Kind::Module, file[..package(file, false)].into());
+        return SourceOrigin::Package(&file[..package(file, false)]);
     }
-    (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+    SourceOrigin::Own(file.rsplit(['/', '\\']).next().unwrap_or_default())
 }
 
 /// True for a file of a module that is in [`PYTHON_LIBRARY`].
