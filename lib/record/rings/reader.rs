@@ -53,6 +53,8 @@ pub struct RingReader {
     /// True if the last samples came through objects that the BPF program could not walk through: the next ones will show
     /// more of them.
     pub is_learning: bool,
+    /// Number of side-band records that were read.
+    pub sideband_records: u64,
     /// For each thread that was created during the recording, the thread whose counters it has inherited, if those are
     /// counters of a thread.
     inherited_from: FxHashMap<u32, u32>,
@@ -84,6 +86,7 @@ impl RingReader {
             sampler,
             stacks: Vec::new(),
             is_learning: false,
+            sideband_records: 0,
             inherited_from: FxHashMap::default(),
             followed: None,
         }
@@ -290,6 +293,7 @@ impl RingReader {
             for_each_record(sideband, |bytes| match sideband.parse(bytes) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_sideband += count,
                 Some((stamp, _)) => {
+                    self.sideband_records += 1;
                     self.pending.push(SidebandRecord { time: stamp.time, rings, bytes: bytes.to_vec() });
                 }
                 None => recording.counts.malformed += 1,
