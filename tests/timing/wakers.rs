@@ -15,6 +15,10 @@ const WAITS: [(&str, &str, &[&str]); 6] = [
     ("fsync", "sync_file", &[]),
 ];
 
+/// The time of the switches of a way, in microseconds. The program's clocks count it as time off the CPU. There are some
+/// hundred, of up to 3 us each; a fast disk ends all waits of `fsync` in 2 ms.
+const SWITCHES: f64 = 500.0;
+
 #[test]
 fn each_wait_is_charged_to_its_waiter_and_waker() {
     let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };
@@ -31,7 +35,10 @@ fn each_wait_is_charged_to_its_waiter_and_waker() {
             let charged = profile.weight(&wait) as f64;
             // The wait for a CPU is measured by the program, but is not the waker's.
             let difference = (charged + runnable - measured).abs();
-            ensure!(difference <= measured * 0.03, "{way}: {charged} + {runnable}, not {measured}: {outcome:?}");
+            ensure!(
+                difference <= measured * 0.03 + SWITCHES,
+                "{way}: {charged} + {runnable}, not {measured}: {outcome:?}"
+            );
             let by_others = profile.weight(&[way, function, "[off-cpu]"]) as f64 - charged;
             ensure!(by_others <= measured * 0.03, "{way}: {by_others} of {measured} by others: {outcome:?}");
         }
