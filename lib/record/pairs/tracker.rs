@@ -22,7 +22,7 @@ pub struct PairTracker {
     ended: FxHashMap<u64, PairTime>,
     /// The pairs that were charged one by one.
     charged: PairTime,
-    /// The pairs that stand for others, with these, by their stacks.
+    /// The pairs that were sent and those that they represent, by the stacks of the former.
     sparse: FxHashMap<u32, PairTime>,
     rate_control: RateControl,
     /// A buffer for a callchain.
@@ -118,7 +118,7 @@ impl PairTracker {
         }
     }
 
-    /// Charges the pairs that stand for others. If the sums of all pairs are known, they share the time that is left.
+    /// Charges the pairs that represent others. If the sums of all pairs are known, they share the time that is left.
     pub fn finish(&mut self, sums: Option<PairSums>, recording: &mut Recording) {
         let mut all = PairTime::default();
         self.sparse.values().for_each(|time| all += *time);
@@ -133,6 +133,10 @@ impl PairTracker {
             };
             self.charged += time;
             charge(recording, stack, time);
+        }
+        if let Some(PairSums { pairs, open, .. }) = sums {
+            let halves = self.ended.len() as u64 + (self.begun.len() as u64).saturating_sub(open);
+            self.unmatched += halves.max(pairs.saturating_sub(self.charged.count));
         }
     }
 }
