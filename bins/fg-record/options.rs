@@ -362,13 +362,13 @@ pub struct StackArgs {
     ///
     /// Under the same conditions, methods of Java programs on HotSpot (OpenJDK) are shown as `PACKAGE.CLASS.METHOD`:
     /// interpreted, compiled and inlined ones. In the innermost compiled method, inlined ones are as exact as the compiler's
-    /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` stands for callers of a
+    /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` replaces the callers of a
     /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 8, 11,
     /// 17, 21 and 25.
     ///
     /// So are JavaScript functions on V8 9.4 to 13.6, if pointers are not compressed (Node.js 16 to 24), as `NAME (FILE)`:
     /// interpreted, compiled and inlined ones, those of workers, and V8's own with `(v8)` for a file. V8 does not keep the lines
-    /// of all code: with `--lines`, some of these frames have none. `[v8]` stands for a function whose name cannot be read.
+    /// of all code: with `--lines`, some of these frames have none. `[v8]` is a function whose name cannot be read.
     /// Tried with Node.js 16, 18, 20, 22 and 24.
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,

@@ -141,7 +141,7 @@ impl Args {
         match self.sampling.max_overhead {
             _ if events.iter().any(|event| event.value.is_some()) => SampleWeight::Period,
             _ if self.off_cpu.is_requested() || self.pairs.is_requested() => SampleWeight::Microseconds,
-            // While the rate changes, samples stand for different numbers of events.
+            // While the rate changes, samples represent different numbers of events.
             Some(_) => SampleWeight::Period,
             None => self.sampling.weight,
         }

@@ -183,7 +183,7 @@ enum SourceRead {
     Blank,
     /// Blocks; the parser keeps their summary until the end.
     Blocks,
-    /// A document.
+    /// A document; the summary is of all its stacks.
     Document(InputSummary),
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - `^` and `$` are the ends of a frame, and other assertions are left out;
 //! - no character is a line end or a semicolon;
-//! - a class that contains U+FFFD, which stands for invalid bytes in names, contains all bytes that are not ASCII.
+//! - a class that contains U+FFFD, which replaces invalid bytes in names, contains all bytes that are not ASCII.
 
 use regex::bytes::Regex;
 use regex_syntax::ParserBuilder;

@@ -11,9 +11,9 @@ use crate::Error;
 /// An input that can be opened and read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Standard input.
+    /// The standard input of the process.
     Stdin,
-    /// A file.
+    /// A file, by its path.
     File(PathBuf),
 }
 

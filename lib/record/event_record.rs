@@ -34,7 +34,7 @@ pub enum EventKind {
 pub struct EventRecord {
     /// The kind of event.
     pub kind: EventKind,
-    /// The number of events that this one stands for.
+    /// The number of events that this one represents.
     pub count: u64,
     /// The thread that was woken, or the number of a pair.
     pub subject: u64,

@@ -37,7 +37,7 @@ impl RateControl {
         }
     }
 
-    /// Counts events.
+    /// Counts events of the current interval.
     pub fn count(&mut self, events: u64) {
         self.count += events;
     }

@@ -58,7 +58,7 @@ pub struct Request {
 pub enum RequestTarget {
     /// A command to start.
     Command(CommandLine),
-    /// Running processes.
+    /// Processes that run already.
     Processes {
         /// The IDs of the processes.
         pids: Vec<u32>,

@@ -73,7 +73,7 @@ pub(super) enum Number {
     Share(f64),
     /// A change in percent points, or of a total in percent.
     Change(f64),
-    /// A probability.
+    /// A probability from 0 to 1.
     Chance(f64),
     /// The number is not known.
     Unknown,

@@ -14,7 +14,7 @@ pub enum Kind {
     Module,
     /// The standard library or the runtime of a language.
     Runtime,
-    /// The kernel.
+    /// Code of the kernel.
     Kernel,
     /// An interpreter of a language.
     Interpreter,

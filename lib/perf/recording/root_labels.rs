@@ -24,7 +24,7 @@ pub enum RootLabel {
     Pid,
     /// The thread ID.
     Tid,
-    /// The CPU.
+    /// The CPU on which the thread ran.
     Cpu,
     /// The path of the cgroup.
     Cgroup,
@@ -39,7 +39,7 @@ pub struct RootLabels([Option<RootLabel>; 5]);
 impl FromStr for RootLabels {
     type Err = String;
 
-    /// Parses a list such as `container,pid`. `comm` at its end stands for the name of the thread, which is always there.
+    /// Parses a list such as `container,pid`. `comm` at its end is the name of the thread, which is always there.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut labels = Self::default();
         for (index, name) in text.strip_suffix(",comm").unwrap_or(text).split(',').enumerate() {

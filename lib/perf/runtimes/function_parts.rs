@@ -42,7 +42,7 @@ pub(super) fn find_parts(file: &InterpreterFile<'_>, function: Range<u64>) -> Ve
 const MIN_JUMPS: usize = 64;
 
 /// Finds the function that runs the instructions of an interpreter: each ends with an indirect jump to the next one, so it has
-/// by far the most of them. `None` if no function stands out.
+/// by far the most of them. `None` if there is no such function.
 pub(super) fn find_dispatcher(file: &InterpreterFile<'_>) -> Option<Range<u64>> {
     let table = UnwindTable::open(file)?;
     let (start, code) = file.section(".text")?;

@@ -147,7 +147,7 @@ fn read_function(frame: ScriptFrame, interpreter: &dyn Interpreter, memory: Memo
     function.filter(|_| is_there())
 }
 
-/// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` stands for the file of a function that is
+/// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` replaces the file of a function that is
 /// written in C.
 pub(super) fn frame_name(function: &Function, line: Option<u32>, native_file: &[u8]) -> Vec<u8> {
     let Function { name, class, file, .. } = function;

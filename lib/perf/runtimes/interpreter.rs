@@ -59,7 +59,7 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     /// Returns the frame of a script function whose name cannot be read.
     fn unnamed_frame(&self) -> &'static [u8];
 
-    /// Returns what stands for the file of a function that is written in C.
+    /// Returns the text in place of the file of a function that is written in C.
     fn native_file(&self) -> &'static [u8] {
         b""
     }
@@ -123,7 +123,7 @@ pub struct GeneratedFrame {
 /// The file of an interpreter in a process that runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {
-    /// The file.
+    /// The file that contains the interpreter.
     pub elf: &'a Elf,
     /// The distance from addresses of the file (SVMA) to those of the process.
     pub bias: u64,
@@ -188,7 +188,7 @@ impl Memory {
 
 /// An ELF file that may contain an interpreter.
 pub struct InterpreterFile<'a> {
-    /// The file.
+    /// The file, parsed by our own reader.
     pub elf: &'a Elf,
     file: object::File<'a>,
     /// The exported symbols: their addresses and sizes.

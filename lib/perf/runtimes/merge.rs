@@ -31,7 +31,7 @@ pub enum MergedFrame {
 /// The script frames of a stack, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptStack<'a> {
-    /// The frames.
+    /// The frames of script functions.
     pub frames: &'a [ScriptFrame],
     /// True if the outermost frames are missing.
     pub is_cut: bool,

@@ -7,7 +7,7 @@
 //!
 //! A runtime that compiles functions while they run, such as HotSpot, has their frames on the native stack. No unwind
 //! information describes them: the BPF program steps through them by what the runtime knows, and notes the function of each
-//! (`record/bpf/generated.bpf.h`). One native frame may stand for several functions, if some were inlined.
+//! (`record/bpf/generated.bpf.h`). One native frame may contain several functions, if some were inlined.
 //!
 //! To add an interpreter, implement [`Interpreter`](interpreter::Interpreter), add a row to `RECOGNIZERS`, and a step
 //! function to the BPF program.

@@ -32,7 +32,7 @@ impl std::ops::AddAssign for BlockTime {
 }
 
 impl BlockTime {
-    /// Returns the part of `total` that these blocks stand for, which are some of `all`.
+    /// Returns the part of `total` that these blocks represent, which are some of `all`.
     #[must_use]
     pub fn share(self, all: Self, total: Amount) -> Self {
         let whole = all.before_wakeup + all.after_wakeup;

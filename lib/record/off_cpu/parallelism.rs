@@ -77,7 +77,7 @@ impl SharedClock {
         thread.is_running = is_running;
     }
 
-    /// Notes a sample of a thread. It stands for the time since the previous one, or since the thread came onto its CPU.
+    /// Notes a sample of a thread. It represents the time since the previous one, or since the thread came onto its CPU.
     pub fn add_sample(&self, thread: &mut SharedTime, stack: u32) {
         if !thread.is_running {
             return;

@@ -42,6 +42,6 @@ pub struct PairTotals {
 /// Above this many pairs a second, not every pair is sent.
 pub const DENSE_PAIRS_PER_SECOND: u64 = 20_000;
 
-/// The number of pairs for which one stands where pairs are dense. It is prime, because a program that repeats itself may
+/// Where pairs are dense, one of this many is sent. It is prime, because a program that repeats itself may
 /// make a round number of pairs each time.
 pub const SPARSE_EVERY: u64 = 17;

@@ -47,7 +47,7 @@ pub enum PairEvent {
 pub struct FieldPosition {
     /// The offset of the field.
     pub offset: usize,
-    /// Its size.
+    /// The size of the field.
     pub size: usize,
 }
 

@@ -14,7 +14,7 @@ pub(super) const ONLY_PROCESS: u64 = 0;
 pub(super) struct Methods {
     /// Methods and symbols, by process and start. Of several at one address, the last one counts.
     functions: Ranges,
-    /// Mapped files.
+    /// The address ranges of mapped files.
     files: Ranges,
     /// The processes of mappings, by the mapping's ID.
     mappings: BTreeMap<u64, u64>,

@@ -63,7 +63,7 @@ fn qualified_name(event: &EventType) -> Vec<u8> {
     [&event.provider, &b"/"[..], name].concat()
 }
 
-/// Returns the bytes that an `AllocationTick` stands for: the number of eight bytes, if it has one, else that of four.
+/// Returns the bytes that an `AllocationTick` samples: the number of eight bytes, if it has one, else that of four.
 fn allocated_bytes(payload: &[u8]) -> Option<u64> {
     let mut bytes = Bytes(payload);
     let small = bytes.u32()?;

@@ -35,7 +35,7 @@ pub(super) enum CodeKind {
     Other,
 }
 
-/// Generated code.
+/// Code that V8 has generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code {
     object: u64,

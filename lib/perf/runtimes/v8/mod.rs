@@ -56,7 +56,7 @@ const BYTECODE: u64 = 8;
 /// The process of a script, and the addresses of the script and its source.
 type ScriptKey = (u32, u64, u64);
 
-/// V8.
+/// The JavaScript engine V8.
 #[derive(Debug)]
 struct V8 {
     layout: Layout,

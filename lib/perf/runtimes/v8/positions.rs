@@ -36,7 +36,7 @@ impl Position {
 /// Returns the last position of a table of positions that is at an offset of the code or before.
 ///
 /// The table has pairs of differences: of the offsets in code, -1 before the first, and of the positions. A negative first
-/// difference `d` stands for `-d - 1`: the position is no statement's.
+/// difference `d` means `-d - 1`: the position is no statement's.
 pub(super) fn find_position(table: &[u8], code_offset: i64) -> Option<Position> {
     let mut rest = table;
     let (mut offset, mut position, mut found) = (-1i64, 0i64, None);
