@@ -65,24 +65,20 @@ impl Comparison {
         }
     }
 
-    /// Returns the weights of the next stack in order, with the weight before scaled.
+    /// Adds the next stack in order and returns its weights, with the weight before scaled.
     ///
     /// # Errors
     /// [`Error::Overflow`] if the scaled weight does not fit.
     pub(super) fn scale_stack(&mut self, weights: Weights) -> Result<Weights, Error> {
-        Ok(Weights { before: self.scale.scale_next(weights.before)?, after: weights.after })
-    }
-
-    /// Adds the next stack in order and returns its weights to write: the weight before is scaled, or set to the weight
-    /// after if the difference is not significant or too small.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if the scaled weight does not fit.
-    pub(super) fn add_stack(&mut self, mut weights: Weights, is_significant: bool) -> Result<Weights, Error> {
         self.stacks += 1;
         self.only_before += u64::from(weights.after.is_zero() && !weights.before.is_zero());
         self.only_after += u64::from(weights.before.is_zero() && !weights.after.is_zero());
-        weights.before = self.scale.scale_next(weights.before)?;
+        Ok(Weights { before: self.scale.scale_next(weights.before)?, after: weights.after })
+    }
+
+    /// Returns the weights of a scaled stack to write: the weight before is set to the weight after if the difference is
+    /// not significant or too small.
+    pub(super) fn flatten_stack(&mut self, mut weights: Weights, is_significant: bool) -> Weights {
         if weights.before != weights.after {
             if is_significant && weights.difference() >= self.min_change {
                 self.different += 1;
@@ -91,6 +87,6 @@ impl Comparison {
                 weights.before = weights.after;
             }
         }
-        Ok(weights)
+        weights
     }
 }

@@ -67,9 +67,7 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
 /// [`Error::Overflow`] if a sum does not fit.
 pub fn compare_runs(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<ComparedRuns, Error> {
     let (before, after) = rename_sides(before, after, options)?;
-    let (mut compared, mut comparison) = compare(before, after, options)?;
-    compared.profile.map_weights(|weights| comparison.scale_stack(weights))?;
-    Ok(compared)
+    compare(before, after, options).map(|(compared, _)| compared)
 }
 
 /// Returns the profiles with the names that the options give their frames.
@@ -146,11 +144,15 @@ fn compare_sums(
     let runs = (before.len(), after.len());
     // The first run becomes the sum itself.
     let first = if before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
-    let both = join_sides(first, &before, &after)?;
+    let mut both = join_sides(first, &before, &after)?;
     let ratio = options.ratio(both.total(), runs.0, runs.1, 1.0);
     let unit = scale::rounding_unit(both.all_weights().all(Weights::are_whole));
-    let comparison = Comparison::new(both.total(), ratio, unit, options)?;
-    flatten(both, comparison, None)
+    let mut comparison = Comparison::new(both.total(), ratio, unit, options)?;
+    both.map_weights(|weights| {
+        let weights = comparison.scale_stack(weights)?;
+        Ok(comparison.flatten_stack(weights, true))
+    })?;
+    Ok((both, comparison))
 }
 
 /// Compares sums, and flattens differences that are not significant.
@@ -170,16 +172,18 @@ fn compare_significant(
     flatten(compared.profile, comparison, Some(kept))
 }
 
-/// Joins runs, not scaled yet, and keeps them.
+/// Joins and scales runs, and keeps them. Rows of the joined profile are judged, so that a stack whose scaled weight is
+/// rounded to zero on both sides is a row for no program.
 fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(ComparedRuns, Comparison), Error> {
     let counts = (before.len(), after.len());
-    let profile = join_sides(Profile::new(true), &before, &after)?;
+    let mut profile = join_sides(Profile::new(true), &before, &after)?;
     let weight_kind = runs::find_weight_kind(&profile, &before, &after, options);
     let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
     let median = mean(&runs.factors_before) / mean(&runs.factors_after);
     let ratio = options.ratio(profile.total(), counts.0, counts.1, median);
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
-    let comparison = Comparison::new(profile.total(), ratio, unit, options)?;
+    let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?;
+    profile.map_weights(|weights| comparison.scale_stack(weights))?;
     Ok((ComparedRuns { profile, runs, weight_kind }, comparison))
 }
 
@@ -188,7 +192,7 @@ fn mean(factors: &[f64]) -> f64 {
     factors.iter().sum::<f64>() / factors.len().max(1) as f64
 }
 
-/// Scales all stacks, and flattens differences that are too small or not `kept`.
+/// Flattens differences of scaled stacks that are too small or not `kept`.
 fn flatten(
     mut both: Profile,
     mut comparison: Comparison,
@@ -197,7 +201,7 @@ fn flatten(
     let mut number = 0;
     both.map_weights(|weights| {
         number += 1;
-        comparison.add_stack(weights, kept.as_ref().is_none_or(|kept| kept[number - 1]))
+        Ok(comparison.flatten_stack(weights, kept.as_ref().is_none_or(|kept| kept[number - 1])))
     })?;
     Ok((both, comparison))
 }

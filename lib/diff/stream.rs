@@ -56,7 +56,10 @@ pub fn diff_streams(
         Ok(more)
     };
     let name = output.name().to_owned();
-    let each = |weights| comparison.add_stack(weights, true);
+    let each = |weights| {
+        let weights = comparison.scale_stack(weights)?;
+        Ok(comparison.flatten_stack(weights, true))
+    };
     let texts = read_sorted(before.texts.into_iter().chain(after.texts));
     merge_sorted(texts, step, each, Some(LineKind::Differential), &name, output)?;
     Ok(Some(comparison))

@@ -218,6 +218,24 @@ fn any_runs() -> impl Strategy<Value = Runs> {
         })
 }
 
+/// `e;f` has so little weight that it is scaled to zero: it must be a row for all programs, or for none.
+#[test]
+fn a_stack_that_is_scaled_to_zero_counts_alike() {
+    let stacks = ["a;a", "b;a", "b;a;d", "c;f;f", "e;[lost]", "e;f", "f"];
+    let runs = Runs {
+        stacks: stacks.map(|stack| stack.split(';').map(str::to_owned).collect()).to_vec(),
+        before: vec![
+            vec![48, 610, 39, 165, 21, 1, 4],
+            vec![40, 624, 40, 159, 28, 0, 2],
+            vec![47, 635, 32, 162, 18, 0, 4],
+        ],
+        after: vec![vec![71, 942, 67, 178, 21, 0, 6]],
+        scaling: Scaling::Totals,
+        weights: WeightOptions::default(),
+    };
+    assert_agreement(&runs);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
