@@ -216,6 +216,7 @@ fn any_runs() -> impl Strategy<Value = Runs> {
             let exact = seed % 7 == 0;
             Runs { stacks, before, after, scaling, weights: WeightOptions { exact, ..WeightOptions::default() } }
         })
+        .prop_filter("needs weight", |runs| runs.before.iter().chain(&runs.after).flatten().any(|weight| *weight > 0))
 }
 
 /// `e;f` has so little weight that it is scaled to zero: it must be a row for all programs, or for none.
