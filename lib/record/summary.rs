@@ -37,7 +37,7 @@ pub fn lines(
         },
         format!(
             "{} lost, {} truncated, {} of {} unknown ({})",
-            counts.lost,
+            finished.pairs.as_ref().map_or(counts.lost, PairTotals::lost),
             plural(counts.truncated.total(), "stack"),
             unnamed.unnamed,
             plural(unnamed.frames, "frame"),
@@ -111,7 +111,7 @@ fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
     let sparse = pairs
         .is_sparse
         .then(|| format!("at times stacks of one in {SPARSE_EVERY} pairs: they share the time of those without"));
-    let lost = pairs.sums.dropped + pairs.unmatched;
+    let lost = pairs.lost();
     let lost = (lost > 0)
         .then(|| format!("{} lost: there was no room for them, or half of them was lost", plural(lost, "pair")));
     sparse.into_iter().chain(lost).collect()

@@ -39,6 +39,13 @@ pub struct PairTotals {
     pub unmatched: u64,
 }
 
+impl PairTotals {
+    /// Returns the number of pairs whose time is charged to no stack.
+    pub fn lost(&self) -> u64 {
+        self.sums.dropped + self.unmatched
+    }
+}
+
 /// Above this many pairs a second, not every pair is sent.
 pub const DENSE_PAIRS_PER_SECOND: u64 = 20_000;
 

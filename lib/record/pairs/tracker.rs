@@ -118,7 +118,8 @@ impl PairTracker {
         }
     }
 
-    /// Charges the pairs that represent others. If the sums of all pairs are known, they share the time that is left.
+    /// Charges the pairs that represent others. If the sums of all pairs are known, they share the time that is left. If no
+    /// pair represents others, that time was lost.
     pub fn finish(&mut self, sums: Option<PairSums>, recording: &mut Recording) {
         let mut all = PairTime::default();
         self.sparse.values().for_each(|time| all += *time);
@@ -126,6 +127,10 @@ impl PairTracker {
             count: sums.pairs.saturating_sub(self.charged.count),
             nanoseconds: sums.nanoseconds.saturating_sub(self.charged.nanoseconds),
         });
+        if self.sparse.is_empty() && total.count > 0 {
+            let unknown = recording.intern_unknown_stack(0, 0);
+            recording.charge(unknown, &[], ThreadState::Lost, (total.count, total.nanoseconds));
+        }
         for (stack, time) in self.sparse.drain() {
             let time = PairTime {
                 count: multiply_ratio(total.count, time.count, all.count),
