@@ -23,7 +23,6 @@ pub mod pairs;
 mod process_table;
 mod procfs;
 mod program_file;
-mod rate_control;
 pub mod recorder;
 pub mod report;
 pub mod request;

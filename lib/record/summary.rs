@@ -108,9 +108,9 @@ fn sum_of_pairs(PairTotals { sums, over, .. }: &PairTotals) -> String {
 
 /// Returns lines about pairs whose stacks are estimated, or that were lost.
 fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
-    let sparse = pairs
-        .is_sparse
-        .then(|| format!("at times stacks of one in {SPARSE_EVERY} pairs: they share the time of those without"));
+    let sparse = pairs.is_sparse.then(|| {
+        format!("where pairs were dense, stacks of one in {SPARSE_EVERY}: they share the time of those without")
+    });
     let lost = pairs.lost();
     let lost = (lost > 0)
         .then(|| format!("{} lost: there was no room for them, or half of them was lost", plural(lost, "pair")));

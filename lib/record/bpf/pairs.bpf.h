@@ -1,13 +1,17 @@
 // Measures the time between two events with the same key, and takes the stack of the second one, or of the first.
 //
-// Pairs that are shorter than `pair_over` are only counted. The recorder sets how many pairs share a stack: one in `pair_every`
-// of a CPU is sent, and stands for the others. Long pairs, of which few fit into a second, are all sent if their length is
-// known before the stack is taken.
+// Pairs that are shorter than `pair_over` are only counted. A CPU sends the first `pair_dense` pairs of each 10 ms, and of
+// the others one in `pair_every`, which stands for those that are not sent. The recorder may be too late to slow a CPU down: a
+// ring can be full before it has seen any pair. Long pairs, of which few fit into a second, are all sent if their length
+// is known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
 // `pair_in_thread`. The stack is that of the first event if `pair_first`, else of the second.
 const volatile u64 pair_from_one, pair_from_two, pair_to_one, pair_to_two, pair_in_thread, pair_first;
-// The shortest pair that is sent whatever `pair_every` is, in nanoseconds.
+const volatile u64 pair_dense, pair_every;
+// The time in which a CPU sends `pair_dense` pairs, in nanoseconds.
+#define DENSE_TIME 10000000
+// The shortest pair that is sent in any case, in nanoseconds.
 #define LONG_PAIR 1000000
 // The shortest pair that is recorded, in nanoseconds.
 const volatile u64 pair_over;
@@ -16,12 +20,12 @@ struct pair_key { u64 thread, one, two; };
 // A pair that has begun and is not over. If the stack of its first event was sent, `sent` is the number of pairs for which it
 // stands, and `id` that of the record.
 struct pair_start { u64 time, sent, id; };
-// Sums of a CPU: pairs and their nanoseconds, those that were too short, and pairs or stacks for which there was no room.
-struct pair_sums { u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, turn; };
+// Sums of a CPU: pairs and their nanoseconds, those that were too short, and pairs or stacks for which there was no room; the
+// pairs that were not sent since one was, and the start of the current DENSE_TIME with the pairs that were sent in it.
+struct pair_sums { u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, turn, dense_start, dense_pairs; };
 
 MAP(pair_starts, BPF_MAP_TYPE_HASH, 65536, 0, struct pair_key, struct pair_start);
 MAP(pair_sums, BPF_MAP_TYPE_PERCPU_ARRAY, 1, 0, u32, struct pair_sums);
-MAP(pair_every, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
 
 static const u32 pair_zero = 0;
 
@@ -32,16 +36,19 @@ static __always_inline u64 read_pair_field(void *context, u64 field) {
     return value;
 }
 
-static __always_inline u64 read_every(void) {
-    u64 *every = bpf_map_lookup_elem(&pair_every, &pair_zero);
-    return every && *every ? *every : 1;
-}
-
-// Returns 1 for one in `every` pairs of the CPU.
-static __always_inline int is_turn(struct pair_sums *sums, u64 every) {
-    if (++sums->turn < every) return 0;
+// Returns the number of pairs for which the next pair of the CPU stands, or 0 if it is not to be sent.
+static __always_inline u64 count_represented(struct pair_sums *sums, u64 now) {
+    if (now - sums->dense_start >= DENSE_TIME) {
+        sums->dense_start = now;
+        sums->dense_pairs = 0;
+    }
+    if (sums->dense_pairs < pair_dense) {
+        sums->dense_pairs++;
+        return 1;
+    }
+    if (++sums->turn < pair_every) return 0;
     sums->turn = 0;
-    return 1;
+    return pair_every;
 }
 
 // A program at a function of user space may be preempted. Another one must not use the same memory meanwhile: then returns 0.
@@ -53,15 +60,16 @@ static __always_inline struct scratch *lock_scratch(struct pair_sums *sums) {
 }
 
 static __always_inline void begin_pair(void *context, struct pair_key *key) {
-    u64 ids = bpf_get_current_pid_tgid(), every = read_every();
+    u64 ids = bpf_get_current_pid_tgid();
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return;
-    struct scratch *s = pair_first && is_turn(sums, every) ? lock_scratch(sums) : 0;
-    struct pair_start start = {.sent = s ? every : 0};
+    u64 count = pair_first ? count_represented(sums, bpf_ktime_get_ns()) : 0;
+    struct scratch *s = count ? lock_scratch(sums) : 0;
+    struct pair_start start = {.sent = s ? count : 0};
     if (s) {
         // Two CPUs may begin a pair at the same time.
         start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
-        send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, every), start.id, 0);
+        send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
         s->is_locked = 0;
     }
     // The pair begins after its stack was taken, which is no part of it.
@@ -70,7 +78,7 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
 }
 
 static __always_inline void end_pair(void *context, struct pair_key *key) {
-    u64 now = bpf_ktime_get_ns(), every = read_every();
+    u64 now = bpf_ktime_get_ns();
     struct pair_start *found = bpf_map_lookup_elem(&pair_starts, key);
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!found || !sums) return;
@@ -84,15 +92,16 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
         sums->pairs++;
         sums->nanoseconds += nanoseconds;
     }
-    if (!pair_first && nanoseconds >= LONG_PAIR) every = 1;
-    if (pair_first ? !start.sent : is_short || (every > 1 && !is_turn(sums, every))) return;
+    u64 count = start.sent;
+    if (!pair_first && !is_short) count = nanoseconds >= LONG_PAIR ? 1 : count_represented(sums, now);
+    if (!count) return;
     struct scratch *s = lock_scratch(sums);
     if (!s) return;
     // The stack of a short pair, which was sent, is not needed.
     if (pair_first)
-        send_event(context, s, EVENT_TYPE(PAIR_END, is_short ? 0 : start.sent), start.id, nanoseconds);
+        send_event(context, s, EVENT_TYPE(PAIR_END, is_short ? 0 : count), start.id, nanoseconds);
     else
-        send_event_with_stack(context, s, EVENT_TYPE(PAIR, every), 0, nanoseconds);
+        send_event_with_stack(context, s, EVENT_TYPE(PAIR, count), 0, nanoseconds);
     s->is_locked = 0;
 }
 

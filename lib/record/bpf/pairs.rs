@@ -3,20 +3,20 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use aya::maps::{Array, MapData, PerCpuArray};
+use aya::maps::{MapData, PerCpuArray};
 use aya::programs::uprobe::UProbeScope;
 use aya::programs::{TracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
 
 use super::sampler::take_map;
 use crate::record::events::uprobe::Uprobe;
-use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
+use crate::record::pairs::{DENSE_PAIRS, PairSums, SPARSE_EVERY};
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped pairs, and a counter.
-type SumWords = [u64; 6];
+/// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped pairs, and the program's own counters.
+type SumWords = [u64; 8];
 
 /// `struct pair_key`: the thread and two fields.
 type KeyWords = [u64; 3];
@@ -28,13 +28,12 @@ pub struct Pairs {
     spec: PairSpec,
     sums: PerCpuArray<MapData, SumWords>,
     starts: aya::maps::HashMap<MapData, KeyWords, StartWords>,
-    every: Array<MapData, u64>,
     /// True while the functions are attached.
     is_attached: bool,
 }
 
 /// The variables of the program that say how events are paired.
-pub(super) struct PairVariables([(&'static str, u64); 7]);
+pub(super) struct PairVariables([(&'static str, u64); 9]);
 
 impl PairVariables {
     pub(super) fn new(spec: &PairSpec) -> Self {
@@ -48,6 +47,8 @@ impl PairVariables {
             ("pair_to_two", word(&spec.to, 1)),
             ("pair_in_thread", u64::from(spec.in_thread)),
             ("pair_first", u64::from(spec.takes_first_stack)),
+            ("pair_dense", DENSE_PAIRS),
+            ("pair_every", SPARSE_EVERY),
             ("pair_over", u64::try_from(spec.over.as_nanos()).unwrap_or(u64::MAX)),
         ])
     }
@@ -80,7 +81,6 @@ impl Pairs {
             spec: spec.clone(),
             sums: take_map(program, "pair_sums")?.try_into()?,
             starts: take_map(program, "pair_starts")?.try_into()?,
-            every: take_map(program, "pair_every")?.try_into()?,
             is_attached: false,
         })
     }
@@ -108,15 +108,9 @@ impl Pairs {
         for cpu in self.sums.get(&0, 0).iter().flat_map(|cpus| cpus.iter()) {
             sums.iter_mut().zip(cpu).for_each(|(sum, number)| *sum += number);
         }
-        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, _] = sums;
+        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, ..] = sums;
         let open = self.starts.keys().filter(Result::is_ok).count() as u64;
         PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, open }
-    }
-
-    /// Makes the program send one in `every` pairs.
-    pub(super) fn set_every(&mut self, every: u64) {
-        // If it fails, the next change of the rate tries again.
-        let _ = self.every.set(0, every, 0);
     }
 }
 

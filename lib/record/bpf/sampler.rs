@@ -168,13 +168,6 @@ impl StackSampler {
         Some(self.pairs.as_mut()?.finish(&mut self.program))
     }
 
-    /// Makes the program send one in `every` pairs.
-    pub fn set_pair_every(&mut self, every: u64) {
-        if let Some(pairs) = &mut self.pairs {
-            pairs.set_every(every);
-        }
-    }
-
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {
         if self.with_wakers {
             self.follow(WAKERS.0, WAKERS.1)?;

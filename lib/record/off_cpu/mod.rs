@@ -14,6 +14,7 @@ mod block_time;
 pub mod bpf;
 mod interrupts;
 mod parallelism;
+mod rate_control;
 mod switch_event;
 pub mod switch_pairing;
 pub mod switches;

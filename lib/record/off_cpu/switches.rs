@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::interrupts::{KernelFunctions, WakerContext};
+use super::rate_control::RateControl;
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
 use super::switch_pairing::SwitchPairing;
 use super::totals::StateTotals;
@@ -11,7 +12,6 @@ use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::record::event_record::EventRecord;
-use crate::record::rate_control::RateControl;
 
 /// A record is in its ring this long after it was stamped, at the latest.
 const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;

@@ -1,8 +1,8 @@
 //! Records the time between two events (`--pair`): of a system call, an I/O request, a call of a function.
 //!
 //! A BPF program pairs the events in the kernel, by a key that both have, and sends the stack of one of them with the time
-//! between them (`record/bpf/pairs.bpf.h`). If there are very many pairs, one in [`SPARSE_EVERY`] of them is sent. The exact
-//! sums of all pairs are counted in the kernel: those that were sent share what is left of them.
+//! between them (`record/bpf/pairs.bpf.h`). If there are very many pairs, only some are sent ([`DENSE_PAIRS`]). The exact sums of
+//! all pairs are counted in the kernel: those that represent others share what is left of them.
 
 pub mod spec;
 pub mod tracker;
@@ -46,8 +46,8 @@ impl PairTotals {
     }
 }
 
-/// Above this many pairs a second, not every pair is sent.
-pub const DENSE_PAIRS_PER_SECOND: u64 = 20_000;
+/// A CPU sends the stacks of this many pairs in 10 ms. Of the others it sends one in [`SPARSE_EVERY`].
+pub const DENSE_PAIRS: u64 = 100;
 
 /// Where pairs are dense, one of this many is sent. It is prime, because a program that repeats itself may
 /// make a round number of pairs each time.

@@ -2,19 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DENSE_PAIRS_PER_SECOND, PairSums, SPARSE_EVERY};
+use super::PairSums;
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
 use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::off_cpu::multiply_ratio;
-use crate::record::rate_control::RateControl;
 
 /// The largest number of pairs that wait for their other half. The program has room for as many that have begun.
 const MAX_WAITING: usize = 65_536;
 
 /// Charges the pairs that the BPF program sends.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PairTracker {
     /// The stacks of pairs that have begun, by their numbers.
     begun: FxHashMap<u64, u32>,
@@ -24,7 +23,6 @@ pub struct PairTracker {
     charged: PairTime,
     /// The pairs that were sent and those that they represent, by the stacks of the former.
     sparse: FxHashMap<u32, PairTime>,
-    rate_control: RateControl,
     /// A buffer for a callchain.
     callchain: Vec<u8>,
     /// True if at any time not every pair was sent.
@@ -48,21 +46,6 @@ impl std::ops::AddAssign for PairTime {
     }
 }
 
-impl Default for PairTracker {
-    fn default() -> Self {
-        Self {
-            begun: FxHashMap::default(),
-            ended: FxHashMap::default(),
-            charged: PairTime::default(),
-            sparse: FxHashMap::default(),
-            rate_control: RateControl::new(DENSE_PAIRS_PER_SECOND),
-            callchain: Vec::new(),
-            is_sparse: false,
-            unmatched: 0,
-        }
-    }
-}
-
 impl PairTracker {
     /// Adds an event of a pair. The sample contains its user stack.
     pub fn add(&mut self, stamp: Stamp, event: &EventRecord, sample: Sample<'_>, recording: &mut Recording) {
@@ -74,7 +57,7 @@ impl PairTracker {
             }
             return;
         }
-        self.rate_control.count(event.count);
+        self.is_sparse |= event.count > 1;
         let sample = Sample { callchain: Callchain::write(&event.kernel, &[], &mut self.callchain), ..sample };
         let stack = recording.intern_stack(stamp, &sample);
         if event.kind == EventKind::Pair {
@@ -98,15 +81,6 @@ impl PairTracker {
             self.ended.clear();
         }
         self.ended.insert(number, end);
-    }
-
-    /// Returns the number of pairs for which one is to be sent from now on, if that changes. `lost` is the total number of lost
-    /// records.
-    pub fn update_rate(&mut self, now: u64, lost: u64) -> Option<u64> {
-        self.rate_control.set_lost_samples(lost);
-        let sends_all = self.rate_control.update(now)?;
-        self.is_sparse |= !sends_all;
-        Some(if sends_all { 1 } else { SPARSE_EVERY })
     }
 
     fn charge(&mut self, recording: &mut Recording, stack: u32, time: PairTime) {

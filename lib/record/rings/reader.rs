@@ -122,11 +122,6 @@ impl RingReader {
                 counters.set_event_enabled(event, is_enabled);
             }
         }
-        if let (Some(pairs), Some(sampler)) = (&mut self.pairs, &mut self.sampler)
-            && let Some(every) = pairs.update_rate(start, recording.counts.lost)
-        {
-            sampler.set_pair_every(every);
-        }
         if let Some(exited) = exited {
             for exit in &exited {
                 self.inherited_from.remove(&exit.tid);

@@ -1,11 +1,11 @@
-//! Decides whether every switch or pair collects its stack, or only every Nth.
+//! Decides whether every switch collects its stack, or only every Nth.
 
 /// The time over which the rate of switches is measured.
 const WINDOW_NS: u64 = 40_000_000;
 /// The rate must be low for this long before every switch collects its stack again.
 const CALM_NS: u64 = 2_000_000_000;
 
-/// Measures the rate of events: of switches, or of pairs.
+/// Measures the rate of switches.
 #[derive(Debug)]
 pub struct RateControl {
     /// Above this many events a second, not every one collects its stack.
