@@ -167,18 +167,17 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let weights = self.weights.options();
-        let names = |sources: &[Source]| sources.iter().map(Source::name).collect::<Vec<String>>();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
                 let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
-                (Subject::Runs(compared), Inputs::Runs(names(&before?), names(&after?)))
+                (Subject::Runs(compared), Inputs::Runs(list_names(&before?), list_names(&after?)))
             }
             None => {
                 let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
                 if profile.is_empty() && session.diagnostics.has_failed() {
                     return Err(Error::AlreadyReported);
                 }
-                (Subject::Profile(profile), Inputs::Files(names(&session.sources)))
+                (Subject::Profile(profile), Inputs::Files(list_names(&session.sources)))
             }
         };
         let terminal = session.output.is_terminal().then(terminal_size);
@@ -196,6 +195,10 @@ impl Tool for Args {
         session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)
     }
+}
+
+fn list_names(sources: &[Source]) -> Vec<String> {
+    sources.iter().map(Source::name).collect()
 }
 
 fn main() -> ExitCode {
