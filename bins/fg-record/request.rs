@@ -18,7 +18,8 @@ use fgkit::record::report::Report;
 use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::options::{Args, OffCpuArgs, PairArgs, SamplingArgs, StackArgs, TargetArgs};
+use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
+use super::time_options::{OffCpuArgs, PairArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
