@@ -23,11 +23,11 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 /// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written;
 /// a second signal meanwhile ends fg-record without a profile. SIGTERM and SIGHUP are passed on to the command. A
 /// SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record writes the
-/// profile and waits for the command to exit.
+/// profile, and waits for the command to exit.
 ///
-/// If fg-record is killed, even by SIGKILL, the command gets a SIGTERM, but processes that it has started do not. The
-/// kernel sends no such signal to a command that has rights which fg-record lacks, because its program is set-user-ID,
-/// set-group-ID or has file capabilities, nor to one that changes its user or group later.
+/// If fg-record is killed, even by SIGKILL, the kernel sends a SIGTERM to the command, but not to processes that the
+/// command has started. It sends none if the command has more rights than fg-record (its program is set-user-ID or
+/// set-group-ID, or has file capabilities), or changes its user or group.
 ///
 /// With -p, -t, -a or --cgroup, a command sets the duration: the target is recorded until the command exits. The
 /// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
@@ -81,7 +81,7 @@ pub struct TargetArgs {
     /// With -p, record running descendants, too
     ///
     /// Without this option, only children that start during the recording are recorded. A process whose parent has
-    /// exited is no descendant any more. The recording ends when all processes that ran at its start have exited.
+    /// exited no longer counts as a descendant. The recording ends when all processes that ran at its start have exited.
     #[arg(long, requires = "pid")]
     pub subprocesses: bool,
 
@@ -148,26 +148,26 @@ pub struct SamplingArgs {
 
     /// Weigh stacks by the sum of this field of a tracepoint
     ///
-    /// -e names the tracepoint: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
+    /// Name the tracepoint with -e: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
     /// failed system calls, count as 0.
     #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
     pub weight_field: Option<String>,
 
     /// Sample a tracepoint only if EXPRESSION is true of its fields
     ///
-    /// The expression is the kernel's, as in `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`.
-    /// -e names one tracepoint.
+    /// Name one tracepoint with -e: `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`. The kernel
+    /// evaluates the expression.
     #[arg(long, value_name = "EXPRESSION", requires = "event", hide_short_help = true)]
     pub filter: Option<String>,
 
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
-    /// The rate rises again when the share falls. Stacks are weighed as with `--weight period`.
+    /// The rate rises again when the share falls. Stacks are weighed by their periods, as with `--weight period`.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
 
-    /// Set the size of each CPU's ring buffer, in pages or like 512K
+    /// Set the size of each CPU's ring buffer, in pages or as 512K or 4M
     ///
     /// The number of pages is rounded up to a power of two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
@@ -187,25 +187,25 @@ pub struct StackArgs {
     /// less if frequent samples or a low limit of locked memory would make the ring buffers overflow. Larger stacks are
     /// cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
     ///
-    /// `dwarf,BYTES` copies BYTES of each stack in any case, at most 65528.
+    /// `dwarf,BYTES` always lets the kernel copy stacks, and at most BYTES of each, up to 65528.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.
     ///
-    /// `lbr` uses the CPU's own record of calls that have not returned, without reading the program's memory. It needs
-    /// a CPU with such a record (Intel Haswell and later), which holds 8 to 32 calls.
+    /// `lbr` takes the calls that have not returned from the CPU's last branch record, without reading the program's
+    /// memory. It needs an Intel CPU (Haswell or later), whose record holds 8 to 32 calls.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
 
-    /// Record call graphs, as with `perf record -g`: this is always on
+    /// Accepted for compatibility with `perf record -g`: call graphs are always recorded
     #[arg(short = 'g', hide_short_help = true)]
     _call_graphs: bool,
 
     /// Unwind at most N frames
     ///
-    /// With `--call-graph fp` this includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
-    /// normally 127. With `dwarf` it limits user frames only.
+    /// With `--call-graph fp`, N includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
+    /// normally 127. With `dwarf`, N limits user frames only.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u16..), hide_short_help = true)]
     pub max_stack: Option<u16>,
 
@@ -213,32 +213,17 @@ pub struct StackArgs {
     #[arg(long, hide_short_help = true)]
     pub no_inline: bool,
 
-    /// Leave out the functions of script languages and of Java
+    /// Leave out the functions of scripts and of virtual machines
     ///
-    /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to 8.4,
-    /// without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or
-    /// CAP_BPF and CAP_PERFMON, on x86-64, and no options or restart of the program. The frame of a function whose name
-    /// cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` for a file, Ruby's are native
-    /// frames. The stack of a fiber begins with the fiber. Tried with Python 3.8 to 3.14, Ruby 3.1 and 3.3, and PHP 8.2 and
-    /// 8.4; the others are known from their headers only.
-    ///
-    /// Under the same conditions, methods of Java programs on HotSpot (OpenJDK) are shown as `PACKAGE.CLASS.METHOD`:
-    /// interpreted, compiled and inlined ones. In the innermost compiled method, inlined ones are as exact as the compiler's
-    /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` replaces the callers of a
-    /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 8, 11,
-    /// 17, 21 and 25.
-    ///
-    /// So are JavaScript functions on V8 9.4 to 13.6, if pointers are not compressed (Node.js 16 to 24), as `NAME (FILE)`:
-    /// interpreted, compiled and inlined ones, those of workers, and V8's own with `(v8)` for a file. V8 does not keep the lines
-    /// of all code: with `--lines`, some of these frames have none. `[v8]` is a function whose name cannot be read.
-    /// Tried with Node.js 16, 18, 20, 22 and 24.
+    /// By default, the functions of Python, Ruby, PHP, Java and JavaScript programs are shown: see INTERPRETERS AND VIRTUAL
+    /// MACHINES in fg-record(1).
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 
     /// Show the interpreter's own frames, too
     ///
-    /// This is about Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
-    /// does.
+    /// For Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function,
+    /// where they tell what it does.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
@@ -275,8 +260,8 @@ pub struct FormatArgs {
 
     /// Begin stacks with these properties of their threads, like container,pid
     ///
-    /// A list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name of the thread
-    /// follows. fg-filter(1) and fg-csv(1) select by them as by any other frame.
+    /// LIST is a list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name
+    /// of the thread follows. They are frames, so fg-filter(1) and fg-csv(1) can select stacks by them.
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
     pub split_by: Option<fgkit::perf::recording::RootLabels>,
 

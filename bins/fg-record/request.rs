@@ -131,8 +131,8 @@ impl Args {
                 "-F cannot be used with --weight-field or a uprobe's argument: a sum needs every event, or -c N",
             );
         }
-        let is_argument = |event: &EventSpec| matches!(event.value, Some(SampleValue::Argument(_)));
-        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && events.iter().any(is_argument) {
+        let has_argument = events.iter().any(|event| matches!(event.value, Some(SampleValue::Argument(_))));
+        if has_argument && !matches!(self.call_graph(), CallGraph::Dwarf(_)) {
             return usage("a uprobe's argument can only be read with --call-graph dwarf");
         }
         Ok(events)

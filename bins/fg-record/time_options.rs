@@ -29,30 +29,32 @@ pub struct OffCpuArgs {
 
     /// Show who ended each block, as `STACK;--;WAKER`
     ///
-    /// The stack of each block is followed by the frame `--`, and by the stack of the thread that woke it, whose frames end in
-    /// `_[w]`. Both begin at their roots. What an interrupt woke has `[timer]`, `[network]`, `[disk]`, `[softirq]` or
-    /// `[interrupt]` for a waker; `[unknown]` is a waker that was not seen. The time from the wake-up until the thread runs is
-    /// no part of the block: the leaf of its stack is `[runnable]`, without a waker. The sums are those of recordings without
-    /// --wakers.
+    /// After the stack of a block come the frame `--` and the stack of the thread that woke the blocked one, root first. The
+    /// frames of the waker end in `_[w]`. If an interrupt woke the thread, the waker is `[timer]`, `[network]`, `[disk]`,
+    /// `[softirq]` or `[interrupt]`. If the waker was not seen, it is `[unknown]`.
     ///
-    /// Wakers need not be part of what is recorded. Mappings of other processes are read once, when they first wake. Where
-    /// only every 17th stack is captured (see --off-cpu-period), so are wakers. Requires root, or CAP_BPF and CAP_PERFMON, on
-    /// x86-64 from Linux 6.1 on. Draw the profile with `fg-svg -c chain`.
+    /// A block ends with the wake-up. The time from then until the thread runs is a stack of its own, which ends in
+    /// `[runnable]` and has no waker. The total is the same as without --wakers.
+    ///
+    /// A waker need not be part of the target. If it is not, the mappings of its process are read once, at its first wake-up
+    /// of a recorded thread. While only every 17th stack is captured (see --off-cpu-period), the same holds for wakers.
+    /// Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later. Draw the profile with `fg-svg -c
+    /// chain`.
     #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
     pub wakers: bool,
 
-    /// Follow wakers that had been blocked themselves, up to N [default: 1]
+    /// Follow chains of up to N wakers [default: 1]
     ///
-    /// If the waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on: the
-    /// last one is what all were waiting for. Only threads that are recorded continue a chain.
+    /// If a waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on.
+    /// The last stack is what all the others waited for. Only recorded threads continue a chain.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
     pub waker_depth: Option<u8>,
 
-    /// Record time on the CPU, shared among the threads that run at the same moment
+    /// Record CPU time, divided among the threads that run at the same moment
     ///
-    /// The weights, in microseconds, add up to the elapsed time in which any of the recorded threads ran: a part of the program in
-    /// which one thread runs weighs as much as it lasts, one in which four threads run weighs a quarter for each. It shows
-    /// what to speed up for the program to end earlier, as `perf report --latency` does.
+    /// The weights, in microseconds, add up to the elapsed time in which at least one recorded thread ran. Code that runs
+    /// alone weighs as long as it lasts; code that runs beside three other threads weighs a quarter of that. The graph shows
+    /// what to speed up so that the program ends earlier, as `perf report --latency` does.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "event", "count", "script", "weight"])]
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu"])]
@@ -60,17 +62,17 @@ pub struct OffCpuArgs {
 
     /// Record how long threads wait for a CPU, in microseconds
     ///
-    /// The weight of a stack is the time from the wake-up of its thread until it ran, or from its preemption. As --off-cpu
-    /// --wakers, without the blocks. Requires the same rights.
+    /// The weight of a stack is the time from the wake-up or the preemption of its thread until the thread runs. This is the
+    /// `[runnable]` time of `--off-cpu --wakers`, and requires the same rights.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
     pub run_queue: bool,
 
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
-    /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or
-    /// samples are lost. All switches are timed in any case. The time of blocks without a stack is given to stacks of
-    /// the same thread whose blocks lasted about as long.
+    /// By default, every stack is captured. While there are more than 20000 switches a second, or samples are lost, only
+    /// every 17th is. Every switch is timed in any case. The time of blocks without a stack is assigned to stacks of the
+    /// same thread whose blocks lasted about as long.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 
@@ -97,19 +99,20 @@ pub struct OffCpuArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Time between events")]
 pub struct PairArgs {
-    /// Record the time between two events, like FROM,TO
+    /// Record the time from event FROM to event TO
     ///
-    /// The weight of a stack is the time in microseconds from event FROM to event TO of the same thread. Events are tracepoints
-    /// (`SUBSYSTEM:EVENT`), calls (`uprobe:PATH:SYMBOL`) and returns (`uretprobe:PATH:SYMBOL`) of functions:
-    /// `--pair uprobe:./app:parse,uretprobe:./app:parse`.
+    /// The weight of a stack is the time in microseconds from FROM to TO in the same thread. An event is a tracepoint
+    /// (`SUBSYSTEM:EVENT`), the call of a function (`uprobe:PATH:SYMBOL`) or the return of a function
+    /// (`uretprobe:PATH:SYMBOL`): `--pair uprobe:./app:parse,uretprobe:./app:parse`.
     ///
-    /// Events of different threads are paired by a key, fields that both tracepoints have: `FROM,TO:FIELD` or
-    /// `FROM,TO:FIELD+FIELD`. `tid` is the thread, and the default. `NAME=OTHER` is a field that FROM calls NAME and TO calls
-    /// OTHER. If FROM happens again before TO, the last one counts.
+    /// Events of different threads are matched by a key: one or two fields that both tracepoints have, as in
+    /// `FROM,TO:FIELD` or `FROM,TO:FIELD+FIELD`. Write `NAME=OTHER` for a field that is called NAME in FROM and OTHER in
+    /// TO. The key `tid`, the default, is the thread. If FROM happens again before TO, the later one counts.
     ///
-    /// FROM must happen in what is recorded. Pairs that are not over at the end are left out, and counted. Above 20000 pairs a second,
-    /// one in 17 is recorded, and those recorded share the time of all; if the stack is that of the last event, pairs of 1 ms
-    /// and more are all recorded. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
+    /// FROM must happen in the target. Pairs without a TO at the end of the recording are left out and counted. At more
+    /// than 20000 pairs a second, one in 17 is recorded, and the time of all pairs is divided among the recorded ones. If
+    /// the stack is that of TO, pairs of 1 ms or more are all recorded at any rate. Requires root, or CAP_BPF and
+    /// CAP_PERFMON, on x86-64 with Linux 6.1 or later.
     #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
     #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
     pub pair: Option<String>,
@@ -120,21 +123,21 @@ pub struct PairArgs {
 
     /// Take the stack of the `first` or the `last` event
     ///
-    /// The default is the first if the last one is a return or may happen in another thread, and else the last, which is cheaper
-    /// with --over.
+    /// The default is `first` if TO is the return of a function or may happen in another thread, and `last` otherwise. With
+    /// --over, `last` is cheaper.
     #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
     pub pair_stack: Option<String>,
 
-    /// Record the time of requests to block devices, by the stack that makes them
+    /// Record how long requests to block devices take, by the stack that makes them
     #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
     pub io_latency: bool,
 
-    /// Record the time of system calls
+    /// Record how long system calls take
     #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
     #[arg(conflicts_with_all = ["pair", "io_latency"])]
     pub syscall_latency: bool,
 
-    /// Record the time for which threads wait for locks of the kernel
+    /// Record how long threads wait for locks of the kernel
     #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
     #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
     pub lock_wait: bool,

@@ -126,11 +126,12 @@ pub struct ColourArgs {
     ///
     /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of
     /// wakers.
-    /// With --hash, --random or --seed the default is `hot`.
+    ///
+    /// With --hash, --random or --seed, the default is `hot`.
     #[arg(short, long, alias = "color", value_name = "PALETTE", hide_possible_values = true)]
     pub colors: Option<Palette>,
 
-    /// Give names that begin alike similar colours
+    /// Give similar colours to names that begin alike
     #[arg(long, hide_short_help = true)]
     pub hash: bool,
 
@@ -162,7 +163,8 @@ pub struct ColourArgs {
     /// Mark the significant differences by FILE, a table of fg-csv(1)
     ///
     /// The table is the output of `fg-csv` for the same differential profile or, better, for its runs. In a browser,
-    /// frames and rows of functions whose difference may be noise are grey. Without the table nothing is judged.
+    /// frames and rows of functions whose difference may be noise are grey. Without the table, all differences are
+    /// coloured.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub chances: Option<PathBuf>,
 
