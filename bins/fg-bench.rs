@@ -59,12 +59,12 @@ struct Args {
 
 /// Options that decide when the benchmark ends.
 #[derive(clap::Args)]
-#[command(next_help_heading = "End")]
+#[command(next_help_heading = "Duration")]
 struct EndArgs {
     /// Run for at most this long [default: 2m]
     ///
-    /// TIME is like 90s or 10m. A run that is in progress then is ended and does not count. No pair is begun that would
-    /// probably not end in time.
+    /// TIME is like 90s or 10m. A run that is still in progress then is stopped and does not count. A pair that is unlikely
+    /// to end in time is not started.
     #[arg(long, value_name = "TIME", default_value = "2m", hide_default_value = true, value_parser = cli::parse_duration)]
     max_time: Duration,
 
@@ -85,14 +85,14 @@ struct EndArgs {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration)]
     timeout: Option<Duration>,
 
-    /// Choose the order of runs by this number instead of the time
+    /// Derive the random order of runs from N [default: the time]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = cli::integer_in::<u64>(..))]
     seed: Option<u64>,
 }
 
 /// Options for what is measured.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Measure")]
+#[command(next_help_heading = "Measurement")]
 struct MeasureArgs {
     /// Sample HZ times a second [default: 1999]
     ///
@@ -106,7 +106,7 @@ struct MeasureArgs {
 
     /// Measure a run by the output of this shell command
     ///
-    /// It must run the command in the variable FG_COMMAND; FG_SIDE is its side, `b` or `a`. It writes its result to
+    /// It must run the command in the variable FG_COMMAND; FG_SIDE is `b` (before) or `a` (after). It writes its result to
     /// standard output, or to the file that FG_FILE names: folded stacks, any other profile that fg-collapse(1) reads,
     /// or a number. More is slower.
     #[arg(long, value_name = "COMMAND")]
@@ -186,7 +186,7 @@ impl Tool for Args {
         ("0", "No growth of --min-growth or more was found."),
         ("1", "A function grew by --min-growth or more."),
         ("2", "Invalid command line, or an error: a command failed, or too few runs were made."),
-        ("128+N", "Signal N ended the benchmark. The pairs until then are judged if there are two or more."),
+        ("128+N", "Signal N ended the benchmark. Two or more complete pairs are judged."),
     ];
 
     const HAS_INPUTS: bool = false;

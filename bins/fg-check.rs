@@ -22,8 +22,8 @@ use fgkit::output::Output;
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
 /// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that a kind of growth breaks any
-/// rule is at most 5 %. Give the runs of both sides with --before and --after, and growth is judged by how much each
-/// function varies from run to run. A differential profile contains only sums: it is judged as one run per side, which
+/// rule is at most 5 %. With the runs of both sides (--before and --after), growth is judged by how much each function
+/// varies from run to run. A differential profile contains only sums: it is judged as one run per side, which
 /// counts as at most 1000 samples and cannot distinguish a slower program from a busy machine.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]

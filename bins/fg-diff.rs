@@ -69,10 +69,10 @@ struct NameArgs {
     #[arg(long, alias = "strip", value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
 
-    /// Compare functions that were renamed with what they are called now
+    /// Pair renamed functions, and compare them under their new names
     ///
-    /// A function that vanished and a new one are the same if their callers, callees and weights are alike, and no other
-    /// function is. Each pair is printed. Functions are not paired if their weights differ significantly.
+    /// A function that vanished is paired with a new one if their callers, callees and weights are alike, and those of no
+    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly.
     #[arg(long, hide_short_help = true)]
     match_renames: bool,
 }
@@ -94,10 +94,10 @@ struct SignificanceArgs {
     /// difference if the self weight of its leaf changed significantly. If only the inclusive weight of a function did,
     /// all stacks that contain the function keep theirs.
     ///
-    /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Three runs per
-    /// side are a start; five find most changes of a function by a fifth of its weight. One run per side does not show
-    /// how much runs differ. Each then counts as at most 1000 samples, a function must also differ relative to the
-    /// others, and a busy machine can still cause a difference.
+    /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with three
+    /// runs per side; five find most changes of a function by a fifth of its weight. One run per side does not show how
+    /// much runs differ. It then counts as at most 1000 samples, and a function must also differ relative to the others. A
+    /// busy machine can still cause a difference.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.
@@ -106,7 +106,7 @@ struct SignificanceArgs {
 
     /// Judge differences by `function` or by `stack` [default: function]
     ///
-    /// By stack, each is judged on its own, which finds only large changes.
+    /// With `stack`, each stack is judged on its own, which finds only large changes.
     #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "function", requires = "significant")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: By,
@@ -160,8 +160,10 @@ impl Args {
             return check_runs(sources, runs);
         }
         for (source, _) in sources.iter().zip(runs).filter(|(_, run)| run.is_empty()) {
-            diagnostics
-                .warn(&format!("{}: no stacks in the input: all of the other side is a difference", source.name()));
+            diagnostics.warn(&format!(
+                "{}: no stacks in the input; every stack of the other side is a difference",
+                source.name()
+            ));
         }
         Ok(())
     }
@@ -195,7 +197,7 @@ impl Tool for Args {
         ),
         (
             "fg-diff --match-renames old.folded new.folded | fg-svg > diff.svg",
-            "Compare functions that were renamed with what they are called now:",
+            "Compare renamed functions under their new names:",
         ),
         ("fg-collapse perf.data | fg-diff -n -o diff.folded old.folded -", "Compare with a profile from a pipe:"),
     ];

@@ -19,10 +19,10 @@ const LINES: usize = 50;
 
 /// Summarize a profile on one page of text
 ///
-/// Reads folded stacks and writes a page for people and programs that read text: how much there is and how complete it
-/// is, the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look.
-/// For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank. Of
-/// recordings of waits with fg-record --wakers, it names the functions that waited, and those that ended their waits.
+/// Reads folded stacks and writes a page for people and programs that read text: the size and the quality of the profile,
+/// the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look. For a
+/// differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank. For a
+/// recording with `fg-record --wakers`, it names the functions that waited and those that ended their waits.
 ///
 /// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
 /// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The
@@ -48,13 +48,13 @@ struct ContentArgs {
     #[arg(long, value_name = "REGEX")]
     focus: Option<FrameMatcher>,
 
-    /// Use at most this many lines [default: height of the terminal, or 50]
+    /// Write at most this many lines [default: height of the terminal, or 50]
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
     /// Treat the functions that match REGEX as the program's own
     ///
-    /// By default, these are all functions except those of the kernel and of the libraries and run times that are known
+    /// By default, these are all functions except those of the kernel and of the libraries and runtimes that are known
     /// by name.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
@@ -95,13 +95,13 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "hot path",
-        "The path from the root along the largest callee, as long as it takes half of its caller's weight. A share is shown \
-         where it falls.",
+        "The path from the root along the largest callees, as far as each has half of its caller's weight. The share is \
+         shown where it drops.",
     ),
     (
         "own functions",
-        "Each stack counts for the own function nearest to its leaf. Beside it is what this function spent the weight in: \
-         itself, or a library or system call.",
+        "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this weight: in \
+         itself, in a library or in a system call.",
     ),
     ("functions by self weight", "Leaves of stacks, whatever their origin, and the own functions above them."),
     (
@@ -155,8 +155,8 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<Section> {
-        let text = "A page has these parts, if there is anything to say and there is room. The keys of the JSON object are the \
-             same, with own, self, total, tree, grew and shrank for the tables.";
+        let text = "A page has these parts, as far as there is something to say and room for it. The JSON object has the same \
+             keys; those of the tables are own, self, total, tree, grew and shrank.";
         vec![Section { heading: "PARTS OF THE PAGE", text, entries: PARTS.to_vec() }]
     }
 
@@ -167,18 +167,17 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let weights = self.weights.options();
-        let names = |sources: &[Source]| sources.iter().map(Source::name).collect::<Vec<String>>();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
                 let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
-                (Subject::Runs(compared), Inputs::Runs(names(&before?), names(&after?)))
+                (Subject::Runs(compared), Inputs::Runs(list_names(&before?), list_names(&after?)))
             }
             None => {
                 let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
                 if profile.is_empty() && session.diagnostics.has_failed() {
                     return Err(Error::AlreadyReported);
                 }
-                (Subject::Profile(profile), Inputs::Files(names(&session.sources)))
+                (Subject::Profile(profile), Inputs::Files(list_names(&session.sources)))
             }
         };
         let terminal = session.output.is_terminal().then(terminal_size);
@@ -196,6 +195,10 @@ impl Tool for Args {
         session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)
     }
+}
+
+fn list_names(sources: &[Source]) -> Vec<String> {
+    sources.iter().map(Source::name).collect()
 }
 
 fn main() -> ExitCode {

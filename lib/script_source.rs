@@ -53,14 +53,10 @@ const PYTHON_LIBRARY: &str = "\
 /// Returns the origin of a source file, which may have a line.
 pub fn origin_of_source(source: &str) -> SourceOrigin<'_> {
     let file = source.split(':').next().unwrap_or_default();
-    let package = |path: &'_ str, is_pair: bool| {
-        let parts = if is_pair || path.starts_with('@') { 2 } else { 1 };
-        path.match_indices('/').nth(parts - 1).map_or(path.len(), |(end, _)| end)
-    };
     for folder in PACKAGES {
         let is_composer = folder == "/vendor/";
         if let Some((_, rest)) = file.rsplit_once(folder).filter(|_| !is_composer || file.ends_with(".php")) {
-            return SourceOrigin::Package(&rest[..package(rest, is_composer)]);
+            return SourceOrigin::Package(package_of_path(rest, is_composer));
         }
     }
     let is_python_library = file.ends_with(".py") && is_python_module(file);
@@ -74,9 +70,15 @@ pub fn origin_of_source(source: &str) -> SourceOrigin<'_> {
     // fg-record writes the paths of packages from the package on.
     let is_relative = file.starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '@'));
     if is_relative && file.contains('/') && [".py", ".js", ".mjs"].iter().any(|extension| file.ends_with(extension)) {
-        return SourceOrigin::Package(&file[..package(file, false)]);
+        return SourceOrigin::Package(package_of_path(file, false));
     }
     SourceOrigin::Own(file.rsplit(['/', '\\']).next().unwrap_or_default())
+}
+
+/// Returns the package that a path begins with. Names of Composer and names that begin with `@` are pairs.
+fn package_of_path(path: &str, is_pair: bool) -> &str {
+    let parts = if is_pair || path.starts_with('@') { 2 } else { 1 };
+    path.match_indices('/').nth(parts - 1).map_or(path, |(end, _)| &path[..end])
 }
 
 /// True for a file of a module that is in [`PYTHON_LIBRARY`].

@@ -110,6 +110,37 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
+const INTERPRETERS_TEXT: &str = "The functions of running scripts replace the frames of the interpreter, and code that a \
+     virtual machine has compiled has the names of its functions. The program needs no options and no restart. fg-record \
+     needs root, or CAP_BPF and CAP_PERFMON, on x86-64. --native-only turns this off.";
+
+const INTERPRETERS: &[(&str, &str)] = &[
+    ("Python 3.8 to 3.15", "`NAME (FILE)`, or `[python]` if the name cannot be read. Tried with 3.8 to 3.14."),
+    (
+        "Ruby 3.0 to 3.4",
+        "`NAME (FILE)`, or `[ruby]`. Functions of Ruby that are written in C are native frames. The stack of a fiber begins \
+         with the fiber. Tried with 3.1 and 3.3.",
+    ),
+    (
+        "PHP 7.4 to 8.4",
+        "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
+         are not supported. The stack of a fiber begins with the fiber. Tried with 8.2 and 8.4.",
+    ),
+    (
+        "Java on HotSpot (OpenJDK)",
+        "`PACKAGE.CLASS.METHOD`, or `[java]`, for interpreted, compiled and inlined methods. If the innermost frame is \
+         compiled, its inlined methods are as exact as the compiler's records. To record all of them, run Java with \
+         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. `[frozen]` replaces the callers of a virtual thread \
+         that are not on a stack. Tried with JDK 8, 11, 17, 21 and 25.",
+    ),
+    (
+        "JavaScript on V8 9.4 to 13.6 (Node.js 16 to 24)",
+        "`NAME (FILE)`, or `[v8]`, for interpreted, compiled and inlined functions, also of workers. The file of V8's own \
+         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. Builds with \
+         compressed pointers are not supported. Tried with Node.js 16, 18, 20, 22 and 24.",
+    ),
+];
+
 const PERMISSIONS: &[(&str, &str)] = &[
     ("3 or more", "Nothing, on kernels such as those of Debian and Ubuntu; elsewhere the same as 2."),
     ("2 or less", "Commands and your own processes."),
@@ -117,14 +148,19 @@ const PERMISSIONS: &[(&str, &str)] = &[
     ("0 or less", "Also -a and --cgroup."),
 ];
 
-/// Returns the sections that describe events and permissions.
+/// Returns the sections that describe events, interpreters and permissions.
 pub fn sections() -> Vec<Section> {
     vec![
         Section { heading: "EVENTS", text: EVENTS_TEXT, entries: EVENTS.to_vec() },
         Section {
+            heading: "INTERPRETERS AND VIRTUAL MACHINES",
+            text: INTERPRETERS_TEXT,
+            entries: INTERPRETERS.to_vec(),
+        },
+        Section {
             heading: "PERMISSIONS",
-            text: "Root and processes with CAP_PERFMON may record everything; whole stacks and --bpf also need \
-                 CAP_BPF. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
+            text: "Root and processes with CAP_PERFMON may record everything. Whole stacks, --bpf, --wakers, --run-queue and \
+                 pairs of events also need CAP_BPF. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
                  access to /sys/kernel/tracing, which normally only root has.\n\n\
                  For other users, the value of the sysctl kernel.perf_event_paranoid decides what can be \
                  recorded:",

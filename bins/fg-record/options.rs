@@ -8,6 +8,8 @@ use fgkit::cli::{ColorArgs, CommonArgs, integer_in, parse_duration, parse_percen
 use fgkit::perf::export::perf_script::Clock;
 use fgkit::profile::SampleWeight;
 
+use crate::time_options::{OffCpuArgs, PairArgs};
+
 /// Sample the stacks of a command, of processes or of the whole system
 ///
 /// Writes folded stacks, which fg-svg(1) and the other programs read; fg-folded(5) describes the format. Linux only.
@@ -21,11 +23,11 @@ use fgkit::profile::SampleWeight;
 /// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written;
 /// a second signal meanwhile ends fg-record without a profile. SIGTERM and SIGHUP are passed on to the command. A
 /// SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record writes the
-/// profile and waits for the command to exit.
+/// profile, and waits for the command to exit.
 ///
-/// If fg-record is killed, even by SIGKILL, the command gets a SIGTERM, but processes that it has started do not. The
-/// kernel sends no such signal to a command that has rights which fg-record lacks, because its program is set-user-ID,
-/// set-group-ID or has file capabilities, nor to one that changes its user or group later.
+/// If fg-record is killed, even by SIGKILL, the kernel sends a SIGTERM to the command, but not to processes that the
+/// command has started. It sends none if the command has more rights than fg-record (its program is set-user-ID or
+/// set-group-ID, or has file capabilities), or changes its user or group.
 ///
 /// With -p, -t, -a or --cgroup, a command sets the duration: the target is recorded until the command exits. The
 /// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
@@ -79,7 +81,7 @@ pub struct TargetArgs {
     /// With -p, record running descendants, too
     ///
     /// Without this option, only children that start during the recording are recorded. A process whose parent has
-    /// exited is no descendant any more. The recording ends when all processes that ran at its start have exited.
+    /// exited no longer counts as a descendant. The recording ends when all processes that ran at its start have exited.
     #[arg(long, requires = "pid")]
     pub subprocesses: bool,
 
@@ -146,172 +148,32 @@ pub struct SamplingArgs {
 
     /// Weigh stacks by the sum of this field of a tracepoint
     ///
-    /// -e names the tracepoint: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
+    /// Name the tracepoint with -e: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
     /// failed system calls, count as 0.
     #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
     pub weight_field: Option<String>,
 
     /// Sample a tracepoint only if EXPRESSION is true of its fields
     ///
-    /// The expression is the kernel's, as in `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`.
-    /// -e names one tracepoint.
+    /// Name one tracepoint with -e: `-e sched:sched_switch --filter 'prev_state & 1 && prev_prio < 120'`. The kernel
+    /// evaluates the expression.
     #[arg(long, value_name = "EXPRESSION", requires = "event", hide_short_help = true)]
     pub filter: Option<String>,
 
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
-    /// The rate rises again when the share falls. Stacks are weighed as with `--weight period`.
+    /// The rate rises again when the share falls. Stacks are weighed by their periods, as with `--weight period`.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
 
-    /// Set the size of each CPU's ring buffer, in pages or like 512K
+    /// Set the size of each CPU's ring buffer, in pages or as 512K or 4M
     ///
     /// The number of pages is rounded up to a power of two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
     #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::ring_size::parse_ring_size))]
     pub mmap_pages: Option<u8>,
 }
-
-/// Options for time off the CPU.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Off-CPU time")]
-pub struct OffCpuArgs {
-    /// Record time off the CPU, in microseconds
-    ///
-    /// The weight of a stack is the time that its thread spent off the CPU after it was switched out in this stack. The
-    /// leaf is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread
-    /// runs again, so it includes the wait for a CPU after the wakeup. If a thread is off the CPU when the recording
-    /// ends, the time up to the end counts. Blocks that began before the recording are left out.
-    #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
-    pub off_cpu: bool,
-
-    /// Record time on and off the CPU, in microseconds
-    ///
-    /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within
-    /// the recording: context switches tell how long it ran, and that time is divided among its samples. The frame
-    /// `[unsampled]` marks time without a stack: runs in which no sample was taken, and blocks that began before the
-    /// recording.
-    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight"])]
-    #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
-    pub wall: bool,
-
-    /// Show who ended each block, as `STACK;--;WAKER`
-    ///
-    /// The stack of each block is followed by the frame `--`, and by the stack of the thread that woke it, whose frames end in
-    /// `_[w]`. Both begin at their roots. What an interrupt woke has `[timer]`, `[network]`, `[disk]`, `[softirq]` or
-    /// `[interrupt]` for a waker; `[unknown]` is a waker that was not seen. The time from the wake-up until the thread runs is
-    /// no part of the block: the leaf of its stack is `[runnable]`, without a waker. The sums are those of recordings without
-    /// --wakers.
-    ///
-    /// Wakers need not be part of what is recorded. Mappings of other processes are read once, when they first wake. Where
-    /// only every 17th stack is captured (see --off-cpu-period), so are wakers. Requires root, or CAP_BPF and CAP_PERFMON, on
-    /// x86-64 from Linux 6.1 on. Draw the profile with `fg-svg -c chain`.
-    #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
-    pub wakers: bool,
-
-    /// Follow wakers that had been blocked themselves, up to N [default: 1]
-    ///
-    /// If the waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on: the
-    /// last one is what all were waiting for. Only threads that are recorded continue a chain.
-    #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
-    pub waker_depth: Option<u8>,
-
-    /// Record time on the CPU, shared among the threads that run at the same moment
-    ///
-    /// The weights, in microseconds, add up to the elapsed time in which any of the recorded threads ran: a part of the program in
-    /// which one thread runs weighs as much as it lasts, one in which four threads run weighs a quarter for each. It shows
-    /// what to speed up for the program to end earlier, as `perf report --latency` does.
-    #[arg(long, hide_short_help = true)]
-    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "event", "count", "script", "weight"])]
-    #[arg(conflicts_with_all = ["off_cpu_period", "cpu"])]
-    pub latency: bool,
-
-    /// Record how long threads wait for a CPU, in microseconds
-    ///
-    /// The weight of a stack is the time from the wake-up of its thread until it ran, or from its preemption. As --off-cpu
-    /// --wakers, without the blocks. Requires the same rights.
-    #[arg(long, hide_short_help = true)]
-    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
-    pub run_queue: bool,
-
-    /// Capture the stack of every Nth switch [default: adaptive]
-    ///
-    /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or
-    /// samples are lost. All switches are timed in any case. The time of blocks without a stack is given to stacks of
-    /// the same thread whose blocks lasted about as long.
-    #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
-    pub off_cpu_period: Option<u64>,
-
-    /// Leave out blocks that are shorter than TIME, like 1ms or 50us
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
-    pub min_block: Option<Duration>,
-
-    /// Leave out blocks that are longer than TIME
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
-    pub max_block: Option<Duration>,
-
-    /// Aggregate in the kernel, to record a whole system continuously
-    ///
-    /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
-    /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
-    /// Stacks are unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct
-    /// sums; the rest is counted as `[lost]`. Requires root, or CAP_BPF and CAP_PERFMON, and Linux 5.18 or later.
-    #[arg(long, requires = "off_cpu", hide_short_help = true)]
-    #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
-    pub bpf: bool,
-}
-
-/// Options for the time between two events.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Time between events")]
-pub struct PairArgs {
-    /// Record the time between two events, like FROM,TO
-    ///
-    /// The weight of a stack is the time in microseconds from event FROM to event TO of the same thread. Events are tracepoints
-    /// (`SUBSYSTEM:EVENT`), calls (`uprobe:PATH:SYMBOL`) and returns (`uretprobe:PATH:SYMBOL`) of functions:
-    /// `--pair uprobe:./app:parse,uretprobe:./app:parse`.
-    ///
-    /// Events of different threads are paired by a key, fields that both tracepoints have: `FROM,TO:FIELD` or
-    /// `FROM,TO:FIELD+FIELD`. `tid` is the thread, and the default. `NAME=OTHER` is a field that FROM calls NAME and TO calls
-    /// OTHER. If FROM happens again before TO, the last one counts.
-    ///
-    /// FROM must happen in what is recorded. Pairs that are not over at the end are left out, and counted. Above 20000 pairs a second,
-    /// one in 17 is recorded, and those recorded share the time of all; if the stack is that of the last event, pairs of 1 ms
-    /// and more are all recorded. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 from Linux 6.1 on.
-    #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
-    #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
-    pub pair: Option<String>,
-
-    /// Leave out pairs that are shorter than TIME, like 5ms
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
-    pub over: Option<Duration>,
-
-    /// Take the stack of the `first` or the `last` event
-    ///
-    /// The default is the first if the last one is a return or may happen in another thread, and else the last, which is cheaper
-    /// with --over.
-    #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
-    pub pair_stack: Option<String>,
-
-    /// Record the time of requests to block devices, by the stack that makes them
-    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
-    pub io_latency: bool,
-
-    /// Record the time of system calls
-    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
-    #[arg(conflicts_with_all = ["pair", "io_latency"])]
-    pub syscall_latency: bool,
-
-    /// Record the time for which threads wait for locks of the kernel
-    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
-    #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
-    pub lock_wait: bool,
-}
-
-/// The options that say what else to record.
-const PAIRS_EXCLUDE: [&str; 9] =
-    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency"];
 
 /// Options for unwinding and symbolization.
 #[derive(clap::Args)]
@@ -325,25 +187,25 @@ pub struct StackArgs {
     /// less if frequent samples or a low limit of locked memory would make the ring buffers overflow. Larger stacks are
     /// cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
     ///
-    /// `dwarf,BYTES` copies BYTES of each stack in any case, at most 65528.
+    /// `dwarf,BYTES` always lets the kernel copy stacks, and at most BYTES of each, up to 65528.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.
     ///
-    /// `lbr` uses the CPU's own record of calls that have not returned, without reading the program's memory. It needs
-    /// a CPU with such a record (Intel Haswell and later), which holds 8 to 32 calls.
+    /// `lbr` takes the calls that have not returned from the CPU's last branch record, without reading the program's
+    /// memory. It needs an Intel CPU (Haswell or later), whose record holds 8 to 32 calls.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
 
-    /// Record call graphs, as with `perf record -g`: this is always on
+    /// Accepted for compatibility with `perf record -g`: call graphs are always recorded
     #[arg(short = 'g', hide_short_help = true)]
     _call_graphs: bool,
 
     /// Unwind at most N frames
     ///
-    /// With `--call-graph fp` this includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
-    /// normally 127. With `dwarf` it limits user frames only.
+    /// With `--call-graph fp`, N includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
+    /// normally 127. With `dwarf`, N limits user frames only.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u16..), hide_short_help = true)]
     pub max_stack: Option<u16>,
 
@@ -351,32 +213,17 @@ pub struct StackArgs {
     #[arg(long, hide_short_help = true)]
     pub no_inline: bool,
 
-    /// Leave out the functions of script languages and of Java
+    /// Leave out the functions of scripts and of virtual machines
     ///
-    /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to 8.4,
-    /// without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or
-    /// CAP_BPF and CAP_PERFMON, on x86-64, and no options or restart of the program. The frame of a function whose name
-    /// cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` for a file, Ruby's are native
-    /// frames. The stack of a fiber begins with the fiber. Tried with Python 3.8 to 3.14, Ruby 3.1 and 3.3, and PHP 8.2 and
-    /// 8.4; the others are known from their headers only.
-    ///
-    /// Under the same conditions, methods of Java programs on HotSpot (OpenJDK) are shown as `PACKAGE.CLASS.METHOD`:
-    /// interpreted, compiled and inlined ones. In the innermost compiled method, inlined ones are as exact as the compiler's
-    /// records: `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints` makes it keep all. `[frozen]` replaces the callers of a
-    /// virtual thread that are not on a stack, and `[java]` for a method whose name cannot be read. Tried with JDK 8, 11,
-    /// 17, 21 and 25.
-    ///
-    /// So are JavaScript functions on V8 9.4 to 13.6, if pointers are not compressed (Node.js 16 to 24), as `NAME (FILE)`:
-    /// interpreted, compiled and inlined ones, those of workers, and V8's own with `(v8)` for a file. V8 does not keep the lines
-    /// of all code: with `--lines`, some of these frames have none. `[v8]` is a function whose name cannot be read.
-    /// Tried with Node.js 16, 18, 20, 22 and 24.
+    /// By default, the functions of Python, Ruby, PHP, Java and JavaScript programs are shown: see INTERPRETERS AND VIRTUAL
+    /// MACHINES in fg-record(1).
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 
     /// Show the interpreter's own frames, too
     ///
-    /// This is about Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
-    /// does.
+    /// For Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function,
+    /// where they tell what it does.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
@@ -413,8 +260,8 @@ pub struct FormatArgs {
 
     /// Begin stacks with these properties of their threads, like container,pid
     ///
-    /// A list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name of the thread
-    /// follows. fg-filter(1) and fg-csv(1) select by them as by any other frame.
+    /// LIST is a list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name
+    /// of the thread follows. They are frames, so fg-filter(1) and fg-csv(1) can select stacks by them.
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
     pub split_by: Option<fgkit::perf::recording::RootLabels>,
 

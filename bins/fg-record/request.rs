@@ -18,7 +18,8 @@ use fgkit::record::report::Report;
 use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::options::{Args, OffCpuArgs, PairArgs, SamplingArgs, StackArgs, TargetArgs};
+use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
+use super::time_options::{OffCpuArgs, PairArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
@@ -130,8 +131,8 @@ impl Args {
                 "-F cannot be used with --weight-field or a uprobe's argument: a sum needs every event, or -c N",
             );
         }
-        let is_argument = |event: &EventSpec| matches!(event.value, Some(SampleValue::Argument(_)));
-        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && events.iter().any(is_argument) {
+        let has_argument = events.iter().any(|event| matches!(event.value, Some(SampleValue::Argument(_))));
+        if has_argument && !matches!(self.call_graph(), CallGraph::Dwarf(_)) {
             return usage("a uprobe's argument can only be read with --call-graph dwarf");
         }
         Ok(events)

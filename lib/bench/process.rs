@@ -58,16 +58,15 @@ pub fn run(
 /// Reads standard error on a thread, and sends its last lines when it ends.
 fn read_tail(mut stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = channel();
-    let read = move || {
+    // Without a thread there are no last lines: the pipe is closed, and the process may see that.
+    let _ = std::thread::Builder::new().spawn(move || {
         let (mut tail, mut buffer) = (Vec::new(), [0; TAIL]);
         while let Ok(count @ 1..) = stderr.read(&mut buffer) {
             tail.extend_from_slice(&buffer[..count]);
             tail.drain(..tail.len().saturating_sub(TAIL));
         }
         let _ = sender.send(String::from_utf8_lossy(&tail).into_owned());
-    };
-    // Without a thread there are no last lines: the pipe is closed, and the process may see that.
-    let _ = std::thread::Builder::new().spawn(read);
+    });
     receiver
 }
 

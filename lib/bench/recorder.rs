@@ -152,12 +152,17 @@ impl<'a> Recorder<'a> {
     /// Reads the result of a run, and writes it as folded stacks.
     fn finish(&self, run: &Run, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let stdout = self.options.folder.join("stdout");
-        let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
-        let path = if has_bytes(result) { result } else { &stdout };
+        let path = if is_filled(result) { result } else { &stdout };
         let profile = match read_number(path) {
             Some(profile) => profile?,
-            None if has_bytes(path) => {
-                collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), diagnostics)?
+            None if is_filled(path) => {
+                collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), diagnostics)
+                    .map_err(|error| match error {
+                        Error::Unreadable { .. } => Error::Invalid(format!(
+                            "{name}: the result is neither a number nor a profile that fg-collapse reads"
+                        )),
+                        error => error,
+                    })?
             }
             None => Profile::new(false),
         };
@@ -191,4 +196,9 @@ fn failure(name: &str, what: &str, stderr: &str) -> Error {
     let last = stderr.lines().rfind(|line| !line.trim().is_empty());
     let last = last.map_or_else(String::new, |line| format!("; it wrote: {}", line.trim()));
     Error::Invalid(format!("{name}: {what}{last}"))
+}
+
+/// True if a file exists and is not empty.
+fn is_filled(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
 }

@@ -40,22 +40,20 @@ impl Chances {
             Some(runs) => runs.weight_kind,
             None => accumulator.survey.kind(&accumulator.frames, options),
         };
-        let design = || match runs {
+        let design = match runs {
             Some(runs) => runs.design(),
             None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
         };
-        let design = [design(), design()];
         let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);
-        let [for_functions, for_edges] = design;
-        let is_single = for_functions.is_single();
+        let is_single = design.is_single();
         let rows = nonzero_rows(accumulator.functions.rows()?);
         let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
-        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, for_functions);
+        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, design.clone());
         let mut edges = BTreeMap::new();
         if let Some(tally) = &mut accumulator.edges {
             let rows = nonzero_rows(tally.rows()?);
             let observed = observe(&rows, accumulator, runs, GroupBy::Edge)?;
-            if let Some(judged) = Judgement::new(&rows, &accumulator.frames, &observed, &total, for_edges) {
+            if let Some(judged) = Judgement::new(&rows, &accumulator.frames, &observed, &total, design) {
                 let calls = rows.iter().map(|row| (row.frames[0], row.frames[1]));
                 edges = calls.zip(judged.chances.iter().map(|chances| chances[0])).collect();
             }

@@ -17,8 +17,9 @@ use crate::stats::sample_weight::WeightOptions;
 pub struct RunArgs {
     /// Add a run to BEFORE; may be repeated
     ///
-    /// Several runs show how much each function varies from run to run. Let runs alternate, before and after. Give the
-    /// same number for each side, in the order in which they ran: the first before and the first after are a pair.
+    /// Several runs show how much each function varies from run to run. Alternate the two
+    /// versions, and give the same number of runs for each side in the order in which they ran: the first run before and
+    /// the first run after are a pair.
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
@@ -60,8 +61,8 @@ pub struct RunArgs {
 
     /// Multiply the weights of BEFORE by FACTOR, or by the `median` change of the functions
     ///
-    /// `median` scales each run so that the functions' typical weight is the same in all: what slows all functions down
-    /// alike is then no difference.
+    /// `median` scales each run so that the typical function has the same weight in all runs. A slowdown of all functions
+    /// alike is then not a difference.
     #[arg(
         long,
         hide_short_help = true,

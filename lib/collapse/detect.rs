@@ -21,9 +21,8 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     if let Some(name) = options.format {
         return Ok(formats::get_format(name));
     }
-    let unreadable = |what: String| Err(Error::Unreadable { name, what });
     if let Some(explanation) = unsupported::explain(head) {
-        return unreadable(explanation.to_owned());
+        return Err(Error::Unreadable { name, what: explanation.to_owned() });
     }
     // Names are arbitrary bytes, so folded text may contain a zero byte.
     if folded::is_certain(head) {
@@ -33,9 +32,9 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         Some(found) => Ok(Some(found)),
         None => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-            unreadable(format!(
-                "{what} of unknown format; name the format with --format, see fg-collapse --list-formats"
-            ))
+            let what =
+                format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats");
+            Err(Error::Unreadable { name, what })
         }
     }
 }

@@ -131,13 +131,16 @@ pub(super) fn split_csv(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 mod tests {
     use super::{parse_scaled, split_csv, strip_offset};
 
+    fn scale(text: &str, places: u32) -> Option<String> {
+        parse_scaled(text.as_bytes(), places).map(|weight| weight.to_string())
+    }
+
     #[test]
     fn scales_numbers_exactly() {
-        let shown = |text: &str, places| parse_scaled(text.as_bytes(), places).map(|weight| weight.to_string());
-        assert_eq!(shown("0.004207", 3).as_deref(), Some("4.207"));
-        assert_eq!(shown("12", 6).as_deref(), Some("12000000"));
-        assert_eq!(shown("1.0000005", 6).as_deref(), Some("1000000.5"));
-        assert_eq!((shown(".5", 3), shown("x", 3), shown("1.x", 3)), (None, None, None));
+        assert_eq!(scale("0.004207", 3).as_deref(), Some("4.207"));
+        assert_eq!(scale("12", 6).as_deref(), Some("12000000"));
+        assert_eq!(scale("1.0000005", 6).as_deref(), Some("1000000.5"));
+        assert_eq!((scale(".5", 3), scale("x", 3), scale("1.x", 3)), (None, None, None));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     Ok(true)
 }
 
-/// Merges sources that the caller declares to be sorted folded text; pipes too.
+/// Merges sources, pipes among them, that the caller declares to be sorted folded text.
 ///
 /// # Errors
 /// [`Error::Malformed`] at the first line out of order, [`Error::Invalid`] if there is no stack, and those of

@@ -105,9 +105,12 @@ mod tests {
 
     use super::{Span, Spans};
 
+    fn span(name: &str, tid: u32, start: u64, end: u64) -> Span {
+        Span { name: name.into(), tid, start, end }
+    }
+
     #[test]
     fn finds_the_innermost_span() {
-        let span = |name: &str, tid, start, end| Span { name: name.into(), tid, start, end };
         let spans = Spans::new(
             String::new(),
             vec![
@@ -144,8 +147,8 @@ mod tests {
             let spans: Vec<Span> = list.iter().enumerate().map(|(number, (start, length))| {
                 Span { name: number.to_string().into(), tid: 1, start: *start, end: start + length }
             }).collect();
-            let holds = |span: &&Span| span.start <= time && time < span.end;
-            let innermost = spans.iter().filter(holds).max_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
+            let holding = spans.iter().filter(|span| (span.start..span.end).contains(&time));
+            let innermost = holding.max_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
             let expected = innermost.map(|span| span.name.clone());
             prop_assert_eq!(Spans::new(String::new(), spans).find(1, time).map(<[u8]>::to_vec), expected);
         }

@@ -84,8 +84,8 @@ impl<'a> Table<'a> {
 
     fn find_column(&self, name: &str) -> Result<Column, Error> {
         // `self` is short for `self_samples`.
-        let is_named = |column: &str| column == name || column.strip_suffix("_samples") == Some(name);
-        let found = self.columns.iter().find(|(column, _)| is_named(column));
+        let mut columns = self.columns.iter();
+        let found = columns.find(|(column, _)| column == name || column.strip_suffix("_samples") == Some(name));
         found.map(|(_, column)| *column).ok_or_else(|| {
             let names: Vec<&str> = self.header().collect();
             Error::Usage(format!("--sort {name}: no such column; expected one of {}", names.join(", ")))

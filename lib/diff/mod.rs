@@ -111,8 +111,7 @@ fn match_renames(mut before: Vec<Profile>, after: Vec<Profile>, options: &Option
     before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
     let (compared, _) = compare(before, after, options)?;
     let differing = significant::find_functions(&compared)?;
-    let is_same = |pair: &Renamed| !differing.contains(&pair.after);
-    let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(is_same);
+    let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(|pair| !differing.contains(&pair.after));
     let RunSums { before, after, .. } = compared.runs;
     // No run before has the name after but by the renaming.
     let before = rename_functions(before, rejected.iter().map(|pair| (&pair.after, &pair.before)))?;
@@ -128,10 +127,11 @@ fn rename_functions<'a>(
     if names.is_empty() {
         return Ok(profiles);
     }
-    let new_name = |name: &[u8]| names.get(name).map(|name| name.to_vec());
-    let renamed = profiles
-        .iter()
-        .map(|profile| rename::rename_frames(profile, |name| new_name(name).map_or(Cow::Borrowed(name), Cow::Owned)));
+    let renamed = profiles.iter().map(|profile| {
+        rename::rename_frames(profile, |name| {
+            names.get(name).map_or(Cow::Borrowed(name), |name| Cow::Owned(name.to_vec()))
+        })
+    });
     renamed.collect()
 }
 

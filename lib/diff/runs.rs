@@ -24,8 +24,9 @@ impl ComparedRuns {
     pub fn design(&self) -> Design {
         let is_single = self.runs.before.len() <= 1 && self.runs.after.len() <= 1;
         let (counting, sample) = self.weight_kind.counting(is_single);
-        let weights = |factors: &[f64]| factors.iter().map(|factor| factor * sample).collect();
-        Design { counting, before: weights(&self.runs.factors_before), after: weights(&self.runs.factors_after) }
+        let [before, after] = [&self.runs.factors_before, &self.runs.factors_after]
+            .map(|factors| factors.iter().map(|factor| factor * sample).collect());
+        Design { counting, before, after }
     }
 
     /// Returns the total of each run, scaled.

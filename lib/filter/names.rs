@@ -36,7 +36,8 @@ impl Names {
 
     /// True if names are left as they are.
     pub fn is_empty(&self) -> bool {
-        !self.strip_suffix && self.shorten == 0 && self.renames.is_empty() && !self.merge_threads
+        let Self { strip_suffix, shorten, renames, merge_threads, roots: _ } = self;
+        !strip_suffix && *shorten == 0 && renames.is_empty() && !merge_threads
     }
 
     /// Returns the new name of a frame at any depth.

@@ -262,9 +262,12 @@ fn parse_location(message: &[u8]) -> Option<Location> {
 mod tests {
     use super::{RawSample, is_otlp, is_renumbered};
 
+    fn is_new(sample: &[u8]) -> bool {
+        is_renumbered(&[RawSample::parse(sample).unwrap()])
+    }
+
     #[test]
     fn tells_the_two_numberings_of_samples_apart() {
-        let is_new = |sample: &[u8]| is_renumbered(&[RawSample::parse(sample).unwrap()]);
         // Stack 1 and the value 5, in both.
         assert!(is_new(b"\x08\x01\x22\x01\x05") && !is_new(b"\x08\x01\x12\x01\x05"));
         // Attributes and a time.

@@ -38,9 +38,12 @@ fn is_version(text: &[u8]) -> bool {
 mod tests {
     use super::Runtime;
 
+    fn runtime(path: &str) -> Option<Runtime> {
+        Runtime::from_path(path.as_bytes())
+    }
+
     #[test]
     fn knows_runtimes_by_their_files() {
-        let runtime = |path: &str| Runtime::from_path(path.as_bytes());
         assert_eq!(runtime("/usr/lib/jvm/java-17/lib/server/libjvm.so"), Some(Runtime::Java));
         assert_eq!(runtime("/usr/local/bin/node"), Some(Runtime::Node));
         assert_eq!(runtime("/usr/lib/libnode.so.108"), Some(Runtime::Node));

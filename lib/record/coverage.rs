@@ -176,18 +176,17 @@ mod tests {
     #[test]
     fn describes_the_share_of_the_cpu_time() {
         let event = clock();
-        let describe = |coverage: Coverage<'_>| coverage.describe().unwrap();
-        assert_eq!(describe(coverage(&event, 12_152, 0, 12_400)), "samples cover 98 % of 12.4 s CPU time");
-        assert_eq!(describe(coverage(&event, 11, 900, 1050)), "samples cover 1.0 % of 1.05 s CPU time");
+        assert_eq!(coverage(&event, 12_152, 0, 12_400).describe().unwrap(), "samples cover 98 % of 12.4 s CPU time");
+        assert_eq!(coverage(&event, 11, 900, 1050).describe().unwrap(), "samples cover 1.0 % of 1.05 s CPU time");
         let of_user = Coverage { code: Code::User, is_one_of_several: true, ..coverage(&event, 50, 0, 50) };
-        assert_eq!(describe(of_user), "samples of cpu-clock cover 100 % of 50 ms CPU time in user space");
+        assert_eq!(of_user.describe().unwrap(), "samples of cpu-clock cover 100 % of 50 ms CPU time in user space");
         let of_part = Coverage { code: Code::UnknownPart, ..coverage(&event, 50, 0, 100) };
         assert_eq!(
-            describe(of_part),
+            of_part.describe().unwrap(),
             "samples cover 50 % of 100 ms CPU time, of which only that in user space is sampled"
         );
         let cycles = SampledEvent { spec: EventSpec::cycles(), rate: Rate::Frequency(1000) };
-        assert_eq!(describe(coverage(&cycles, 97, 0, 100)), "samples cover 97 % of all cycles");
+        assert_eq!(coverage(&cycles, 97, 0, 100).describe().unwrap(), "samples cover 97 % of all cycles");
         assert!(coverage(&event, 0, 0, 0).describe().is_none());
     }
 

@@ -237,12 +237,12 @@ impl Hints<'_> {
     /// Returns a hint if a process has generated much code that has no names.
     fn unnamed_generated_code(&self) -> Option<String> {
         let recording = &self.finished.recording;
-        let unnamed_process = |(number, location): (usize, &crate::perf::location::Location)| {
+        let processes = recording.locations().iter().enumerate().map(|(number, location)| {
             let Object::Jit { pid, is_mapped: true } = recording.objects.get(location.object) else { return None };
             let frames = &self.names.frames()[self.names.range(number as u32)];
             frames.iter().all(|frame| !frame.has_symbol).then_some(*pid)
-        };
-        let processes: Vec<Option<u32>> = recording.locations().iter().enumerate().map(unnamed_process).collect();
+        });
+        let processes: Vec<Option<u32>> = processes.collect();
         let mut samples = FxHashMap::default();
         for (stack, tally) in recording.tallies().iter().enumerate() {
             let stack = recording.stack(stack as u32);

@@ -7,23 +7,33 @@ use std::fs;
 ///
 /// Options in files (`@FILE`, `-XX:Flags`, `-XX:VMOptionsFile`) are not read.
 pub fn keeps_frame_pointers(pid: u32) -> bool {
-    let read = |name| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    let is_hotspot = || read("maps").split(|byte| *byte == b'\n').any(|line| line.ends_with(b"/libjvm.so"));
-    is_kept(&read("cmdline"), &read("environ")) && is_hotspot()
+    is_kept(&read_proc(pid, "cmdline"), &read_proc(pid, "environ"))
+        && read_proc(pid, "maps").split(|byte| *byte == b'\n').any(|line| line.ends_with(b"/libjvm.so"))
+}
+
+/// Reads a file of a process; empty if it cannot be read.
+fn read_proc(pid: u32, name: &str) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()
 }
 
 /// Returns the value of `PreserveFramePointer` in the order in which HotSpot reads its options: the last one wins.
 fn is_kept(cmdline: &[u8], environ: &[u8]) -> bool {
-    let find_variable = |name: &[u8]| environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name));
-    let words = |name| find_variable(name).unwrap_or_default().split(u8::is_ascii_whitespace);
-    let options = words(b"JAVA_TOOL_OPTIONS=").chain(words(b"JDK_JAVA_OPTIONS="));
-    let options = options.chain(vm_options(cmdline)).chain(words(b"_JAVA_OPTIONS="));
+    let options = variable_options(environ, b"JAVA_TOOL_OPTIONS=")
+        .chain(variable_options(environ, b"JDK_JAVA_OPTIONS="))
+        .chain(vm_options(cmdline))
+        .chain(variable_options(environ, b"_JAVA_OPTIONS="));
     let values = options.filter_map(|option| match option {
         b"-XX:+PreserveFramePointer" => Some(true),
         b"-XX:-PreserveFramePointer" => Some(false),
         _ => None,
     });
     values.last().unwrap_or_default()
+}
+
+/// Returns the options in a variable of the environment, whose `name` ends in `=`.
+fn variable_options<'a>(environ: &'a [u8], name: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+    let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name));
+    value.unwrap_or_default().split(u8::is_ascii_whitespace)
 }
 
 /// Returns the arguments of `java` up to the program that it runs.

@@ -153,8 +153,10 @@ mod tests {
     }
 
     fn table(processes: &[(u32, u32, u64)]) -> ProcessTable {
-        let process = |parent, start| Process { parent, start, cpu_time: 0, children_cpu_time: 0 };
-        processes.iter().map(|(pid, parent, start)| (*pid, process(*parent, *start))).collect()
+        let processes = processes
+            .iter()
+            .map(|&(pid, parent, start)| (pid, Process { parent, start, cpu_time: 0, children_cpu_time: 0 }));
+        processes.collect()
     }
 
     fn sorted(mut pids: Vec<u32>) -> Vec<u32> {

@@ -34,10 +34,9 @@ fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(name));
     }
-    let is_program = |path: &PathBuf| {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
+    })
 }
 
 /// Returns the first line of a script, behind `#!`. `None` for other files.

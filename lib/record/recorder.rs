@@ -41,8 +41,8 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
     let uses = StackUses { kinds, with_wakers, pair: request.pair.as_ref() };
-    let open_sampler = || StackSampler::open(&target, &uses);
-    let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
+    let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
+    let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
         Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
         Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),

@@ -7,12 +7,11 @@ use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll::EventFlags;
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::bpf::StackSampler;
 use super::counters::sampling::SampledEvent;
 use super::counters::{Counters, CpuRings, Ring};
+use super::end_reason::EndReason;
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::off_cpu::switches::SwitchTracker;
@@ -22,44 +21,12 @@ use super::pairs::spec::PairSpec;
 use super::pairs::tracker::PairTracker;
 use super::rings::epoll::EpollSet;
 use super::rings::reader::RingReader;
-use super::target::{self, Target};
+use super::target::Target;
 use super::usage::{Usage, UsageMeter};
-use super::{clock, procfs, sys};
+use super::{clock, exit_files, procfs, sys};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
 use crate::{Error, io_error_text};
-
-/// The reason why a recording ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndReason {
-    TargetExited,
-    /// The command beside the target has exited.
-    WorkloadExited,
-    DurationOver,
-    /// We received this signal.
-    Signal(i32),
-}
-
-impl EndReason {
-    /// Returns the signal to send to the command that is recorded. None for SIGINT and SIGQUIT: a terminal sends them to
-    /// the command too, and somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP
-    /// are meant for the whole job.
-    pub(super) fn command_signal(self) -> Option<Signal> {
-        match self {
-            Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),
-            Self::Signal(libc::SIGHUP) => Some(Signal::HUP),
-            Self::TargetExited | Self::WorkloadExited | Self::Signal(_) => None,
-        }
-    }
-
-    /// Returns the signal to send to a command beside the target: there is nothing left for it to do.
-    pub(super) fn workload_signal(self) -> Option<Signal> {
-        match self {
-            Self::WorkloadExited => None,
-            reason => reason.command_signal().or(Some(Signal::TERM)),
-        }
-    }
-}
 
 /// The time between two readings of the rings if they wake nobody, or somebody wants progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -145,7 +112,7 @@ impl RecordingSession {
             let _ = (&waker).write_all(b"!");
         })
         .map_err(|error| system_error(&error))?;
-        let exit_files = open_exit_files(target);
+        let exit_files = exit_files::open(target);
         for (index, file) in exit_files.iter().flatten().enumerate() {
             epoll.add(file, TARGET_EXITED + index as u64)?;
         }
@@ -175,7 +142,7 @@ impl RecordingSession {
 
     /// Ends the recording when a process exits, even if the target goes on.
     pub(super) fn end_with_process(&mut self, pid: u32) -> Result<(), Error> {
-        let file = open_pidfd(pid).map_err(|error| Error::System(format!("pidfd_open: {error}")))?;
+        let file = exit_files::open_process(pid).map_err(|error| Error::System(format!("pidfd_open: {error}")))?;
         self.epoll.add(&file, WORKLOAD_EXITED)?;
         self.workload = Some(file);
         Ok(())
@@ -307,7 +274,11 @@ impl RecordingSession {
                 token => exited.push((token - TARGET_EXITED) as usize),
             }
         }
-        self.has_silent_ring |= has_hung_up && self.remove_silent_rings();
+        if has_hung_up {
+            // The rings whose own thread has exited would be ready all the time.
+            let rings = self.counters.rings.iter().flat_map(CpuRings::all);
+            self.has_silent_ring |= self.epoll.remove_hung_up(rings.map(Ring::file));
+        }
         let files = self.exit_files.as_deref().unwrap_or_default();
         self.running -= exited.iter().filter(|index| self.epoll.remove(&files[**index])).count();
         Ok(())
@@ -324,8 +295,8 @@ impl RecordingSession {
             self.reader.keep_since = start;
         }
         let has_news = self.reader.sideband_records > known;
-        let next = |interval| if has_news { STARTUP_INTERVAL } else { interval * 5 / 4 };
-        self.startup_interval = self.startup_interval.map(next).filter(|interval| *interval < POLL_INTERVAL);
+        let next = self.startup_interval.map(|interval| if has_news { STARTUP_INTERVAL } else { interval * 5 / 4 });
+        self.startup_interval = next.filter(|interval| *interval < POLL_INTERVAL);
     }
 
     /// Adapts the sample rate to our own CPU usage.
@@ -381,22 +352,6 @@ impl RecordingSession {
         }
     }
 
-    /// Stops waiting for rings whose own thread has exited: they would be ready all the time. Returns true if there are
-    /// any.
-    fn remove_silent_rings(&self) -> bool {
-        let files = self.counters.rings.iter().flat_map(CpuRings::all).map(Ring::file);
-        let mut found = false;
-        for file in files {
-            let mut poll = [rustix::event::PollFd::new(file, rustix::event::PollFlags::IN)];
-            let no_wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-            let _ = rustix::event::poll(&mut poll, Some(&no_wait));
-            if poll[0].revents().contains(rustix::event::PollFlags::HUP) {
-                found |= self.epoll.remove(file);
-            }
-        }
-        found
-    }
-
     /// Disables the counters, and reads all that is left.
     pub(super) fn finish(mut self) -> FinishedRecording {
         let end = clock::now();
@@ -440,31 +395,4 @@ fn close_in_background(files: impl Send + 'static) {
 
 fn system_error(error: &std::io::Error) -> Error {
     Error::System(io_error_text(error))
-}
-
-/// Opens files that become readable when the target's processes or threads exit; none for those that have exited.
-/// Returns `None` if the target has no end, or the kernel has no such files.
-fn open_exit_files(target: &Target) -> Option<Vec<OwnedFd>> {
-    match target {
-        Target::Command(pid) => open_all(&[*pid], open_pidfd),
-        Target::Processes { .. } => open_all(&target.running_processes(), open_pidfd),
-        Target::Threads(tids) => open_all(tids, open_thread_pidfd),
-        Target::Cgroup(_) | Target::System => None,
-    }
-}
-
-fn open_all(ids: &[u32], open: impl Fn(u32) -> Result<OwnedFd, Errno>) -> Option<Vec<OwnedFd>> {
-    let opened = ids.iter().map(|id| open(*id)).filter(|file| !matches!(file, Err(Errno::SRCH)));
-    opened.collect::<Result<_, _>>().ok()
-}
-
-/// Opens a pidfd of a thread with `PIDFD_THREAD`, or of its process before Linux 6.9.
-fn open_thread_pidfd(tid: u32) -> Result<OwnedFd, Errno> {
-    let open = |id: u32, flags| pidfd_open(Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH)?, flags);
-    open(tid, PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned()))
-        .or_else(|_| open(target::find_process(tid).map_err(|_| Errno::SRCH)?, PidfdFlags::empty()))
-}
-
-fn open_pidfd(pid: u32) -> Result<OwnedFd, Errno> {
-    pidfd_open(Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH)?, PidfdFlags::empty())
 }

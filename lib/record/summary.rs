@@ -95,15 +95,21 @@ fn time_by_state(totals: &StateTotals) -> String {
 /// Returns the number of pairs, and the time of all.
 fn sum_of_pairs(PairTotals { sums, over, .. }: &PairTotals) -> String {
     let PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, open, .. } = *sums;
-    let seconds = |nanoseconds: u64| format!("{:.3} s", nanoseconds as f64 / 1e9);
-    let mut text = format!("microseconds: {} ({})", plural(pairs, "pair"), seconds(nanoseconds));
+    let mut text = format!("microseconds: {} ({})", plural(pairs, "pair"), format_seconds(nanoseconds));
     if !over.is_zero() {
-        text.push_str(&format!(", {short_pairs} shorter than {over:?} left out ({})", seconds(short_nanoseconds)));
+        text.push_str(&format!(
+            ", {short_pairs} shorter than {over:?} left out ({})",
+            format_seconds(short_nanoseconds)
+        ));
     }
     if open > 0 {
         text.push_str(&format!(", {open} not over at the end"));
     }
     text
+}
+
+fn format_seconds(nanoseconds: u64) -> String {
+    format!("{:.3} s", nanoseconds as f64 / 1e9)
 }
 
 /// Returns lines about pairs whose stacks are estimated, or that were lost.

@@ -171,8 +171,8 @@ fn read_batch<K: aya::Pod, V: aya::Pod>(
     // SAFETY: the file is open and all pointers point to our own memory, which has room for `count` keys and values.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &mut arguments, size_of::<BatchArguments>()) };
     let result = if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
-    let is_partial = |error: &io::Error| error.raw_os_error().is_some_and(|code| PARTIAL_READ_ERRORS.contains(&code));
-    if result.as_ref().err().is_none_or(is_partial) {
+    let code = result.as_ref().err().map(io::Error::raw_os_error);
+    if code.is_none_or(|code| code.is_some_and(|code| PARTIAL_READ_ERRORS.contains(&code))) {
         // SAFETY: the kernel wrote `count` keys and values, which fit, and any bytes are a valid `Pod`.
         unsafe {
             keys.set_len(arguments.count as usize);
@@ -217,8 +217,9 @@ pub fn exited_child_cpu_time(pid: u32) -> Option<u64> {
         let result = libc::syscall(libc::SYS_waitid, libc::P_PID, pid, info.as_mut_ptr(), options, usage.as_mut_ptr());
         (result, info.assume_init(), usage.assume_init())
     };
-    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    (result == 0 && info.si_signo == libc::SIGCHLD).then(|| nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime))
+    let times = [usage.ru_utime, usage.ru_stime];
+    let nanoseconds = times.iter().map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000).sum();
+    (result == 0 && info.si_signo == libc::SIGCHLD).then_some(nanoseconds)
 }
 
 /// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from

@@ -82,8 +82,10 @@ mod tests {
     use crate::record::process_table::{Process, ProcessTable};
 
     fn table(processes: &[(u32, u32, u64, u64)]) -> ProcessTable {
-        let process = |parent, start, cpu_time| Process { parent, start, cpu_time, children_cpu_time: 0 };
-        processes.iter().map(|(pid, parent, start, used)| (*pid, process(*parent, *start, *used))).collect()
+        let processes = processes
+            .iter()
+            .map(|&(pid, parent, start, cpu_time)| (pid, Process { parent, start, cpu_time, children_cpu_time: 0 }));
+        processes.collect()
     }
 
     #[test]

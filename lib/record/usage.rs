@@ -206,12 +206,14 @@ fn parse_process(stat: &str, tick: u64) -> Option<Ticks> {
 
 /// Parses a cgroup's `cpu.stat`, which only cgroup2 has.
 fn parse_cgroup(stat: &str) -> Reading {
-    let read = |name: &str| {
-        let value = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
-        value.map(|microseconds| microseconds * 1000)
-    };
-    let ticks = read("user_usec").zip(read("system_usec")).map(|(user, system)| Ticks { user, system });
-    Reading { total: read("usage_usec").map(i128::from), ticks }
+    let [total, user, system] =
+        ["usage_usec", "user_usec", "system_usec"].map(|name| find_microseconds(stat, name).map(|time| time * 1000));
+    let ticks = user.zip(system).map(|(user, system)| Ticks { user, system });
+    Reading { total: total.map(i128::from), ticks }
+}
+
+fn find_microseconds(stat: &str, name: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
 /// Parses `/proc/stat`. The time that a CPU is not idle is exact, that of user space is counted in ticks.
@@ -254,13 +256,12 @@ mod tests {
     fn a_cpu_is_used_when_it_is_neither_idle_nor_stolen() {
         let before = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 10 0 5 100 3 0 1 2 0 0\ncpu1 0 0 0 120 0 0 0 0 0 0\nintr 5\n";
         let after = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 40 5 20 130 8 1 2 12 0 0\ncpu1 0 0 0 220 0 0 0 0 0 0\nintr 5\n";
-        let read = |stat, cpus: &[u32], now| parse_cpus(stat, cpus, now, 1);
-        let both = read(after, &[0, 1], 1100).unwrap().since(read(before, &[0, 1], 1000).unwrap());
+        let both = parse_cpus(after, &[0, 1], 1100, 1).unwrap().since(parse_cpus(before, &[0, 1], 1000, 1).unwrap());
         // The ticks account for 52 of 55.
         assert_eq!(both, Some(CpuTime { total: 55, user: Some(37) }));
-        let idle = read(after, &[1], 1100).unwrap().since(read(before, &[1], 1000).unwrap());
+        let idle = parse_cpus(after, &[1], 1100, 1).unwrap().since(parse_cpus(before, &[1], 1000, 1).unwrap());
         assert_eq!(idle, Some(CpuTime { total: 0, user: None }));
-        assert_eq!(read(after, &[2], 1100), None);
+        assert_eq!(parse_cpus(after, &[2], 1100, 1), None);
     }
 
     #[test]

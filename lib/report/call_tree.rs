@@ -53,10 +53,12 @@ impl CallTree {
         let Builder { mut nodes, open, .. } = builder;
         nodes.extend(open);
         let ranks = profile.frames.ranks();
-        let rank = |node: &Node| node.frame.map_or(0, |frame| ranks[frame.index()]);
         for index in 0..nodes.len() {
             let mut children = std::mem::take(&mut nodes[index].children);
-            children.sort_by_key(|child| (Reverse(measure.size(nodes[*child].weights)), rank(&nodes[*child])));
+            children.sort_by_key(|child| {
+                let Node { frame, weights, .. } = &nodes[*child];
+                (Reverse(measure.size(*weights)), frame.map_or(0, |frame| ranks[frame.index()]))
+            });
             nodes[index].children = children;
         }
         Ok(Self { nodes, measure })

@@ -174,14 +174,13 @@ fn details(context: &Context<'_>, change: &Change<'_>) -> Vec<Item> {
         return items;
     }
     let ranks = context.profile.frames.ranks();
-    let rank = |frame: FrameId| ranks[frame.index()];
     let mut parts: Vec<_> = change
         .function
         .callees
         .iter()
         .map(|((callee, state), weights)| {
             let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
-            let order = (rank(*callee), state.map_or(0, rank));
+            let order = (ranks[callee.index()], state.map_or(0, |state| ranks[state.index()]));
             (Reverse(weights.difference()), order, context.name(*callee) + &state_name, *weights)
         })
         .collect();

@@ -69,8 +69,10 @@ impl Context<'_> {
     pub(super) fn hot_path<'t>(&self, tree: &'t CallTree) -> Vec<&'t Node> {
         let mut path = tree.hot_path();
         path.dedup_by_key(|node| node.frame);
-        let runs_others = |node: &Node| node.frame.is_some_and(|leaf| self.origins.is_run_time(leaf));
-        while path.len() > 1 && path.last().is_some_and(|leaf| runs_others(leaf)) {
+        while path.len() > 1
+            && let Some(leaf) = path.last()
+            && leaf.frame.is_some_and(|frame| self.origins.is_run_time(frame))
+        {
             path.pop();
         }
         path
@@ -86,11 +88,11 @@ impl Context<'_> {
                 _ => names.push((*frame, 1)),
             }
         }
-        let name = |(frame, count): (FrameId, usize)| match count {
+        let names = names.into_iter().map(|(frame, count)| match count {
             1 => self.name(frame),
             _ => format!("{} ×{count}", self.name(frame)),
-        };
-        names.into_iter().map(name).collect()
+        });
+        names.collect()
     }
 
     /// Returns the name of a function as it is shown.

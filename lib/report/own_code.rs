@@ -100,6 +100,11 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    /// True for a function that is not part of a runtime.
+    fn is_function(&self) -> bool {
+        matches!(self.calls, Calls::Any | Calls::Closed) && self.kind != INTERPRETER
+    }
+
     /// Creates the properties of a frame that is no function of a script.
     fn native(origin: Origin, kind: &'a str) -> Self {
         Self { origin, kind, calls: Calls::Any, is_script: false, has_script_file: false }
@@ -158,16 +163,11 @@ impl<'a> Origins<'a> {
     /// Returns the index of the function among those below an own one that says most about the call: a function of a
     /// script, else the first that is not part of an interpreter or of the start of a thread.
     pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
-        let position = |is_wanted: &dyn Fn(&Known<'_>) -> bool| {
-            below.iter().position(|frame| is_wanted(&self.known[frame.index()]))
-        };
-        let is_script = |known: &Known<'_>| self.has_scripts && known.has_script_file;
-        let is_function =
-            |known: &Known<'_>| matches!(known.calls, Calls::Any | Calls::Closed) && known.kind != INTERPRETER;
-        let is_inside = |known: &Known<'_>| known.calls != Calls::Start;
-        position(&is_script)
-            .or_else(|| position(&is_function))
-            .or_else(|| position(&is_inside))
+        let mut known = below.iter().map(|frame| &self.known[frame.index()]);
+        let script = known.clone().position(|known| self.has_scripts && known.has_script_file);
+        script
+            .or_else(|| known.clone().position(Known::is_function))
+            .or_else(|| known.position(|known| known.calls != Calls::Start))
             .or(if below.is_empty() { None } else { Some(0) })
     }
 
@@ -218,11 +218,10 @@ impl<'a> Origins<'a> {
 
     /// True if a function of a stack, outside of closed code, is the program's own.
     pub(super) fn is_own(&self, stack: &[FrameId], index: usize) -> bool {
-        let runs_scripts = |frame: &FrameId| self.known[frame.index()].calls == Calls::Scripts;
-        let has_script_file = |frame: &FrameId| self.known[frame.index()].has_script_file;
+        let mut callers = stack[..index].iter().map(|frame| &self.known[frame.index()]);
         let is_managed = self.own.is_none()
             && self.has_scripts
-            && stack[..index].iter().any(|frame| runs_scripts(frame) || has_script_file(frame));
+            && callers.any(|known| known.calls == Calls::Scripts || known.has_script_file);
         is_own(&self.known[stack[index].index()], is_managed)
     }
 

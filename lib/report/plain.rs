@@ -64,8 +64,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
 /// Returns the program's own functions, the largest first.
 fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
-    let is_function = |frame: FrameId| context.origins.origin(frame) != Origin::Marker;
-    let mut own: Vec<_> = context.survey.own.iter().filter(|(frame, _)| is_function(**frame)).collect();
+    let own = context.survey.own.iter();
+    let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
     own.sort_by_key(|(frame, function)| (Reverse(function.weights.after), ranks[frame.index()]));
     own
 }
@@ -96,14 +96,14 @@ fn callees(context: &Context<'_>, function: &OwnFunction) -> Vec<Item> {
         return Vec::new();
     }
     let ranks = context.ranks();
-    let rank = |frame: Option<FrameId>| frame.map_or(0, |frame| ranks[frame.index()]);
     let mut parts: Vec<(Reverse<Weight>, u32, u32, String)> = function
         .callees
         .iter()
         .map(|((callee, state), weights)| {
             let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
             let name = context.name(*callee) + &state_name;
-            (Reverse(weights.after), rank(Some(*callee)), rank(*state), name)
+            let state_rank = state.map_or(0, |state| ranks[state.index()]);
+            (Reverse(weights.after), ranks[callee.index()], state_rank, name)
         })
         .collect();
     parts.push((Reverse(function.itself.after), u32::MAX, 0, "itself".to_owned()));
@@ -161,10 +161,11 @@ fn frames<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (FrameId, &'a su
 fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>>, Error> {
     let profile = context.profile;
     let mut sums = vec![HashMap::<FrameId, Weights, FxBuildHasher>::default(); leaves.len()];
-    let is_state = |frame: FrameId| markers::is_thread_state(profile.frames.name(frame));
     let wanted: HashMap<FrameId, usize, FxBuildHasher> = leaves.iter().copied().zip(0..).collect();
     profile.for_each(|stack, weights| {
-        let Some(leaf) = charged_frame(stack, is_state) else { return Ok(()) };
+        let Some(leaf) = charged_frame(stack, |frame| markers::is_thread_state(profile.frames.name(frame))) else {
+            return Ok(());
+        };
         let Some(number) = wanted.get(&leaf) else { return Ok(()) };
         let index = stack.iter().rposition(|frame| *frame == leaf).unwrap_or(0);
         let above = &stack[..index];

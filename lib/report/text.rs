@@ -344,16 +344,19 @@ mod tests {
         assert_eq!(draw_bar(250.0, 4), "████");
     }
 
-    #[test]
-    fn no_line_is_wider_than_the_page() {
-        let row = |depth, details: &[&str]| Row {
+    fn long_row(depth: usize, details: &[&str]) -> Row {
+        Row {
             numbers: vec![Number::Share(12.5), Number::Share(100.0)],
             share: 12.5,
             depth,
             names: strings(&["a_function_with_a_long_name", "another_function_with_a_long_name"]),
             details: details.iter().map(|name| Item::share(*name, 50.0)).collect(),
-        };
-        let rows = vec![row(0, &["caller", "another caller"]), row(40, &[]), row(3, &["x"])];
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_page() {
+        let rows = vec![long_row(0, &["caller", "another caller"]), long_row(40, &[]), long_row(3, &["x"])];
         let columns = vec![Column { key: "self", heading: "self" }, Column { key: "total", heading: "total" }];
         let title = "a title that is long enough for two".repeat(3);
         let table = Table { key: "t", title, details_key: "d", columns, rows };

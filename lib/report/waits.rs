@@ -79,11 +79,11 @@ pub(super) fn waits_table(context: &Context<'_>, limit: usize) -> Result<Table, 
             .or_default()
             .add(*weights)?;
     }
-    let sum = |wakers: &HashMap<String, Weights, FxBuildHasher>| {
-        Weight::from_millionths(wakers.values().map(|weights| weights.after.millionths()).sum())
-    };
-    let mut waits: Vec<(Weight, Vec<String>, _)> =
-        waits.into_iter().map(|(waiting, wakers)| (sum(&wakers), waiting, wakers)).collect();
+    let waits = waits.into_iter().map(|(waiting, wakers)| {
+        let millionths = wakers.values().map(|weights| weights.after.millionths()).sum();
+        (Weight::from_millionths(millionths), waiting, wakers)
+    });
+    let mut waits: Vec<(Weight, Vec<String>, _)> = waits.collect();
     waits.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
     let all = waits.len();
     let rows = waits.into_iter().map(|(weight, names, wakers)| {

@@ -229,13 +229,10 @@ impl Judge {
             true => self.rare_dispersion,
             false => self.floor(prior, row) / (row.mean() * self.sample),
         };
-        let count = |weights: &[f64], samples: &[f64]| {
-            weights.iter().zip(samples).map(|(weight, sample)| weight / sample).sum::<f64>() / dispersion
-        };
-        let before = count(&row.before, &self.design.before);
-        let after = count(&row.after, &self.design.after);
-        let exposure = |samples: &[f64]| samples.iter().map(|sample| 1.0 / sample).sum::<f64>();
-        let [exposed_before, exposed_after] = [&self.design.before, &self.design.after].map(|all| exposure(all));
+        let before = count_samples(&row.before, &self.design.before) / dispersion;
+        let after = count_samples(&row.after, &self.design.after) / dispersion;
+        let [exposed_before, exposed_after] = [&self.design.before, &self.design.after]
+            .map(|samples| samples.iter().map(|sample| 1.0 / sample).sum::<f64>());
         let chance = exposed_after / (exposed_before + exposed_after);
         let is_normal = before + after >= NORMAL_SAMPLES && self.freedom > 0.0;
         let counted = if is_normal { 0.0 } else { binomial_p_value(before, after, chance) };
@@ -323,13 +320,9 @@ impl Judge {
     /// Returns the variance of a row from run to run, without what all rows share.
     fn variance(&self, row: &Observation) -> f64 {
         let (before, after) = row.means();
-        let deviation = |mean: f64, weights: &[f64], shared: Option<&Vec<f64>>| -> Vec<f64> {
-            let shared = |run: usize| shared.map_or(0.0, |shared| shared[run]);
-            weights.iter().enumerate().map(|(run, weight)| weight - mean * (1.0 + shared(run))).collect()
-        };
         let shared = self.shared.as_ref().map(|shared| &shared.deviations);
-        let before = deviation(before, &row.before, shared.map(|shared| &shared.before));
-        let after = deviation(after, &row.after, shared.map(|shared| &shared.after));
+        let before = deviations(before, &row.before, shared.map(|shared| &shared.before));
+        let after = deviations(after, &row.after, shared.map(|shared| &shared.after));
         self.sum_squares(&before, &after) / self.freedom
     }
 
@@ -381,4 +374,15 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         odd if odd % 2 == 1 => values[middle],
         _ => (values[middle - 1] + values[middle]) / 2.0,
     }
+}
+
+/// Returns the number of samples in all runs, from the weights of the runs and what a sample weighs in each.
+fn count_samples(weights: &[f64], samples: &[f64]) -> f64 {
+    weights.iter().zip(samples).map(|(weight, sample)| weight / sample).sum()
+}
+
+/// Returns the deviations of runs from their mean, without the deviations that all rows of a run share.
+fn deviations(mean: f64, weights: &[f64], shared: Option<&Vec<f64>>) -> Vec<f64> {
+    let runs = weights.iter().enumerate();
+    runs.map(|(run, weight)| weight - mean * (1.0 + shared.map_or(0.0, |shared| shared[run]))).collect()
 }

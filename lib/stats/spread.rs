@@ -70,21 +70,26 @@ impl Peers {
         ((size.ln() - self.start) / BIN).round().max(0.0) as usize
     }
 
+    /// Returns what the rows of a bin are worth for a row of this size.
+    fn bin_weight(&self, bin: usize, size: f64) -> f64 {
+        let distance = (self.start + bin as f64 * BIN - size.ln()) / BAND;
+        (-distance.powi(2) / 2.0).exp()
+    }
+
     fn bounded(&self, dispersion: f64) -> f64 {
         dispersion.min(HIGHEST * self.base.0)
     }
 
     /// Returns the dispersion of rows of a similar size, without the row itself.
     pub fn dispersion(&self, size: f64, own: Option<RowSpread>) -> f64 {
-        let distance = |bin: usize| (self.start + bin as f64 * BIN - size.ln()) / BAND;
-        let weight = |bin: usize| (-distance(bin).powi(2) / 2.0).exp();
         let (mut rows, mut sum) = (self.base.1, self.base.0 * self.base.1);
         for (bin, (count, dispersions)) in self.bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0.0) {
-            rows += weight(bin) * count;
-            sum += weight(bin) * dispersions;
+            let weight = self.bin_weight(bin, size);
+            rows += weight * count;
+            sum += weight * dispersions;
         }
         if let Some(own) = own {
-            let weight = weight(self.bin(own.size));
+            let weight = self.bin_weight(self.bin(own.size), size);
             rows -= weight;
             sum -= weight * self.bounded(own.dispersion);
         }
@@ -137,11 +142,14 @@ mod tests {
         assert!(peers.dispersion(100.0, Some(rows[1])) > 4.0);
     }
 
+    fn freedom(rows: &[RowSpread]) -> f64 {
+        Peers::new(rows, 1.0, 2.0).prior_freedom(rows, 4.0)
+    }
+
     #[test]
     fn rows_that_agree_are_worth_more() {
         let alike: Vec<RowSpread> = (0..40).map(|n| row(100.0, 1.0 + 0.02 * f64::from(n % 5))).collect();
         let unlike: Vec<RowSpread> = (0..40).map(|n| row(100.0, f64::from(1 + n % 2 * 50))).collect();
-        let freedom = |rows: &[RowSpread]| Peers::new(rows, 1.0, 2.0).prior_freedom(rows, 4.0);
         assert!(freedom(&alike) > 15.0 && freedom(&unlike) < 6.0, "{} {}", freedom(&alike), freedom(&unlike));
         assert_eq!(freedom(&alike[..3]), 6.0);
     }

@@ -1,8 +1,10 @@
 //! The text around the frames: headings, legend, controls.
 
-use super::colour::{self, Colour, MARKER_COLOURS, OFF_CPU_COUNT, Palette};
+use super::colour::{self, Palette};
+use super::fixed_colours::{MARKER_COLOURS, OFF_CPU_COUNT};
 use super::module_colours::Class;
 use super::options::{MICROSECONDS, MinWidth, SIDE_MARGIN};
+use super::rgb::Colour;
 use super::text::{escape, visible};
 use super::write::Image;
 use crate::markers;

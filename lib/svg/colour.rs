@@ -4,67 +4,14 @@
 //! A palette chooses a ramp by the kind of frame that the name indicates. A hash of the name chooses a colour of the
 //! ramp.
 
-use std::fmt;
-use std::str::FromStr;
-
+use super::fixed_colours::fixed_colour;
 use super::language::{self, Language};
 use super::module_colours::{Class, ModuleColours};
 use super::palette_map::PaletteMap;
+use super::ramp::Ramp;
+use super::rgb::Colour;
 use crate::markers;
 use crate::profile::Frames;
-
-/// An RGB colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Colour(pub u8, pub u8, pub u8);
-
-impl Colour {
-    /// True if black text has more contrast on this colour than white text, by the formulas of WCAG 2.
-    pub fn is_light(self) -> bool {
-        self.luminance() > 0.179
-    }
-
-    /// Returns the relative luminance of WCAG 2, from 0 to 1.
-    fn luminance(self) -> f64 {
-        0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
-    }
-
-    /// Appends the colour as `#rrggbb`.
-    pub fn write_to(self, out: &mut Vec<u8>) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        out.push(b'#');
-        for channel in [self.0, self.1, self.2] {
-            out.push(DIGITS[usize::from(channel >> 4)]);
-            out.push(DIGITS[usize::from(channel & 15)]);
-        }
-    }
-}
-
-/// Returns the linear intensity of an sRGB channel, from 0 to 1.
-fn linear(channel: u8) -> f64 {
-    let channel = f64::from(channel) / 255.0;
-    if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
-}
-
-impl fmt::Display for Colour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
-    }
-}
-
-impl FromStr for Colour {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits: Option<Vec<u8>> = text.strip_prefix('#').and_then(|digits| {
-            digits.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect()
-        });
-        match digits.as_deref() {
-            Some([a, b, c, d, e, f]) => Ok(Self(a << 4 | b, c << 4 | d, e << 4 | f)),
-            Some([a, b, c]) => Ok(Self(a * 17, b * 17, c * 17)),
-            _ => Err("expected a colour as #rrggbb or #rgb, like #e600e6".to_owned()),
-        }
-    }
-}
 
 /// A named set of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -116,54 +63,6 @@ impl Palette {
     pub fn on_cpu(self) -> Option<Colour> {
         (self == Self::States).then(|| Ramp::Red.colour([0.5; 3]))
     }
-}
-
-/// A range of related colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ramp {
-    /// Red to yellow.
-    Hot,
-    /// Green to blue.
-    Mem,
-    /// Shades of greyish blue.
-    Io,
-    /// Shades of red.
-    Red,
-    /// Shades of green.
-    Green,
-    /// Shades of blue.
-    Blue,
-    /// Shades of yellow.
-    Yellow,
-    /// Shades of purple.
-    Purple,
-    /// Shades of aqua.
-    Aqua,
-    /// Shades of orange.
-    Orange,
-}
-
-impl Ramp {
-    /// Returns the colour at a position, which is three numbers of at least 0 and less than 1.
-    pub fn colour(self, [a, b, c]: [f64; 3]) -> Colour {
-        match self {
-            Self::Hot => Colour(channel(205, 50, c), channel(0, 230, a), channel(0, 55, b)),
-            Self::Mem => Colour(0, channel(190, 50, b), channel(0, 210, a)),
-            Self::Io => Colour(channel(80, 60, a), channel(80, 60, a), channel(190, 55, b)),
-            Self::Red => Colour(channel(200, 55, a), channel(50, 80, a), channel(50, 80, a)),
-            Self::Green => Colour(channel(50, 60, a), channel(200, 55, a), channel(50, 60, a)),
-            Self::Blue => Colour(channel(80, 60, a), channel(80, 60, a), channel(205, 50, a)),
-            Self::Yellow => Colour(channel(175, 55, a), channel(175, 55, a), channel(50, 20, a)),
-            Self::Purple => Colour(channel(190, 65, a), channel(80, 60, a), channel(190, 65, a)),
-            Self::Aqua => Colour(channel(50, 60, a), channel(165, 55, a), channel(165, 55, a)),
-            Self::Orange => Colour(channel(190, 65, a), channel(90, 65, a), 0),
-        }
-    }
-}
-
-/// Returns the channel at a position of a ramp whose values start at `base`.
-fn channel(base: u8, span: u8, position: f64) -> u8 {
-    base + (f64::from(span) * position) as u8
 }
 
 /// The rules that choose a frame's colour.
@@ -233,28 +132,6 @@ pub fn without_suffix(name: &[u8]) -> &[u8] {
     suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// The frames for which [`markers::is_marker`] is true, with their fixed colours. The last one is `[unknown]`.
-pub const MARKER_COLOURS: [(&[u8], Colour); 6] = [
-    (markers::OFF_CPU, Colour(96, 125, 160)),
-    (markers::RUNNABLE, Colour(222, 184, 65)),
-    (markers::UNSAMPLED, Colour(214, 214, 222)),
-    (markers::LOST, Colour(130, 30, 60)),
-    (markers::TRUNCATED, Colour(150, 130, 185)),
-    (markers::UNKNOWN, Colour(189, 189, 189)),
-];
-
-/// Number of the first entries of [`MARKER_COLOURS`] that are leaves of time in which no sample was taken on a CPU.
-pub const OFF_CPU_COUNT: usize = 4;
-
-/// Returns the colour of a marker, or of the separators `--` and `-`, which no palette changes.
-fn fixed_colour(name: &[u8]) -> Option<Colour> {
-    match name {
-        b"--" => Some(Colour(160, 160, 160)),
-        b"-" => Some(Colour(200, 200, 200)),
-        _ => MARKER_COLOURS.iter().find(|(marker, _)| *marker == name).map(|(_, colour)| *colour),
-    }
-}
-
 fn ramp(palette: Palette, name: &[u8]) -> Ramp {
     match palette {
         // Wakers are told from those that they woke.
@@ -317,11 +194,8 @@ fn first_characters<'a>(characters: impl Iterator<Item = &'a u8>) -> f64 {
 mod tests {
     use clap::ValueEnum as _;
 
-    use super::{
-        Colour, MARKER_COLOURS, OFF_CPU_COUNT, Palette, Ramp, Scheme, differential, diffusion, fixed_colour,
-        without_suffix,
-    };
-    use crate::markers;
+    use super::{Colour, Palette, Ramp, Scheme, differential, diffusion, fixed_colour, without_suffix};
+    use crate::svg::fixed_colours::MARKER_COLOURS;
 
     /// Returns the contrast of a colour and the black or white text on it.
     fn contrast(colour: Colour) -> f64 {
@@ -384,13 +258,6 @@ mod tests {
         assert_eq!(without_suffix(b"read_[k]"), b"read");
         assert_eq!(without_suffix(b"read_[x]"), b"read_[x]");
         assert_eq!(without_suffix(b"_[k]"), b"");
-    }
-
-    #[test]
-    fn every_marker_has_a_colour() {
-        assert!(MARKER_COLOURS.iter().all(|(name, _)| markers::is_marker(name)));
-        assert_eq!(MARKER_COLOURS[OFF_CPU_COUNT - 1].0, markers::LOST);
-        assert_eq!(MARKER_COLOURS.last().map(|(name, _)| *name), Some(markers::UNKNOWN));
     }
 
     #[test]

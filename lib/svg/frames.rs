@@ -1,11 +1,12 @@
 //! Writes the drawn frames as SVG elements.
 
 use super::captions::with_commas;
-use super::colour::{self, Colour};
+use super::colour;
 use super::label::{label, truncate_right};
 use super::layout::DrawnFrame;
 use super::name_attributes::FrameElement;
 use super::options::{Delta, SIDE_MARGIN};
+use super::rgb::Colour;
 use super::text::{escape, visible};
 use super::write::Image;
 use crate::markers::is_marker;

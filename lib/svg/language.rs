@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::colour::Ramp;
+use super::ramp::Ramp;
 use crate::markers;
 
 /// A language whose profiles have a palette of their own, and its way of naming frames.

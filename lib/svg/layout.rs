@@ -5,7 +5,7 @@
 //! too narrow to draw is dropped at once. Its width is judged by the weight added up to then, a lower bound of the
 //! total. Memory therefore grows only with the deepest stack and the drawn frames.
 
-use super::colour::MARKER_COLOURS;
+use super::fixed_colours::MARKER_COLOURS;
 use crate::Error;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 

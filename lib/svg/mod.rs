@@ -17,7 +17,9 @@
 mod captions;
 pub mod colour;
 mod drawing;
+mod fixed_colours;
 mod frames;
+mod html_page;
 mod label;
 mod language;
 pub mod layout;
@@ -29,6 +31,8 @@ pub mod name_attributes;
 mod options;
 mod packed_profile;
 pub mod palette_map;
+mod ramp;
+pub mod rgb;
 pub mod significance;
 mod stack_list;
 pub(crate) mod text;
@@ -36,12 +40,14 @@ mod transform;
 mod write;
 
 pub use drawing::Drawing;
+pub use html_page::write_page;
+pub(crate) use html_page::{PAGE_END, write_page_head};
 pub use options::{Background, DEFAULT_FONT, Delta, MinWidth, Options, StackOptions, StackOrder};
 pub use packed_profile::PackedProfile;
 pub(crate) use packed_profile::{compress, push_number};
 pub(crate) use text::{escape, visible};
-pub(crate) use write::{PAGE_END, PageParts, write_element, write_page_head};
-pub use write::{write, write_page};
+pub use write::write;
+pub(crate) use write::{PageParts, write_element};
 
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;

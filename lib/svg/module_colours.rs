@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::colour::Colour;
 use super::layout::Layout;
 use super::module::{Kind, is_kernel_entry, origin};
+use super::rgb::Colour;
 use crate::markers;
 use crate::script_source::{SourceOrigin, find_origin};
 

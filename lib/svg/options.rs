@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use super::colour::{Colour, Palette, Scheme};
+use super::colour::{Palette, Scheme};
 use super::name_attributes::NameAttributes;
+use super::rgb::Colour;
 use super::significance::Significances;
 use crate::profile::Weight;
 

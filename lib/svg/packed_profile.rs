@@ -14,10 +14,11 @@ use std::io::{self, BufWriter, Write as _};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::colour::{self, Colour};
+use super::colour;
 use super::module_colours::ModuleColours;
 use super::name_attributes::NameAttributes;
 use super::options::Options;
+use super::rgb::Colour;
 use super::text::{escape, visible};
 use crate::markers::is_marker;
 use crate::profile::{Frames, Weight, Weights};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bstr::ByteSlice as _;
 
-use super::colour::Colour;
+use super::rgb::Colour;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
 

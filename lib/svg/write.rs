@@ -5,12 +5,14 @@
 
 use std::io::{self, Write};
 
-use super::colour::{Colour, MARKER_COLOURS, Palette};
+use super::colour::Palette;
 use super::drawing::Drawing;
+use super::fixed_colours::MARKER_COLOURS;
 use super::layout::Layout;
 use super::module_colours::{DARK, LIGHT, ModuleColours};
 use super::options::{Background, Delta, MICROSECONDS, Options};
 use super::packed_profile::{PackedProfile, push_base64};
+use super::rgb::Colour;
 use super::text::{escape, visible};
 use crate::Error;
 use crate::markers;
@@ -29,7 +31,7 @@ pub(crate) struct PageParts<'a> {
 }
 
 /// The parts of a file that contains only the graph.
-const STANDALONE: PageParts<'static> = PageParts { data: &[], script: include_str!("viewer.min.js") };
+pub(super) const STANDALONE: PageParts<'static> = PageParts { data: &[], script: include_str!("viewer.min.js") };
 
 /// Hides the static frames before the browser renders them, because the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
@@ -52,41 +54,12 @@ pub fn write(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Wri
         .map_err(|error| Error::write(name, error))
 }
 
-fn check_drawable(drawing: &Drawing) -> Result<(), Error> {
+/// Fails if there is nothing to draw.
+pub(super) fn check_drawable(drawing: &Drawing) -> Result<(), Error> {
     match drawing.layout.total.after.is_zero() {
         true => Err(Error::Invalid("nothing to draw: all stacks have weight 0".to_owned())),
         false => Ok(()),
     }
-}
-
-/// Writes a drawing as an HTML page. `name` is the name of `out` in errors.
-///
-/// # Errors
-/// Those of [`write()`].
-pub fn write_page(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
-    check_drawable(drawing)?;
-    let head = write_page_head(options.heading(), "body { margin: 0; }\n", out);
-    head.and_then(|()| write_element(drawing, options, STANDALONE, out))
-        .and_then(|()| out.write_all(PAGE_END))
-        .map_err(|error| Error::write(name, error))
-}
-
-/// The end of a page that [`write_page_head`] began.
-pub(crate) const PAGE_END: &[u8] = b"</body>\n</html>\n";
-
-/// Writes the beginning of an HTML page, up to the content of its body.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
-pub(crate) fn write_page_head(title: &str, style: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = b"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>".to_vec();
-    escape(&visible(title.as_bytes()), &mut text);
-    text.extend_from_slice(
-        b"</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<style>\n",
-    );
-    text.extend_from_slice(style.as_bytes());
-    text.extend_from_slice(b"</style>\n</head>\n<body class=\"fg-page\">\n");
-    out.write_all(&text)
 }
 
 /// Writes a drawing as an SVG element of a page.

@@ -72,7 +72,7 @@ fn rejects_what_is_no_pair() {
     }
     for (options, message) in [
         (&["--pair", "sched:sched_switch"][..], "expected FROM,TO"),
-        (&["--pair", "sched:sched_switch,cycles"], "pairs are of tracepoints"),
+        (&["--pair", "sched:sched_switch,cycles"], "expected a tracepoint"),
         (&["--pair", "sched:sched_switch,sched:no_such"], "--pair: sched:no_such"),
         (
             &["--pair", "sched:sched_switch,sched:sched_waking:pid"],

@@ -200,25 +200,31 @@ mod tests {
         }
     }
 
+    fn time_span(text: &str) -> TimeSpan {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn bounds_of_a_span_are_optional() {
-        let span = |text: &str| text.parse::<TimeSpan>().unwrap();
-        assert!(span("1,").contains(u64::MAX, 0) && !span("1,").contains(999_999_999, 0));
-        assert!(span(",1").contains(999_999_999, 0) && !span(",1").contains(1_000_000_000, 0));
+        assert!(time_span("1,").contains(u64::MAX, 0) && !time_span("1,").contains(999_999_999, 0));
+        assert!(time_span(",1").contains(999_999_999, 0) && !time_span(",1").contains(1_000_000_000, 0));
         assert!(
-            span("+1,+2").contains(11_000_000_000, 10_000_000_000)
-                && !span("+1,+2").contains(10_000_000_000, 10_000_000_000)
+            time_span("+1,+2").contains(11_000_000_000, 10_000_000_000)
+                && !time_span("+1,+2").contains(10_000_000_000, 10_000_000_000)
         );
         for bad in ["1", "a,b", "2,1", "1,1", "+2,+1"] {
             assert!(bad.parse::<TimeSpan>().is_err(), "{bad}");
         }
     }
 
+    fn offset_span(text: &str) -> OffsetSpan {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn offset_spans_lie_within_a_second() {
-        let span = |text: &str| text.parse::<OffsetSpan>().unwrap();
-        assert!(span(",0.1").contains(3_000_000_000) && !span(",0.1").contains(3_100_000_000));
-        assert!(span("0.9,").contains(3_999_999_999) && span(",") == span("0,1"));
+        assert!(offset_span(",0.1").contains(3_000_000_000) && !offset_span(",0.1").contains(3_100_000_000));
+        assert!(offset_span("0.9,").contains(3_999_999_999) && offset_span(",") == offset_span("0,1"));
         for bad in ["0.5", "0.5,0.5", "0.6,0.5", "0,1.1", "+0,1", "x,"] {
             assert!(bad.parse::<OffsetSpan>().is_err(), "{bad}");
         }

@@ -14,6 +14,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, read_bytes};
 use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::formats::little_endian::Bytes;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
@@ -71,7 +72,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut records = data[layout.start..].chunks_exact(layout.size);
     let (mut threads, mut unopened) = (BTreeMap::<u16, Thread>::new(), 0);
     for record in records.by_ref() {
-        let (tid, method, time) = layout.parse_record(record);
+        let Some((tid, method, time)) = layout.parse_record(record) else { break };
         let thread = threads.entry(tid).or_default();
         thread.advance(time, header.threads.get(&tid), sink)?;
         let action = method & 3;
@@ -177,24 +178,23 @@ struct Layout {
 
 impl Layout {
     fn parse(data: &[u8], header: &Header, wants_cpu: bool) -> Option<Self> {
-        let number = |offset: usize| Some(u16::from_le_bytes([*data.get(offset)?, *data.get(offset + 1)?]));
-        let version = data.starts_with(MAGIC).then(|| number(4)).flatten()?;
-        let start = usize::from(number(6)?);
+        let mut fields = Bytes(data.strip_prefix(MAGIC)?);
+        let (version, start) = (fields.u16()?, usize::from(fields.u16()?));
         let thread_size = if version == 1 { 1 } else { 2 };
         let clocks = usize::from(header.has_cpu_time) + usize::from(header.has_wall_time);
         let expected = thread_size + 4 + 4 * clocks.max(1);
         // Version 3 states the size of a record, after the time at which the trace began.
-        let size = if version >= 3 { usize::from(number(16)?) } else { expected };
+        let size = if version >= 3 { usize::from(Bytes(data.get(16..)?).u16()?) } else { expected };
         let wall = thread_size + 4 + if header.has_cpu_time { 4 } else { 0 };
         let time = if wants_cpu || clocks < 2 { thread_size + 4 } else { wall };
         (size >= expected && start <= data.len()).then_some(Self { start, size, thread_size, time })
     }
 
     /// Returns the thread, the method with its action, and the time of a record.
-    fn parse_record(&self, record: &[u8]) -> (u16, u32, u64) {
-        let number = |offset: usize, size: usize| {
-            record[offset..offset + size].iter().rev().fold(0u32, |number, byte| number << 8 | u32::from(*byte))
-        };
-        (number(0, self.thread_size) as u16, number(self.thread_size, 4), number(self.time, 4).into())
+    fn parse_record(&self, record: &[u8]) -> Option<(u16, u32, u64)> {
+        let mut fields = Bytes(record);
+        let (thread, method) = (fields.number(self.thread_size)?, fields.u32()?);
+        let time = Bytes(&record[self.time..]).u32()?;
+        Some((thread as u16, method, time.into()))
     }
 }

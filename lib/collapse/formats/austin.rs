@@ -259,9 +259,12 @@ fn add_sample(
 mod tests {
     use super::{Bytes, Event, Events, read_integer};
 
+    fn read(bytes: &[u8]) -> Option<i64> {
+        read_integer(&mut Bytes(bytes))
+    }
+
     #[test]
     fn reads_integers_with_a_sign() {
-        let read = |bytes: &[u8]| read_integer(&mut Bytes(bytes));
         assert_eq!((read(&[0x3f]), read(&[0x81, 0x01]), read(&[0x41])), (Some(63), Some(65), Some(-1)));
         assert_eq!((read(&[0x80]), read(&[0xff; 12]), read(&[])), (None, None, None));
     }

@@ -63,9 +63,10 @@ fn is_other_text(head: &[u8]) -> bool {
 /// Returns the number of weights per line, or `None` if no line of `head` is a stack.
 pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<DetectedKind> {
     // Austin's lines have one weight.
-    let is_stack = |line: &[u8]| parse(line, LineKind::Plain).is_some();
-    let austin = || stack_lines(head).any(is_stack).then_some(DetectedKind { kind: LineKind::Plain, line: 1 });
-    detect_kind(head).or_else(austin)
+    detect_kind(head).or_else(|| {
+        let has_stack = stack_lines(head).any(|line| parse(line, LineKind::Plain).is_some());
+        has_stack.then_some(DetectedKind { kind: LineKind::Plain, line: 1 })
+    })
 }
 
 /// Maximum number of lines of a text whose first line decides.
@@ -144,12 +145,16 @@ fn is_assignment(stack: &[u8]) -> bool {
 /// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
 /// numbers than weights.
 fn is_row_of_numbers(stack: &[u8], line: &[u8]) -> bool {
-    let is_number = |word: &[u8]| word.iter().any(u8::is_ascii_digit) && word.iter().all(u8::is_ascii_hexdigit);
     let mut words = stack.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).peekable();
-    let has_only_numbers = words.peek().is_some() && words.all(is_number);
-    let is_value = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    let values = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take_while(is_value);
+    let has_only_numbers = words.peek().is_some() && words.all(is_hexadecimal);
+    let words = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let values = words.take_while(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'));
     has_only_numbers || values.count() > MAX_WEIGHTS
+}
+
+/// True for hexadecimal digits with a decimal one among them.
+fn is_hexadecimal(word: &[u8]) -> bool {
+    word.iter().any(u8::is_ascii_digit) && word.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Maximum number of weights of a line.

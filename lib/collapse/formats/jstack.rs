@@ -116,13 +116,16 @@ struct Thread {
 
 /// Returns the state of a thread by the state in the dump, if it has any, and the function in which the thread is.
 pub(super) fn effective_state(state: &[u8], leaf: &[u8]) -> Vec<u8> {
-    let is_any = |functions: &[&[u8]]| functions.iter().any(|function| leaf.ends_with(function));
     match state {
-        b"" if is_any(&BLOCKING_FUNCTIONS) => b"WAITING".to_vec(),
-        b"" | RUNNABLE if is_any(&WAITING_FUNCTIONS) => b"RUNNABLE, but waits".to_vec(),
+        b"" if ends_with_any(leaf, &BLOCKING_FUNCTIONS) => b"WAITING".to_vec(),
+        b"" | RUNNABLE if ends_with_any(leaf, &WAITING_FUNCTIONS) => b"RUNNABLE, but waits".to_vec(),
         b"" => RUNNABLE.to_vec(),
         state => state.to_vec(),
     }
+}
+
+fn ends_with_any(name: &[u8], ends: &[&[u8]]) -> bool {
+    ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns true for a frame as `jcmd Thread.dump_to_file` writes it: indented, without `at`.

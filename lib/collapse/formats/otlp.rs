@@ -119,10 +119,10 @@ fn add_sample(
 ) -> Result<u64, Error> {
     let attribute = |key: &[u8]| {
         let resource = data.resources.get(profile.resource);
-        let of_resource = || resource.and_then(|all| all.iter().find(|(name, _)| name == key));
-        data.dictionary.attribute(&sample.attributes, key).or_else(|| of_resource().map(|(_, value)| value.as_slice()))
+        data.dictionary
+            .attribute(&sample.attributes, key)
+            .or_else(|| Some(resource?.iter().find(|(name, _)| name == key)?.1.as_slice()))
     };
-    let number = |key: &[u8]| attribute(key).and_then(|text| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
     let comm = attribute(b"thread.name").filter(|name| !name.is_empty());
     let comm = comm.or_else(|| attribute(b"process.executable.name")).unwrap_or_default();
     let options = document.options;
@@ -138,7 +138,7 @@ fn add_sample(
     }
     let mut negative = 0;
     for (time, value) in split_by_time(sample) {
-        let info = SampleInfo { time, comm, pid: number(b"process.pid"), tid: number(b"thread.id"), cpu: None };
+        let info = SampleInfo { time, comm, pid: parse_id(pid), tid: parse_id(tid), cpu: None };
         let Ok(value) = u64::try_from(value) else {
             negative += 1;
             continue;
@@ -149,6 +149,10 @@ fn add_sample(
         }
     }
     Ok(negative)
+}
+
+fn parse_id(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Returns the times of a sample and their values. A value for several times is shared among them.

@@ -263,9 +263,8 @@ impl<'a> Reader<'a> {
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let number = |number: u64| u32::try_from(number).ok().filter(|number| *number > 0);
         let comm = self.threads.name(pid, tid);
-        let info = SampleInfo { time: packet.time, comm, pid: number(pid), tid: number(tid), cpu };
+        let info = SampleInfo { time: packet.time, comm, pid: to_id(pid), tid: to_id(tid), cpu };
         if !self.samples.accept(&info)? {
             return Ok(());
         }
@@ -289,4 +288,9 @@ impl<'a> Reader<'a> {
         }
         document.report_problems(self.malformed, "packet", "left out: malformed")
     }
+}
+
+/// Returns the ID of a process or thread; `None` for 0, which means that it is not known.
+fn to_id(number: u64) -> Option<u32> {
+    u32::try_from(number).ok().filter(|number| *number > 0)
 }

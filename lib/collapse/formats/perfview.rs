@@ -8,6 +8,7 @@
 //! The weight is the sample's metric, or 1 with `--weight samples` and without one. Processes and threads are frames. The
 //! document is read as a stream.
 
+use bstr::ByteSlice as _;
 use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashMap;
 
@@ -29,8 +30,9 @@ pub(super) static FORMAT: Format = Format {
     has_times: false,
     recognizes: |head| {
         let head = strip_bom(head).trim_ascii_start();
-        let has = |tag: &[u8]| memchr::memmem::find(head, tag).is_some();
-        head.starts_with(b"<") && (has(b"<StackWindow") || has(b"<StackSource")) && has(b"<Frame")
+        head.starts_with(b"<")
+            && (head.contains_str("<StackWindow") || head.contains_str("<StackSource"))
+            && head.contains_str("<Frame")
     },
     reader: FormatReader::Bytes(read),
 };

@@ -1,5 +1,5 @@
-//! simpleperf's protobuf reports (Android, `simpleperf report-sample --protobuf`): `SIMPLEPERF`, a version, and records
-//! after their lengths.
+//! simpleperf's protobuf reports (Android, `simpleperf report-sample --protobuf`): `SIMPLEPERF`, a version, and records,
+//! each after its length.
 //!
 //! The weight is the number of events of a sample, or 1 with `--weight samples`. Of several events, the first counts
 //! unless `--event` names another. The thread's name is the root frame. Specification: `cmd_report_sample.proto` of

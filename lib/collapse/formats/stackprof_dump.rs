@@ -72,9 +72,9 @@ fn name_frames(root: &Value<'_>, document: &Document<'_>, sink: &mut Sink) -> Fx
     let mut frames = FxHashMap::default();
     if let Some(Value::Hash(members)) = root.get(b"frames") {
         for (id, frame) in members {
-            let text = |key: &[u8]| frame.get(key).map(Value::text).unwrap_or_default();
+            let [name, file] = [&b"name"[..], b"file"].map(|key| frame.get(key).map(Value::text).unwrap_or_default());
             let line = frame.get(b"line").and_then(|line| i64::try_from(line.number()).ok());
-            let name = function_with_source(text(b"name"), text(b"file"), line, document.options);
+            let name = function_with_source(name, file, line, document.options);
             frames.insert(id.number(), intern_frame(&name, sink));
         }
     }

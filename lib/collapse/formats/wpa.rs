@@ -36,11 +36,10 @@ const ROOT: &[u8] = b"[Root]";
 fn recognizes(head: &[u8]) -> bool {
     let mut lines = first_lines(head).filter(|line| !line.is_empty());
     let Some(columns) = lines.next().and_then(Columns::parse) else { return false };
-    let has_stack = |fields: Vec<Vec<u8>>| {
+    lines.filter_map(split_csv).any(|fields| {
         let stack = fields.get(columns.stack);
         stack.is_some_and(|stack| stack.starts_with(ROOT) || memchr::memchr(b'!', stack).is_some())
-    };
-    lines.any(|line| split_csv(line).is_some_and(has_stack))
+    })
 }
 
 /// The columns of a table.

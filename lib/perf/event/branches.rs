@@ -55,10 +55,10 @@ mod tests {
         let words = [0x300, 0x400, 0, 0x200, 0x280, 0, 0x100, 0x180, 0];
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
         let branches = Branches::new(&bytes, 3);
-        let stack = |innermost| branches.stack(innermost).map(|address| address.lookup()).collect::<Vec<_>>();
-        assert_eq!(stack(Some(0x444)), [0x444, 0x300, 0x200, 0x100]);
         // A sample in the kernel does not have the user instruction pointer: the function called last takes its place.
-        assert_eq!(stack(None), [0x400, 0x300, 0x200, 0x100]);
+        let stacks = [Some(0x444), None]
+            .map(|innermost| branches.stack(innermost).map(|address| address.lookup()).collect::<Vec<_>>());
+        assert_eq!(stacks, [[0x444, 0x300, 0x200, 0x100], [0x400, 0x300, 0x200, 0x100]]);
         assert_eq!((branches.len(), Branches::default().stack(Some(0x444)).count()), (3, 0));
     }
 }

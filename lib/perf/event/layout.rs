@@ -63,6 +63,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// True if samples have the field of a bit of `sample_type`.
+    pub(super) fn has(&self, bit: u64) -> bool {
+        self.sample_type & bit != 0
+    }
+
     /// Creates a layout with `sample_id_all` and no other options.
     pub const fn new(sample_type: u64, user_registers: u64) -> Self {
         Self { sample_type, user_registers, read_format: 0, branch_sample_type: 0, sample_id_all: true }

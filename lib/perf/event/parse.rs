@@ -61,13 +61,12 @@ pub fn parse_counter_id(record: &[u8], layout: Layout) -> Option<u64> {
     if fields.u32()? != record_type::SAMPLE {
         return None;
     }
-    let before = [bit::IP, bit::TID, bit::TIME, bit::ADDR].iter().filter(|bit| layout.sample_type & **bit != 0);
+    let before = [bit::IP, bit::TID, bit::TIME, bit::ADDR].iter().filter(|bit| layout.has(**bit));
     fields.take(4 + 8 * before.count())?;
     fields.u64()
 }
 
 fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
-    let has = |bit: u64| layout.sample_type & bit != 0;
     let mut stamp = Stamp::default();
     let mut sample = Sample {
         event: 0,
@@ -79,49 +78,49 @@ fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<
         branches: Branches::default(),
         user: None,
     };
-    if has(bit::IDENTIFIER) {
+    if layout.has(bit::IDENTIFIER) {
         stamp.id = body.u64()?;
     }
-    if has(bit::IP) {
+    if layout.has(bit::IP) {
         sample.ip = body.u64()?;
     }
-    if has(bit::TID) {
+    if layout.has(bit::TID) {
         (stamp.pid, stamp.tid) = (body.u32()?, body.u32()?);
     }
-    if has(bit::TIME) {
+    if layout.has(bit::TIME) {
         stamp.time = body.u64()?;
     }
-    if has(bit::ADDR) {
+    if layout.has(bit::ADDR) {
         body.u64()?;
     }
-    if has(bit::ID) {
+    if layout.has(bit::ID) {
         stamp.id = body.u64()?;
     }
-    if has(bit::STREAM_ID) {
+    if layout.has(bit::STREAM_ID) {
         body.u64()?;
     }
-    if has(bit::CPU) {
+    if layout.has(bit::CPU) {
         (stamp.cpu, _) = (body.u32()?, body.u32()?);
     }
-    if has(bit::PERIOD) {
+    if layout.has(bit::PERIOD) {
         sample.period = body.u64()?;
     }
-    if has(bit::READ) {
+    if layout.has(bit::READ) {
         skip_values(body, layout.read_format)?;
     }
-    if has(bit::CALLCHAIN) {
+    if layout.has(bit::CALLCHAIN) {
         let entries = usize::try_from(body.u64()?).ok()?;
         sample.callchain = Callchain::new(body.take(entries.checked_mul(8)?)?);
     }
-    if has(bit::RAW) {
+    if layout.has(bit::RAW) {
         let size = body.u32()? as usize;
         sample.raw = body.take(size)?;
     }
-    if has(bit::BRANCH_STACK) {
+    if layout.has(bit::BRANCH_STACK) {
         sample.branches = parse_branches(body, layout.branch_sample_type)?;
     }
-    if has(bit::REGS_USER) {
-        sample.user = parse_user_state(body, layout.user_registers, has(bit::STACK_USER))?;
+    if layout.has(bit::REGS_USER) {
+        sample.user = parse_user_state(body, layout.user_registers, layout.has(bit::STACK_USER))?;
     }
     Some((stamp, Event::Sample(sample)))
 }
@@ -198,7 +197,7 @@ fn trailer_size(layout: Layout) -> usize {
     if !layout.sample_id_all {
         return 0;
     }
-    TRAILER.iter().filter(|bit| layout.sample_type & **bit != 0).count() * 8
+    TRAILER.iter().filter(|bit| layout.has(**bit)).count() * 8
 }
 
 fn parse_trailer(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
@@ -206,7 +205,7 @@ fn parse_trailer(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
     if !layout.sample_id_all {
         return Some(stamp);
     }
-    for bit in TRAILER.into_iter().filter(|bit| layout.sample_type & bit != 0) {
+    for bit in TRAILER.into_iter().filter(|bit| layout.has(*bit)) {
         let value = fields.u64()?;
         match bit {
             bit::TID => (stamp.pid, stamp.tid) = (value as u32, (value >> 32) as u32),

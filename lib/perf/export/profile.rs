@@ -84,10 +84,10 @@ struct StackBuilder<'a> {
 
 impl<'a> StackBuilder<'a> {
     fn new(recording: &'a Recording, names: &'a LocationFrames, frames: &mut Frames) -> Self {
-        let root = |comm: &[u8], frames: &mut Frames| -> Vec<FrameId> {
+        let comms = recording.comms.iter().map(|(_, comm)| {
             comm.split(|byte| *byte == ROOT_SEPARATOR).map(|name| frames.intern(&comm_frame(name))).collect()
-        };
-        let comms = recording.comms.iter().map(|(_, comm)| root(comm, frames)).collect();
+        });
+        let comms = comms.collect();
         let none = vec![None; names.frames().len()];
         Self {
             recording,

@@ -310,11 +310,11 @@ impl Recording {
 
     /// Finds the runtimes of the processes that have generated code.
     fn find_runtimes(&self) -> FxHashMap<u32, Runtime> {
-        let find = |pid: u32| {
-            let mut objects = self.processes.mappings(pid).map(|mapping| self.objects.get(mapping.object));
-            Some((pid, objects.find_map(|object| Runtime::from_path(object.path()))?))
-        };
-        self.objects.jit.keys().filter_map(|(pid, _)| find(*pid)).collect()
+        let processes = self.objects.jit.keys().filter_map(|(pid, _)| {
+            let mut objects = self.processes.mappings(*pid).map(|mapping| self.objects.get(mapping.object));
+            Some((*pid, objects.find_map(|object| Runtime::from_path(object.path()))?))
+        });
+        processes.collect()
     }
 
     /// Returns the name of a stack's thread.

@@ -77,7 +77,8 @@ impl RootLabels {
 pub(super) struct Cgroups(FxHashMap<u32, Box<[u8]>>);
 
 impl Cgroups {
-    /// Notes an event after which the cgroup of a process is another. A new process has that of its parent.
+    /// Gives a new process the cgroup of its parent, and forgets that of a process that runs another program: it is read
+    /// again.
     pub(super) fn note_event(&mut self, event: &Event<'_>) {
         match event {
             Event::Fork { pid, parent_pid, .. } if pid != parent_pid => match self.0.get(parent_pid).cloned() {
@@ -134,9 +135,12 @@ mod tests {
     use crate::perf::recording::{Options, Recording};
     use crate::perf::unwind::RunningProcesses;
 
+    fn parse(text: &str) -> Result<Vec<RootLabel>, String> {
+        text.parse::<RootLabels>().map(|labels| labels.0.into_iter().flatten().collect())
+    }
+
     #[test]
     fn parses_lists() {
-        let parse = |text: &str| text.parse::<RootLabels>().map(|labels| labels.0.into_iter().flatten().collect());
         assert_eq!(parse("container,pid"), Ok(vec![RootLabel::Container, RootLabel::Pid]));
         assert_eq!(parse("cpu,comm"), Ok(vec![RootLabel::Cpu]));
         for wrong in ["", "pid,pid", "comm,pid", "process", "pid,", "pid,tid,cpu,cgroup,container,pid"] {
@@ -152,6 +156,10 @@ mod tests {
         assert_eq!(container(b"/system.slice/ssh.service"), b"[no container]");
     }
 
+    fn stamp(pid: u32) -> Stamp {
+        Stamp { pid, tid: pid, ..Stamp::default() }
+    }
+
     #[test]
     fn a_new_process_has_the_cgroup_of_its_parent() {
         let running = RunningProcesses {
@@ -161,7 +169,6 @@ mod tests {
         };
         let roots = "cgroup,pid".parse().unwrap();
         let mut recording = Recording::new(Options { roots, running: Some(running), ..Options::default() });
-        let stamp = |pid| Stamp { pid, tid: pid, ..Stamp::default() };
         assert_eq!(recording.label_root(stamp(1), b"init"), b"/one\0pid-1\0init");
         recording.handle_event(stamp(1), Event::Fork { pid: 2, tid: 2, parent_pid: 1, parent_tid: 1 });
         assert_eq!(recording.label_root(stamp(2), b"a"), b"/one\0pid-2\0a");

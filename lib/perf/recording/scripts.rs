@@ -51,8 +51,8 @@ impl Recording {
             let locations = self.merge_generated(&interpreter, self.memory(stamp.pid), &scripts, frames.len());
             return Some(MergedStack { locations, stop });
         }
-        let kind_of = |frame: &Frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects);
-        let mut kinds: Vec<NativeKind> = frames.iter().map(kind_of).collect();
+        let mut kinds: Vec<NativeKind> =
+            frames.iter().map(|frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects)).collect();
         for index in 1..kinds.len() {
             // Generated code that calls the loop itself is a trampoline of the interpreter (`python -X perf`).
             let object = frames[index].mapping.map(|mapping| objects.get(mapping.object));
@@ -68,17 +68,16 @@ impl Recording {
             return None;
         };
         let memory = self.memory(stamp.pid);
-        let mut locate = |frame: MergedFrame| match frame {
+        let with_lines = self.options.script_lines;
+        let locations = merged.into_iter().map(|frame| match frame {
             MergedFrame::Native(index) => MergedLocation::Native(index),
-            MergedFrame::Script(index) => MergedLocation::Script(self.interpreters.locate(
-                scripts[index],
-                &interpreter,
-                memory,
-                self.options.script_lines,
-                &mut self.objects,
-            )),
-        };
-        let locations = merged.into_iter().map(&mut locate).collect();
+            MergedFrame::Script(index) => {
+                let objects = &mut self.objects;
+                let script = self.interpreters.locate(scripts[index], &interpreter, memory, with_lines, objects);
+                MergedLocation::Script(script)
+            }
+        });
+        let locations = locations.collect();
         let stop = if is_cut && stop == StopReason::Root { StopReason::TooDeep } else { stop };
         Some(MergedStack { locations, stop })
     }

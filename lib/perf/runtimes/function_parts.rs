@@ -69,9 +69,10 @@ pub(super) fn find_dispatcher(file: &InterpreterFile<'_>) -> Option<Range<u64>> 
 fn jump_targets(file: &InterpreterFile<'_>, range: Range<u64>) -> Vec<u64> {
     let code = file.elf.code_from(range.start);
     let code = &code[..code.len().min((range.end - range.start) as usize)];
-    let is_jump = |flow| matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
     let instructions = Decoder::with_ip(64, code, range.start, DecoderOptions::NONE).into_iter();
-    let jumps = instructions.filter(|instruction| is_jump(instruction.flow_control()));
+    let jumps = instructions.filter(|instruction| {
+        matches!(instruction.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
+    });
     let mut targets: Vec<u64> = jumps.map(|jump| jump.near_branch_target()).collect();
     targets.retain(|target| *target != 0 && !range.contains(target));
     targets.sort_unstable();

@@ -76,8 +76,7 @@ impl Functions {
             .or_insert_with(|| read_function(frame, interpreter, memory).or_else(|| sent.get(&frame.hash).cloned()));
         let number = match function {
             Some(function) => {
-                let line = || interpreter.find_line(function, frame.instruction);
-                let line = if with_lines { line() } else { None };
+                let line = if with_lines { interpreter.find_line(function, frame.instruction) } else { None };
                 names.intern(frame_name(function, line, interpreter.native_file()), true)
             }
             None => names.intern(interpreter.unnamed_frame().to_vec(), false),
@@ -121,11 +120,10 @@ impl Functions {
 
     /// Remembers a name that the BPF program sent.
     pub fn add_sent_name(&mut self, frame: ScriptFrame, sent: SentName<'_>) {
-        let text = |text: &[u8], is_cut| if is_cut { [b"...", text].concat() } else { text.to_vec() };
         let function = Function {
-            name: text(sent.name, sent.is_name_cut),
-            class: text(sent.class, sent.is_class_cut),
-            file: text(sent.file, sent.is_file_cut),
+            name: mark_cut(sent.name, sent.is_name_cut),
+            class: mark_cut(sent.class, sent.is_class_cut),
+            file: mark_cut(sent.file, sent.is_file_cut),
             first_line: frame.first_line,
             lines: None,
         };
@@ -141,10 +139,21 @@ impl Functions {
 
 /// Reads the function of a frame. `None` if the process has another one there by now.
 fn read_function(frame: ScriptFrame, interpreter: &dyn Interpreter, memory: Memory) -> Option<Function> {
-    let is_there = || interpreter.hash_function(memory, frame.code) == Some(frame.hash);
     // The process may free the function and make another one while its parts are read one after the other.
-    let function = if is_there() { interpreter.read_function(memory, frame.code) } else { None };
-    function.filter(|_| is_there())
+    check_hash(frame, interpreter, memory)?;
+    let function = interpreter.read_function(memory, frame.code)?;
+    check_hash(frame, interpreter, memory)?;
+    Some(function)
+}
+
+/// Returns `None` if the function of a frame is not there any more.
+fn check_hash(frame: ScriptFrame, interpreter: &dyn Interpreter, memory: Memory) -> Option<()> {
+    (interpreter.hash_function(memory, frame.code)? == frame.hash).then_some(())
+}
+
+/// Returns a text, with a mark if its start is cut off.
+fn mark_cut(text: &[u8], is_cut: bool) -> Vec<u8> {
+    if is_cut { [b"...", text].concat() } else { text.to_vec() }
 }
 
 /// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` replaces the file of a function that is
@@ -165,12 +174,17 @@ pub(super) fn frame_name(function: &Function, line: Option<u32>, native_file: &[
 /// Returns the path of a file from where the interpreter searches for modules: behind `site-packages`, or the folder of the
 /// standard library.
 fn short_path(path: &[u8]) -> &[u8] {
-    let after = |folder: &[u8]| memchr::memmem::rfind(path, folder).map(|index| &path[index + folder.len()..]);
-    after(b"/site-packages/").or_else(|| after(b"/dist-packages/")).unwrap_or_else(|| {
-        let library = after(b"/lib/python3.").map(|rest| rest.trim_ascii_start());
+    let package = path_below(path, b"/site-packages/").or_else(|| path_below(path, b"/dist-packages/"));
+    package.unwrap_or_else(|| {
+        let library = path_below(path, b"/lib/python3.").map(|rest| rest.trim_ascii_start());
         let rest = library.and_then(|rest| rest.iter().position(|byte| *byte == b'/').map(|slash| &rest[slash + 1..]));
         rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
     })
+}
+
+/// Returns the part of a path below the last folder of a name.
+fn path_below<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
+    memchr::memmem::rfind(path, folder).map(|index| &path[index + folder.len()..])
 }
 
 #[cfg(test)]
@@ -242,17 +256,21 @@ mod tests {
         }
     }
 
+    fn function(class: &str, name: &str, file: &str) -> Function {
+        let (name, class, file) = (name.into(), class.into(), file.into());
+        Function { name, class, file, first_line: 3, lines: None }
+    }
+
+    fn name_in_php(function: Function, line: Option<u32>) -> String {
+        String::from_utf8(frame_name(&function, line, b"php")).unwrap()
+    }
+
     #[test]
     fn a_frame_has_name_file_and_line() {
-        let function = |class: &str, name: &str, file: &str| {
-            let (name, class, file) = (name.into(), class.into(), file.into());
-            Function { name, class, file, first_line: 3, lines: None }
-        };
-        let named = |function, line| String::from_utf8(frame_name(&function, line, b"php")).unwrap();
-        assert_eq!(named(function("", "A.f", "/x/a.py"), None), "A.f (/x/a.py)");
-        assert_eq!(named(function("", "A.f", "/x/a.py"), Some(7)), "A.f (/x/a.py:7)");
-        assert_eq!(named(function("", "", "/x/a.php"), Some(7)), "{main} (/x/a.php:7)");
-        assert_eq!(named(function("A", "f", "/x/a.php"), None), "A::f (/x/a.php)");
-        assert_eq!(named(function("ArrayIterator", "next", ""), Some(7)), "ArrayIterator::next (php)");
+        assert_eq!(name_in_php(function("", "A.f", "/x/a.py"), None), "A.f (/x/a.py)");
+        assert_eq!(name_in_php(function("", "A.f", "/x/a.py"), Some(7)), "A.f (/x/a.py:7)");
+        assert_eq!(name_in_php(function("", "", "/x/a.php"), Some(7)), "{main} (/x/a.php:7)");
+        assert_eq!(name_in_php(function("A", "f", "/x/a.php"), None), "A::f (/x/a.php)");
+        assert_eq!(name_in_php(function("ArrayIterator", "next", ""), Some(7)), "ArrayIterator::next (php)");
     }
 }

@@ -120,6 +120,13 @@ pub struct GeneratedFrame {
     pub is_inlined: bool,
 }
 
+impl GeneratedFrame {
+    /// Returns the frames of code that contains no inlined function.
+    pub(super) fn without_inlined(name: Vec<u8>) -> Vec<Self> {
+        vec![Self { name, is_inlined: false }]
+    }
+}
+
 /// The file of an interpreter in a process that runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {
@@ -183,6 +190,11 @@ impl Memory {
     pub fn u64(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         ((self.read)(self.pid, address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Reads a number of 8 bytes at an offset from the start of an object.
+    pub fn field(self, object: u64, offset: u64) -> Option<u64> {
+        self.u64(object.checked_add(offset)?)
     }
 }
 

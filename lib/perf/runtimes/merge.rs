@@ -122,25 +122,25 @@ mod tests {
             })
             .collect();
         let letters: Vec<char> = scripts.chars().collect();
-        let is_outermost = |index: usize| letters.get(index + 1) == Some(&'|');
         let names: Vec<usize> = (0..letters.len()).filter(|index| letters[*index] != '|').collect();
-        let frame = |index: &usize| ScriptFrame {
+        let frames = names.iter().map(|index| ScriptFrame {
             code: *index as u64,
             instruction: 0,
             first_line: 1,
             hash: 0,
-            is_outermost: is_outermost(*index),
+            is_outermost: letters.get(index + 1) == Some(&'|'),
             native: 0,
-        };
-        let frames: Vec<ScriptFrame> = names.iter().map(frame).collect();
-        let has = |option| options.contains(option);
-        let stack = ScriptStack { frames: &frames, is_cut: has("cut"), is_entering: has("entering") };
-        let found = merge(&kinds, !has("truncated"), stack, has("keep"))?;
-        let name = |frame: MergedFrame| match frame {
+        });
+        let frames: Vec<ScriptFrame> = frames.collect();
+        let [is_cut, is_entering, is_truncated, keeps_interpreter] =
+            ["cut", "entering", "truncated", "keep"].map(|option| options.contains(option));
+        let stack = ScriptStack { frames: &frames, is_cut, is_entering };
+        let found = merge(&kinds, !is_truncated, stack, keeps_interpreter)?;
+        let names = found.into_iter().map(|frame| match frame {
             MergedFrame::Native(index) => natives.as_bytes()[index] as char,
             MergedFrame::Script(index) => letters[names[index]],
-        };
-        Some(found.into_iter().map(name).collect())
+        });
+        Some(names.collect())
     }
 
     #[test]

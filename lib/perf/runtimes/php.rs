@@ -112,8 +112,8 @@ impl Interpreter for Php {
 
     fn read_function(&self, memory: Memory, function: u64) -> Option<Function> {
         let FunctionParts { name, class, file, first_line } = self.read_parts(memory, function)?;
-        let text = |string| if string == 0 { Some(Vec::new()) } else { read_string(memory, string) };
-        Some(Function { name: text(name)?, class: text(class)?, file: text(file)?, first_line, lines: None })
+        let [name, class, file] = [name, class, file].map(|string| read_string(memory, string));
+        Some(Function { name: name?, class: class?, file: file?, first_line, lines: None })
     }
 
     fn find_line(&self, _: &Function, instruction: i32) -> Option<u32> {
@@ -131,14 +131,13 @@ struct FunctionParts {
 
 impl Php {
     fn read_parts(&self, memory: Memory, function: u64) -> Option<FunctionParts> {
-        let field = |offset: u64| memory.u64(function.checked_add(offset)?);
-        let is_internal = field(0)? & 0xff == INTERNAL_FUNCTION;
-        let (name, class) = (field(NAME)?, field(CLASS)?);
+        let is_internal = memory.field(function, 0)? & 0xff == INTERNAL_FUNCTION;
+        let (name, class) = (memory.field(function, NAME)?, memory.field(function, CLASS)?);
         Some(FunctionParts {
             name,
-            class: if class == 0 { 0 } else { memory.u64(class.checked_add(CLASS_NAME)?)? },
-            file: if is_internal { 0 } else { field(self.file)? },
-            first_line: if is_internal { 0 } else { field(self.first_line)? as u32 },
+            class: if class == 0 { 0 } else { memory.field(class, CLASS_NAME)? },
+            file: if is_internal { 0 } else { memory.field(function, self.file)? },
+            first_line: if is_internal { 0 } else { memory.field(function, self.first_line)? as u32 },
         })
     }
 }
@@ -148,12 +147,15 @@ fn mix_strings(hash: u64, memory: Memory, strings: [u64; 3]) -> Option<u64> {
         if string == 0 {
             return Some(mix_no_string(hash));
         }
-        let length = memory.u64(string.checked_add(STRING_LENGTH)?)?;
+        let length = memory.field(string, STRING_LENGTH)?;
         mix_string(hash, memory, string.checked_add(STRING_DATA)?, length)
     })
 }
 
 fn read_string(memory: Memory, string: u64) -> Option<Vec<u8>> {
-    let length = memory.u64(string.checked_add(STRING_LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
+    if string == 0 {
+        return Some(Vec::new());
+    }
+    let length = memory.field(string, STRING_LENGTH).filter(|length| *length <= MAX_LENGTH)?;
     memory.bytes(string.checked_add(STRING_DATA)?, length as usize)
 }

@@ -179,8 +179,11 @@ impl ProcessInterpreter {
         };
         let Object::Elf(elf) = objects.get(mapping.object) else { return NativeKind::Other };
         let address = elf.address_of_offset((address - mapping.start).wrapping_add(mapping.offset));
-        let is_loop = |address: u64| self.interpreter.loops().iter().any(|range| range.contains(&address));
-        if address.is_some_and(is_loop) { NativeKind::Loop } else { NativeKind::Interpreter }
+        let loops = self.interpreter.loops();
+        match address.is_some_and(|address| loops.iter().any(|range| range.contains(&address))) {
+            true => NativeKind::Loop,
+            false => NativeKind::Interpreter,
+        }
     }
 }
 

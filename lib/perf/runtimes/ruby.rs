@@ -146,43 +146,40 @@ struct MethodParts {
 
 impl Ruby {
     fn read_parts(&self, memory: Memory, method: u64) -> Option<MethodParts> {
-        let field = |offset: u64| memory.u64(method.checked_add(offset)?);
-        let first_line = field(FIRST_LINE)?;
+        let first_line = memory.field(method, FIRST_LINE)?;
         Some(MethodParts {
             first_line: if self.fields.is_line_tagged { first_line >> 1 } else { first_line } as u32,
-            code: field(CODE)?,
-            label: self.string(memory, field(LABEL)?)?,
-            path: self.string(memory, path(memory, field(PATH)?)?)?,
+            code: memory.field(method, CODE)?,
+            label: self.string(memory, memory.field(method, LABEL)?)?,
+            path: self.string(memory, path(memory, memory.field(method, PATH)?)?)?,
         })
     }
 
     /// Returns the start and the length of a string.
     fn string(&self, memory: Memory, object: u64) -> Option<(u64, u64)> {
-        let word = |offset: u64| memory.u64(object.checked_add(offset)?);
-        let flags = word(0)?;
+        let flags = memory.u64(object)?;
         let is_embedded = flags & STORAGE_FLAG == 0;
         let (start, length) = match (is_embedded, self.fields.is_length_in_flags) {
             (true, true) => (object.checked_add(16)?, flags >> 14 & 31),
-            (true, false) => (object.checked_add(24)?, word(16)?),
-            (false, _) => (word(24)?, word(16)?),
+            (true, false) => (object.checked_add(24)?, memory.field(object, 16)?),
+            (false, _) => (memory.field(object, 24)?, memory.field(object, 16)?),
         };
         (length <= MAX_LENGTH).then_some((start, length))
     }
 
     /// Reads the lines of a method: the number of entries, the entries, and the index of instructions.
     fn read_lines(&self, memory: Memory, method: u64) -> Option<Vec<u8>> {
-        let word = |offset: u64| memory.u64(method.checked_add(offset)?);
         let [entries, count, index] = self.fields.lines;
-        let count = word(count)? & 0xffff_ffff;
-        let instructions = word(INSTRUCTION_COUNT)? & 0xffff_ffff;
+        let count = memory.field(method, count)? & 0xffff_ffff;
+        let instructions = memory.field(method, INSTRUCTION_COUNT)? & 0xffff_ffff;
         if count == 0 || count > MAX_LENGTH || instructions > MAX_LENGTH {
             return None;
         }
         let mut lines = (count as u32).to_le_bytes().to_vec();
-        lines.extend(memory.bytes(word(entries)?, (count * self.fields.entry_size) as usize)?);
+        lines.extend(memory.bytes(memory.field(method, entries)?, (count * self.fields.entry_size) as usize)?);
         if count > 1 {
             let blocks = instructions.saturating_sub(DIRECT).div_ceil(512);
-            lines.extend(memory.bytes(word(index)?, (48 + 80 * blocks) as usize)?);
+            lines.extend(memory.bytes(memory.field(method, index)?, (48 + 80 * blocks) as usize)?);
         }
         Some(lines)
     }
@@ -194,8 +191,7 @@ fn path(memory: Memory, object: u64) -> Option<u64> {
     if flags & TYPE != ARRAY {
         return Some(object);
     }
-    let elements =
-        if flags & STORAGE_FLAG != 0 { object.checked_add(16)? } else { memory.u64(object.checked_add(32)?)? };
+    let elements = if flags & STORAGE_FLAG != 0 { object.checked_add(16)? } else { memory.field(object, 32)? };
     memory.u64(elements)
 }
 

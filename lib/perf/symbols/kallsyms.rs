@@ -109,15 +109,25 @@ fn find_ranges(text: &[u8], names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
     let (mut starts, mut found) = (Vec::new(), vec![Vec::new(); names.len()]);
     for Entry { address, name, .. } in ByteSlice::lines(text).filter_map(parse_line).filter(|entry| entry.address > 0) {
         starts.push(address);
-        let is_match = |wanted: &[u8]| match wanted.strip_suffix(b"*") {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == wanted,
-        };
-        names.iter().zip(&mut found).filter(|(wanted, _)| is_match(wanted)).for_each(|(_, found)| found.push(address));
+        for (_, found) in names.iter().zip(&mut found).filter(|(wanted, _)| matches_name(wanted, name)) {
+            found.push(address);
+        }
     }
     starts.sort_unstable();
-    let end = |start: u64| starts.get(starts.partition_point(|other| *other <= start)).copied().unwrap_or(start + 1);
-    found.into_iter().map(|found| found.into_iter().map(|start| start..end(start)).collect()).collect()
+    found.into_iter().map(|found| found.into_iter().map(|start| start..find_end(&starts, start)).collect()).collect()
+}
+
+/// True if a function has the wanted name, of which the end may be any if it ends in `*`.
+fn matches_name(wanted: &[u8], name: &[u8]) -> bool {
+    match wanted.strip_suffix(b"*") {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == wanted,
+    }
+}
+
+/// Returns where a function ends: at the next one in the sorted list.
+fn find_end(starts: &[u64], start: u64) -> u64 {
+    starts.get(starts.partition_point(|other| *other <= start)).copied().unwrap_or(start + 1)
 }
 
 /// Returns true if all addresses are zero, as the kernel prints them for readers without privileges.
@@ -152,8 +162,8 @@ mod tests {
         let text =
             b"0000000000000900 T last\n0000000000000100 t a_one\n0000000000000180 T a_two\n0000000000000200 D data\n";
         let ranges = super::find_ranges(text, &[b"a_one", b"a_*", b"last", b"data"]);
-        let bounds = |ranges: &[std::ops::Range<u64>]| ranges.iter().map(|range| (range.start, range.end)).collect();
-        let bounds: Vec<Vec<(u64, u64)>> = ranges.iter().map(|ranges| bounds(ranges)).collect();
+        let bounds = ranges.iter().map(|ranges| ranges.iter().map(|range| (range.start, range.end)).collect());
+        let bounds: Vec<Vec<(u64, u64)>> = bounds.collect();
         assert_eq!(bounds, [vec![(0x100, 0x180)], vec![(0x100, 0x180), (0x180, 0x900)], vec![(0x900, 0x901)], vec![]]);
         assert!(super::find_ranges(b"0000000000000000 T hidden\n", &[b"hidden"])[0].is_empty());
     }

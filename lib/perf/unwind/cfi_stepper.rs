@@ -74,7 +74,6 @@ impl<'f, 's, A: Architecture> CfiStepper<'f, 's, A> {
 
     /// Applies the rule by which a register of the caller is recovered.
     fn recover(&mut self, frame: &FrameBase<'_>, rule: Option<RegisterRule<usize>>) -> Option<Recovered> {
-        let expression = |expression: gimli::UnwindExpression<usize>| expression.get(frame.eh_frame).ok();
         match rule {
             None | Some(RegisterRule::SameValue) => Some(Recovered::Unchanged),
             Some(RegisterRule::Undefined) => Some(Recovered::Undefined),
@@ -84,11 +83,11 @@ impl<'f, 's, A: Architecture> CfiStepper<'f, 's, A> {
             Some(RegisterRule::ValOffset(offset)) => Some(Recovered::Value(frame.cfa.wrapping_add_signed(offset))),
             Some(RegisterRule::Register(other)) => self.read(other).map(Recovered::Value),
             Some(RegisterRule::Expression(rule)) => {
-                let address = self.evaluate(expression(rule)?, frame.encoding, Some(frame.cfa))?;
+                let address = self.evaluate(rule.get(frame.eh_frame).ok()?, frame.encoding, Some(frame.cfa))?;
                 self.stack.read(address).map(Recovered::Value)
             }
             Some(RegisterRule::ValExpression(rule)) => {
-                self.evaluate(expression(rule)?, frame.encoding, Some(frame.cfa)).map(Recovered::Value)
+                self.evaluate(rule.get(frame.eh_frame).ok()?, frame.encoding, Some(frame.cfa)).map(Recovered::Value)
             }
             Some(_) => None,
         }

@@ -146,8 +146,8 @@ impl Unwinder {
     /// The program knew the mappings of the time when they were published to it. A frame whose code was replaced
     /// between that time and the sample ends the stack: the program walked on by the rules of other code.
     fn check_walk(&mut self, snapshot: ProcessSnapshot<'_>, record: &StackRecord<'_>) -> StopReason {
-        let version = |time| snapshot.processes.version(snapshot.pid, time);
-        let is_current = version(record.published).is_some() && version(record.published) == version(snapshot.time);
+        let [then, now] = [record.published, snapshot.time].map(|time| snapshot.processes.version(snapshot.pid, time));
+        let is_current = then.is_some() && then == now;
         let published = ProcessSnapshot { time: record.published, ..snapshot };
         let mut last = None::<Mapping>;
         for (value, exact) in record.frames() {

@@ -147,11 +147,10 @@ mod tests {
         let record = StackRecordPart::parse(&raw).unwrap().record;
         let words = SparseWords::default().with_record(&record);
         // Scanning begins at the group of the stack pointer, 0x7fff_0000.
-        let read = |offset: u64| words.read(0x7fff_0000 + offset);
-        let expected = [0x7777_0000, 0x7777_0008, 0, NOT_KEPT, 0x7777_0010];
-        assert_eq!([0x10, 0x18, 0x20, 0x28, 0x38].map(read), expected.map(Some));
-        assert_eq!([0x8, 0x90, 0x14].map(read), [None; 3]);
-        assert_eq!((read(0x88), words.end()), (Some(NOT_KEPT), 0x7fff_0090));
+        let read = [0x10, 0x18, 0x20, 0x28, 0x38, 0x88].map(|offset| words.read(0x7fff_0000 + offset));
+        assert_eq!(read, [0x7777_0000, 0x7777_0008, 0, NOT_KEPT, 0x7777_0010, NOT_KEPT].map(Some));
+        assert_eq!([0x8, 0x90, 0x14].map(|offset| words.read(0x7fff_0000 + offset)), [None; 3]);
+        assert_eq!(words.end(), 0x7fff_0090);
         // Another stack has nothing of the one before.
         let raw = part(0x7fff_0010, 0, 0, 0x80, &[]);
         let words = words.with_record(&StackRecordPart::parse(&raw).unwrap().record);
@@ -163,10 +162,9 @@ mod tests {
         let words = [packed(16, 0x7777_0000), packed(495, HOLE), packed(1, 0x7777_0008)];
         let raw = part(0x7fff_0000, 0, 0, 0x3000, &words);
         let words = SparseWords::default().with_record(&StackRecordPart::parse(&raw).unwrap().record);
-        let read = |offset: u64| words.read(0x7fff_0000 + offset);
-        assert_eq!((read(0x80), read(0x1000), read(0x1ff8)), (Some(0x7777_0000), None, None));
+        let read = [0x80, 0x1000, 0x1ff8, 0x2000, 0x2008].map(|offset| words.read(0x7fff_0000 + offset));
+        assert_eq!(read, [Some(0x7777_0000), None, None, Some(NOT_KEPT), Some(0x7777_0008)]);
         assert!(words.is_hole(0x7fff_1000) && !words.is_hole(0x7fff_2000));
-        assert_eq!((read(0x2000), read(0x2008)), (Some(NOT_KEPT), Some(0x7777_0008)));
     }
 
     #[test]

@@ -19,14 +19,15 @@ pub(in crate::record) enum Refusal {
 impl Refusal {
     /// Finds the reason among the causes of an error.
     pub(in crate::record) fn from_error<'a>(error: &'a (dyn StdError + 'static)) -> Self {
-        let causes = || std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
-        let code = causes().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
-        let message = || causes().map(|error| error.to_string()).collect::<Vec<String>>().join(": ");
+        let causes = std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
+        let causes: Vec<&(dyn StdError + 'static)> = causes.collect();
+        let code = causes.iter().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
+        let message = causes.iter().map(ToString::to_string).collect::<Vec<String>>().join(": ");
         match code {
             _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => Self::NoTypeInformation,
             // The verifier refuses programs with EACCES, too.
-            Some(libc::EPERM | libc::EACCES) if !message().contains("Verifier output: ") => Self::NoPermission,
-            _ => Self::Rejected(summarize(&message())),
+            Some(libc::EPERM | libc::EACCES) if !message.contains("Verifier output: ") => Self::NoPermission,
+            _ => Self::Rejected(summarize(&message)),
         }
     }
 }
@@ -39,8 +40,8 @@ fn summarize(message: &str) -> String {
     let (first, log) = message.split_once("Verifier output: ").unwrap_or((message, ""));
     let first = first.lines().next().unwrap_or_default().trim_end().to_owned();
     // Statistics follow the reason.
-    let is_part = |line: &&str| !line.is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start));
-    let lines: Vec<&str> = log.lines().map(str::trim).filter(is_part).collect();
+    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.filter(|line| !STATISTICS.iter().any(|start| line.starts_with(start))).collect();
     let function = lines.iter().rfind(|line| line.starts_with("Validating ")).copied();
     let end = lines.iter().rev().take(2).rev().copied();
     function.into_iter().chain(end).fold(first, |message, line| format!("{message}; {line}"))

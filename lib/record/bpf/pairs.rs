@@ -8,7 +8,7 @@ use aya::programs::uprobe::UProbeScope;
 use aya::programs::{TracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
 
-use super::sampler::take_map;
+use super::maps::take_map;
 use crate::record::events::uprobe::Uprobe;
 use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
 use crate::record::pairs::{DENSE_PAIRS, PairSums, SPARSE_EVERY};
@@ -35,16 +35,18 @@ pub struct Pairs {
 /// The variables of the program that say how events are paired.
 pub(super) struct PairVariables([(&'static str, u64); 9]);
 
+/// Encodes the position of a field of the key for the program; 0 if there is no such field.
+fn encode_field(event: &PairEvent, index: usize) -> u64 {
+    event.fields().get(index).map_or(0, |FieldPosition { offset, size }| (*offset as u64) << 8 | *size as u64)
+}
+
 impl PairVariables {
     pub(super) fn new(spec: &PairSpec) -> Self {
-        let word = |event: &PairEvent, index: usize| {
-            event.fields().get(index).map_or(0, |FieldPosition { offset, size }| (*offset as u64) << 8 | *size as u64)
-        };
         Self([
-            ("pair_from_one", word(&spec.from, 0)),
-            ("pair_from_two", word(&spec.from, 1)),
-            ("pair_to_one", word(&spec.to, 0)),
-            ("pair_to_two", word(&spec.to, 1)),
+            ("pair_from_one", encode_field(&spec.from, 0)),
+            ("pair_from_two", encode_field(&spec.from, 1)),
+            ("pair_to_one", encode_field(&spec.to, 0)),
+            ("pair_to_two", encode_field(&spec.to, 1)),
             ("pair_in_thread", u64::from(spec.in_thread)),
             ("pair_first", u64::from(spec.takes_first_stack)),
             ("pair_dense", DENSE_PAIRS),

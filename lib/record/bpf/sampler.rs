@@ -5,12 +5,13 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use aya::maps::{Array, HashMap, Map, MapData, MapError};
+use aya::maps::{Array, HashMap, MapData};
 use aya::programs::{Program, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::Refusal;
+use super::maps::{map_file, take_map};
 use super::pairs::{PairVariables, Pairs};
 use super::tables::Tables;
 use crate::record::events::spec::ProgramKind;
@@ -268,17 +269,4 @@ fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxEr
 /// Returns a function of the program that is attached to a tracepoint, by its name.
 fn follower<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, BoxError> {
     Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
-}
-
-/// Takes a map out of the program, by its name.
-pub(super) fn take_map(program: &mut Ebpf, name: &str) -> Result<Map, MapError> {
-    program.take_map(name).ok_or_else(|| MapError::InvalidName { name: name.to_owned() })
-}
-
-/// Returns the file of a map.
-pub(super) fn map_file(map: &Map) -> io::Result<OwnedFd> {
-    match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerfEventArray(data) => data.fd().as_fd().try_clone_to_owned(),
-        _ => Err(io::ErrorKind::InvalidInput.into()),
-    }
 }

@@ -9,7 +9,7 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::sampler::{map_file, take_map};
+use super::maps::{map_file, take_map};
 use crate::perf::event::Event;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::process::Mapping;

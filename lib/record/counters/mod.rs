@@ -239,8 +239,8 @@ impl Counters {
     pub fn divide_frequencies(&self, events: &[SampledEvent], divisor: u32) -> bool {
         // The kernel turns the frequency of a clock into a period when it is opened (`perf_swevent_init_hrtimer`), and its
         // samples keep the period that they had then.
-        let is_fixed = |event: &SampledEvent| event.rate.period().is_some() || event.spec.is_clock();
-        if events.iter().any(is_fixed) || self.sample_counters().any(|(source, _)| !source.on_cpu) {
+        let has_fixed = events.iter().any(|event| event.rate.period().is_some() || event.spec.is_clock());
+        if has_fixed || self.sample_counters().any(|(source, _)| !source.on_cpu) {
             return false;
         }
         for counter in self.all() {

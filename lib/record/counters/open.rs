@@ -72,6 +72,13 @@ enum OpenError {
     Ring(io::Error),
 }
 
+impl OpenError {
+    /// Returns the error of a counter that all events need, which is reported with the first one.
+    fn from_first_event(error: io::Error) -> Self {
+        Self::Counter(error, 0)
+    }
+}
+
 /// An event of which counters are opened.
 struct EventToOpen<'a> {
     spec: &'a EventSpec,
@@ -109,7 +116,6 @@ impl<'a> Opener<'a> {
     ) -> Self {
         let events = sampling.events.iter();
         let stack_copy = sampling.stack_copy(sample_ring_order);
-        let sample_options = |event| attr::sample_options(target, sampling, event, exclude_kernel, stack_copy);
         Self {
             target,
             sampling,
@@ -118,7 +124,7 @@ impl<'a> Opener<'a> {
                 .clone()
                 .map(|event| EventToOpen {
                     spec: &event.spec,
-                    options: sample_options(event),
+                    options: attr::sample_options(target, sampling, event, exclude_kernel, stack_copy),
                     on_cpus: sampling.counts_on_cpus(target, event),
                 })
                 .collect(),
@@ -260,7 +266,6 @@ impl Opener<'_> {
         if self.has_rings_of_threads(index, scope) {
             return Ok(None);
         }
-        let failed = |error| OpenError::Counter(error, 0);
         let scope = match (self.target, scope) {
             (Target::Command(pid), _) => Scope::TaskAndChildren(*pid),
             // A process may enter a cgroup with all its mappings.
@@ -271,20 +276,19 @@ impl Opener<'_> {
         let event = if scope.is_of_threads() { Software::TaskClock } else { Software::Dummy };
         self.counters.counts_thread_time |= scope.is_of_threads();
         let sideband = open_counter(event, scope, self.cpus[index], &mut self.sideband_options);
-        let sideband = sideband.map_err(failed)?;
-        self.note_counter(&sideband, scope, None).map_err(failed)?;
+        let sideband = sideband.map_err(OpenError::from_first_event)?;
+        self.note_counter(&sideband, scope, None).map_err(OpenError::from_first_event)?;
         Ok(Some(sideband))
     }
 
     /// Opens the counters by which the BPF program writes stacks into the rings of samples.
     fn open_stack_outputs(&mut self, sampler: &StackSampler) -> Result<(), OpenError> {
-        let failed = |error| OpenError::Counter(error, 0);
         for (rings, cpu) in self.counters.rings.iter_mut().zip(&self.cpus) {
             let output = open_counter(&EventSpec::bpf_output(), Scope::System, *cpu, &mut self.stack_options);
-            let output = output.map_err(failed)?;
-            sys::share_ring(output.file(), rings.samples.file()).map_err(failed)?;
-            sampler.set_output(*cpu, output.file()).map_err(failed)?;
-            let id = output.id().map_err(failed)?;
+            let output = output.map_err(OpenError::from_first_event)?;
+            sys::share_ring(output.file(), rings.samples.file()).map_err(OpenError::from_first_event)?;
+            sampler.set_output(*cpu, output.file()).map_err(OpenError::from_first_event)?;
+            let id = output.id().map_err(OpenError::from_first_event)?;
             rings.samples.stack_counter = Some(id);
             self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None, on_cpu: true });
             self.counters.ringless.push(output);
@@ -310,18 +314,18 @@ impl Opener<'_> {
         if self.has_rings_of_threads(index, scope) {
             return Ok(None);
         }
-        let failed = |error| OpenError::Counter(error, 0);
         let Some(options) = &mut self.switch_options else { return Ok(None) };
-        let switches = open_counter(Software::Dummy, scope, self.cpus[index], options).map_err(failed)?;
+        let switches =
+            open_counter(Software::Dummy, scope, self.cpus[index], options).map_err(OpenError::from_first_event)?;
         let source = Source { event: SWITCH_EVENT, owner: scope.owner(), on_cpu: !scope.is_of_threads() };
-        self.note_counter(&switches, scope, Some(source)).map_err(failed)?;
+        self.note_counter(&switches, scope, Some(source)).map_err(OpenError::from_first_event)?;
         match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
             None => {
                 let order = self.sampling.switch_ring_order(self.sample_ring_order);
                 Ok(Some(map_ring(switches, order, self.cpus[index], self.other_layout)?))
             }
             Some(leader) => {
-                sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
+                sys::share_ring(switches.file(), leader.file()).map_err(OpenError::from_first_event)?;
                 self.counters.ringless.push(switches);
                 Ok(None)
             }
@@ -353,7 +357,7 @@ impl Scope<'_> {
 
 /// Maps a counter's ring buffer of 2^`order` pages.
 fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Ring, OpenError> {
-    let id = counter.id().map_err(|error| OpenError::Counter(error, 0))?;
+    let id = counter.id().map_err(OpenError::from_first_event)?;
     let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
     Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counter: None })
@@ -365,20 +369,26 @@ fn open_counter(
     cpu: u32,
     options: &mut Opts,
 ) -> io::Result<Counter> {
-    let open = |options: &Opts| match scope {
-        Scope::System => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
-        Scope::Cgroup(directory) => Counter::new(event.clone(), (Cgroup(directory), Cpu(cpu)), options),
-        Scope::TaskAndChildren(task) | Scope::Thread(task) => {
-            Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options)
-        }
-    };
-    match open(options) {
+    match open_with(event.clone(), scope, cpu, options) {
         // Before Linux 6.0 a counter cannot report the records that it lost.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
             options.stat_format.lost_records = false;
-            open(options)
+            open_with(event, scope, cpu, options)
         }
         result => result,
+    }
+}
+
+fn open_with(
+    event: impl TryInto<perf_event_open::event::Event, Error = io::Error>,
+    scope: Scope<'_>,
+    cpu: u32,
+    options: &Opts,
+) -> io::Result<Counter> {
+    match scope {
+        Scope::System => Counter::new(event, (Proc::ALL, Cpu(cpu)), options),
+        Scope::Cgroup(directory) => Counter::new(event, (Cgroup(directory), Cpu(cpu)), options),
+        Scope::TaskAndChildren(task) | Scope::Thread(task) => Counter::new(event, (Proc(task), Cpu(cpu)), options),
     }
 }
 

@@ -105,9 +105,10 @@ impl Sampling {
             return None;
         }
         let ring_bytes = 4096 << order;
-        let fits = |copy: &u32| self.expected_bytes(*copy, MIN_RING_TIME) <= ring_bytes;
         let [.., smallest] = STACK_COPIES;
-        Some(copy.or_else(|| STACK_COPIES.into_iter().find(fits)).unwrap_or(smallest))
+        let mut fitting =
+            STACK_COPIES.into_iter().filter(|copy| self.expected_bytes(*copy, MIN_RING_TIME) <= ring_bytes);
+        Some(copy.or_else(|| fitting.next()).unwrap_or(smallest))
     }
 
     /// True if rings of this order limit what is recorded: they are smaller than preferred, and do not hold the samples
@@ -199,23 +200,25 @@ mod tests {
         );
     }
 
+    fn is_limited(call_graph: CallGraph, order: u8) -> bool {
+        let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), call_graph);
+        let (preferred, _) = sampling.ring_orders(MEMORY, 2);
+        sampling.is_limited_by_rings(order, preferred)
+    }
+
     #[test]
     fn smaller_rings_are_reported_if_they_limit_stacks() {
-        let is_limited = |call_graph, order| {
-            let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), call_graph);
-            let (preferred, _) = sampling.ring_orders(MEMORY, 2);
-            sampling.is_limited_by_rings(order, preferred)
-        };
         assert_eq!([12, 10, 9, 8].map(|order| is_limited(AUTOMATIC, order)), [false, false, false, true]);
         assert_eq!([7, 6].map(|order| is_limited(CallGraph::FramePointers, order)), [false, true]);
     }
 
+    fn check(order: u8, copy: Option<u32>) -> Result<(), String> {
+        let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(99), CallGraph::Dwarf(copy));
+        Sampling { ring_order: Some(order), ..sampling }.check_ring_size().map_err(|error| error.to_string())
+    }
+
     #[test]
     fn a_ring_must_hold_two_stacks() {
-        let check = |order, copy| {
-            let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(99), CallGraph::Dwarf(copy));
-            Sampling { ring_order: Some(order), ..sampling }.check_ring_size().map_err(|error| error.to_string())
-        };
         assert_eq!((check(2, None), check(5, Some(65528)), check(4, None)), (Ok(()), Ok(()), Ok(())));
         let message = "-m 64K is too small: two 65528-byte stacks must fit; use -m 128K";
         assert_eq!(check(4, Some(65528)), Err(message.to_owned()));

@@ -123,12 +123,13 @@ impl Sampling {
     /// that one is reached, by whichever process of its scope: only every sample that is every event gets its stack so.
     pub(in crate::record) fn can_take_stacks(&self, target: &Target) -> bool {
         let is_in_cgroup = matches!(target, Target::Cgroup(_));
-        let can_take = |event: &SampledEvent| match event.spec.program_kind() {
-            Some(ProgramKind::Tracepoint | ProgramKind::Probe) => event.rate == Rate::Period(1) && !is_in_cgroup,
-            Some(ProgramKind::Sample) => true,
-            None => false,
-        };
-        self.call_graph == CallGraph::Dwarf(None) && self.events.iter().all(can_take)
+        let mut kinds = self.events.iter().map(|event| (event.spec.program_kind(), event.rate));
+        self.call_graph == CallGraph::Dwarf(None)
+            && kinds.all(|(kind, rate)| match kind {
+                Some(ProgramKind::Tracepoint | ProgramKind::Probe) => rate == Rate::Period(1) && !is_in_cgroup,
+                Some(ProgramKind::Sample) => true,
+                None => false,
+            })
     }
 
     /// True if the counters of an event count on CPUs, for whichever thread runs there, so that each thread counts from

@@ -162,16 +162,23 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let event = |pmu: &str, terms: &str| super::parse_event(devices.path(), pmu, terms);
-        let configs = |terms: &str| event("cpu", terms).map(|event| (event.ty, event.config, event.config1)).unwrap();
-        assert_eq!(configs("event=0x3c,umask=1"), (4, 0x13c, 0));
-        assert_eq!(configs("cache-misses,any"), (4, 0x20412e, 0));
-        assert_eq!(configs("split=17"), (4, 0, 1 << 60 | 1));
-        assert_eq!(configs("config=0xffffffffffffffff"), (4, u64::MAX, 0));
-        let error = |pmu, terms| event(pmu, terms).unwrap_err().to_string();
-        assert!(error("cpu", "event=0x100").contains("cpu does not accept event=0x100"));
-        assert!(error("cpu", "evnt=1").ends_with("its terms are any, event, split, umask"));
-        assert!(error("gpu", "event=1").ends_with("-e gpu/event=1/: this machine has no PMU gpu; it has cpu"));
-        assert!(event("../devices/cpu", "event=1").is_err());
+        for (terms, configs) in [
+            ("event=0x3c,umask=1", (0x13c, 0)),
+            ("cache-misses,any", (0x20412e, 0)),
+            ("split=17", (0, 1 << 60 | 1)),
+            ("config=0xffffffffffffffff", (u64::MAX, 0)),
+        ] {
+            let event = super::parse_event(devices.path(), "cpu", terms).unwrap();
+            assert_eq!((event.ty, (event.config, event.config1)), (4, configs), "{terms}");
+        }
+        for (pmu, terms, message) in [
+            ("cpu", "event=0x100", "cpu does not accept event=0x100"),
+            ("cpu", "evnt=1", "its terms are any, event, split, umask"),
+            ("gpu", "event=1", "-e gpu/event=1/: this machine has no PMU gpu; it has cpu"),
+            ("../devices/cpu", "event=1", "no PMU ../devices/cpu"),
+        ] {
+            let error = super::parse_event(devices.path(), pmu, terms).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
     }
 }

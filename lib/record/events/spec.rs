@@ -186,8 +186,8 @@ impl EventSpec {
 
     /// Creates the event of calls of a function.
     fn from_uprobe(name: &str, uprobe: Uprobe) -> Result<Self, Error> {
-        let no_uprobes = || Error::System(format!("-e {name}: this kernel does not support uprobes"));
-        let ty = pmu::event_type("uprobe").ok_or_else(no_uprobes)?;
+        let ty = pmu::event_type("uprobe")
+            .ok_or_else(|| Error::System(format!("-e {name}: this kernel does not support uprobes")))?;
         let mut spec = Self::new(name, ty, 0);
         spec.config.config2 = uprobe.offset;
         spec.value = uprobe.argument.map(SampleValue::Argument);
@@ -219,8 +219,9 @@ impl EventSpec {
             if !spec.is_tracepoint() {
                 return Err(Error::Usage(format!("--filter {filter}: {} is not a tracepoint", spec.name())));
             }
-            let is_invalid = |_| Error::Usage(format!("--filter {filter}: contains a zero byte"));
-            spec.filter = Some(CString::new(filter).map_err(is_invalid)?);
+            let text =
+                CString::new(filter).map_err(|_| Error::Usage(format!("--filter {filter}: contains a zero byte")))?;
+            spec.filter = Some(text);
         }
         for (index, spec) in specs.iter().enumerate() {
             if specs[..index].iter().any(|other| other.name() == spec.name()) {
@@ -270,7 +271,7 @@ impl EventSpec {
         }
         let known = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|known| known.0).collect::<Vec<_>>().join(", ");
         let forms = "L1-dcache-load-misses and similar, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
-        Err(Error::Usage(format!("-e {name}: no such event; known are {known}, {forms}")))
+        Err(Error::Usage(format!("-e {name}: no such event; expected one of {known}, {forms}")))
     }
 
     /// Returns the names of the fields of a tracepoint.
@@ -279,8 +280,9 @@ impl EventSpec {
         let format = parts.and_then(|(subsystem, event)| pmu::read_tracepoint_file(subsystem, event, "format").ok());
         let declarations = format.iter().flat_map(|format| format.lines());
         let declarations = declarations.filter_map(|line| line.trim().strip_prefix("field:")?.split(';').next());
-        let name = |declaration: &str| Some(declaration.rsplit([' ', '*']).next()?.split('[').next()?.to_owned());
-        declarations.filter_map(name).collect()
+        declarations
+            .filter_map(|declaration| Some(declaration.rsplit([' ', '*']).next()?.split('[').next()?.to_owned()))
+            .collect()
     }
 
     /// Returns the event's name, as the user gave it.
@@ -318,8 +320,8 @@ impl TryFrom<&EventSpec> for Event {
 
 /// Finds the number of an event by its name or alias.
 fn find_number(events: &[(&str, &str, u64)], name: &str) -> Option<u64> {
-    let is_match = |(known, alias, _): &&(&str, &str, u64)| *known == name || (*alias == name && !name.is_empty());
-    events.iter().find(is_match).map(|(.., number)| *number)
+    let mut named = events.iter().filter(|(known, alias, _)| *known == name || (*alias == name && !name.is_empty()));
+    named.next().map(|(.., number)| *number)
 }
 
 /// Parses the name of a cache event, such as `L1-dcache-load-misses`, into cache, operation and result.
@@ -365,9 +367,12 @@ mod tests {
         }
     }
 
+    fn modifiers(name: &str) -> (Excluded, u8) {
+        EventSpec::parse(name).map(|spec| (spec.excluded, spec.precise)).unwrap()
+    }
+
     #[test]
     fn parses_modifiers() {
-        let modifiers = |name| EventSpec::parse(name).map(|spec| (spec.excluded, spec.precise)).unwrap();
         let (user, kernel) = (Excluded { user: false, kernel: true }, Excluded { user: true, kernel: false });
         assert_eq!(modifiers("cycles"), (Excluded::default(), 0));
         assert_eq!(modifiers("cycles:u"), (user, 0));
@@ -378,10 +383,8 @@ mod tests {
 
     #[test]
     fn parses_comma_separated_lists() {
-        let names = |text| {
-            EventSpec::parse_list(text).map(|all| all.iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(names("cycles,faults:u").unwrap(), ["cycles", "faults:u"]);
-        assert!(names("cycles,,faults").is_err());
+        let events = EventSpec::parse_list("cycles,faults:u").unwrap();
+        assert_eq!(events.iter().map(EventSpec::name).collect::<Vec<_>>(), ["cycles", "faults:u"]);
+        assert!(EventSpec::parse_list("cycles,,faults").is_err());
     }
 }

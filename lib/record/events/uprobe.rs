@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use bstr::ByteSlice as _;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, SymbolKind, elf};
@@ -33,33 +33,39 @@ impl Uprobe {
     /// [`Error::Usage`] if the text is malformed, [`Error::Invalid`] if the file cannot be read or has no such
     /// function.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let malformed = || {
-            Error::Usage(format!(
-                "-e uprobe:{text}: expected uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"
-            ))
-        };
-        let (path, rest) = text.split_once(':').ok_or_else(malformed)?;
+        let (path, rest) = text.split_once(':').ok_or_else(|| malformed(text))?;
         let (symbol, argument) = match rest.rsplit_once(':') {
             Some((symbol, number)) if number.parse::<u32>().is_ok() => {
                 let argument = number.parse().ok().filter(|number| (1..=6).contains(number));
-                let out_of_range =
-                    || Error::Usage(format!("-e uprobe:{text}: argument {number} is not between 1 and 6"));
-                (symbol, Some(argument.ok_or_else(out_of_range)?))
+                let Some(argument) = argument else {
+                    let what = format!("-e uprobe:{text}: argument {number} is not between 1 and 6");
+                    return Err(Error::Usage(what));
+                };
+                (symbol, Some(argument))
             }
             _ => (rest, None),
         };
         if path.is_empty() || symbol.is_empty() {
-            return Err(malformed());
+            return Err(malformed(text));
         }
-        let unreadable =
-            |error: std::io::Error| Error::Invalid(format!("-e uprobe:{text}: {path}: {}", io_error_text(&error)));
-        let path = fs::canonicalize(path).map_err(unreadable)?;
-        let file = fs::read(&path).map_err(unreadable)?;
+        let (path, file) = read_program(Path::new(path))
+            .map_err(|error| Error::Invalid(format!("-e uprobe:{text}: {path}: {}", io_error_text(&error))))?;
         let offset = find_offset(&path, &file, symbol)
             .map_err(|what| Error::Invalid(format!("-e uprobe:{text}: {} {what}", path.display())))?;
-        let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| malformed())?;
+        let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| malformed(text))?;
         Ok(Self { path, offset, argument })
     }
+}
+
+fn malformed(text: &str) -> Error {
+    Error::Usage(format!("-e uprobe:{text}: expected uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"))
+}
+
+/// Returns the absolute path and the content of a file.
+fn read_program(path: &Path) -> io::Result<(PathBuf, Vec<u8>)> {
+    let path = fs::canonicalize(path)?;
+    let file = fs::read(&path)?;
+    Ok((path, file))
 }
 
 /// Returns the offset of a function's code in a file. The symbol may be `0xADDRESS`, or only be known to the debug
@@ -159,13 +165,16 @@ mod tests {
         std::hint::black_box(number) + 721
     }
 
+    fn error(text: &str) -> String {
+        Uprobe::parse(text).unwrap_err().to_string()
+    }
+
     #[test]
     fn finds_a_function_in_its_file() {
         let own = std::env::current_exe().unwrap().display().to_string();
         let probe = Uprobe::parse(&format!("{own}:main:2")).unwrap();
         assert!(probe.offset > 0 && probe.argument == Some(2), "{probe:?}");
         assert_eq!(Uprobe::parse(&format!("{own}:main")).unwrap().argument, None);
-        let error = |text: &str| Uprobe::parse(text).unwrap_err().to_string();
         assert!(error(&format!("{own}:no_such")).ends_with("has no function no_such"));
         assert!(error(&format!("{own}:main:7")).contains("argument 7 is not between 1 and 6"));
         let probed: fn(u32) -> u32 = probed;

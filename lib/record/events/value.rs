@@ -127,9 +127,12 @@ mod tests {
         }
     }
 
+    fn field(size: usize, is_signed: bool) -> TracepointField {
+        TracepointField { name: String::new(), offset: 1, size, is_signed }
+    }
+
     #[test]
     fn reads_a_field_at_its_offset_and_a_negative_one_as_zero() {
-        let field = |size, is_signed| TracepointField { name: String::new(), offset: 1, size, is_signed };
         let raw = [9, 0xfe, 0xff, 0xff, 0xff, 1];
         assert_eq!(field(2, false).read(&raw), 0xfffe);
         assert_eq!(field(2, true).read(&raw), 0);

@@ -75,27 +75,38 @@ impl KernelFunctions {
 
     /// Finds out what the kernel stack of a waker says.
     pub fn examine<'a>(&self, kernel: &'a [u64]) -> WakerContext<'a> {
-        let is_in = |ranges: &[Range<u64>], address: &u64| ranges.iter().any(|range| range.contains(address));
-        let waker = kernel.iter().position(|address| is_in(&self.waker, address));
+        let waker = kernel.iter().position(|address| contains(&self.waker, *address));
         let kernel = &kernel[waker.unwrap_or(0)..];
-        let Some(entry) = kernel.iter().position(|address| is_in(&self.entries, address)) else {
+        let Some(entry) = kernel.iter().position(|address| contains(&self.entries, *address)) else {
             return WakerContext { addresses: kernel, interrupt: None };
         };
         let addresses = &kernel[..=entry];
-        let kind_of =
-            |address: &u64| self.kinds.iter().find(|(_, ranges)| is_in(ranges, address)).map(|(kind, _)| *kind);
-        let interrupt = addresses.iter().find_map(kind_of).unwrap_or(markers::INTERRUPT);
-        WakerContext { addresses, interrupt: Some(interrupt) }
+        let mut kinds = addresses.iter().flat_map(|address| self.kinds_at(*address));
+        WakerContext { addresses, interrupt: Some(kinds.next().unwrap_or(markers::INTERRUPT)) }
     }
+
+    /// Returns the kinds of interrupts whose functions contain an address.
+    fn kinds_at(&self, address: u64) -> impl Iterator<Item = &'static [u8]> {
+        self.kinds.iter().filter(move |(_, ranges)| contains(ranges, address)).map(|(kind, _)| *kind)
+    }
+}
+
+fn contains(ranges: &[Range<u64>], address: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::{KernelFunctions, WakerContext};
     use crate::markers;
 
+    fn range(start: u64, end: u64) -> Vec<Range<u64>> {
+        std::iter::once(start..end).collect()
+    }
+
     fn functions() -> KernelFunctions {
-        let range = |start, end| std::iter::once(start..end).collect::<Vec<_>>();
         KernelFunctions {
             waker: range(100, 200),
             entries: range(900, 1000),
@@ -106,15 +117,16 @@ mod tests {
     #[test]
     fn a_thread_is_told_from_an_interrupt() {
         let functions = functions();
-        let examine = |kernel: &[u64]| {
+        for (kernel, expected, expected_interrupt) in [
+            (&[1, 2, 150, 600, 700][..], &[150, 600, 700][..], None),
+            (&[1, 150, 305, 450, 950, 700], &[150, 305, 450, 950], Some(markers::TIMER)),
+            (&[150, 600, 450, 950], &[150, 600, 450, 950], Some(markers::SOFTIRQ)),
+            (&[150, 950, 950, 1], &[150, 950], Some(markers::INTERRUPT)),
+            (&[600], &[600], None),
+        ] {
             let WakerContext { addresses, interrupt } = functions.examine(kernel);
-            (addresses.to_vec(), interrupt)
-        };
-        assert_eq!(examine(&[1, 2, 150, 600, 700]), (vec![150, 600, 700], None));
-        assert_eq!(examine(&[1, 150, 305, 450, 950, 700]), (vec![150, 305, 450, 950], Some(markers::TIMER)));
-        assert_eq!(examine(&[150, 600, 450, 950]), (vec![150, 600, 450, 950], Some(markers::SOFTIRQ)));
-        assert_eq!(examine(&[150, 950, 950, 1]), (vec![150, 950], Some(markers::INTERRUPT)));
-        assert_eq!(examine(&[600]), (vec![600], None));
+            assert_eq!((addresses, interrupt), (expected, expected_interrupt), "{kernel:?}");
+        }
         assert_eq!(KernelFunctions::default().examine(&[1, 950]).addresses, [1, 950]);
     }
 }

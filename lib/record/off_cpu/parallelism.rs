@@ -94,7 +94,6 @@ impl SharedTime {
     /// Returns the shares of all stacks. The time of runs without a sample is shared among them.
     pub fn shares(&self) -> Vec<TimeShare> {
         let sampled: u128 = self.by_stack.values().map(|stack| stack.time).sum();
-        let to_nanoseconds = |time: u128| u64::try_from(time >> FRACTION_BITS).unwrap_or(u64::MAX);
         if sampled == 0 {
             let nanoseconds = to_nanoseconds(self.unsampled);
             return (nanoseconds > 0)
@@ -102,19 +101,21 @@ impl SharedTime {
                 .into_iter()
                 .collect();
         }
-        // Nanoseconds are precise enough for the ratio, and their product fits.
-        let unsampled = |time: u128| {
-            (self.unsampled >> FRACTION_BITS) * (time >> FRACTION_BITS) / (sampled >> FRACTION_BITS).max(1)
-        };
-        let shares = self.by_stack.iter().map(|(stack, StackTime { samples, time })| TimeShare {
-            stack: Some(*stack),
-            samples: *samples,
-            nanoseconds: to_nanoseconds(*time + (unsampled(*time) << FRACTION_BITS)),
+        let shares = self.by_stack.iter().map(|(stack, StackTime { samples, time })| {
+            // Nanoseconds are precise enough for the ratio, and their product fits.
+            let unsampled =
+                (self.unsampled >> FRACTION_BITS) * (time >> FRACTION_BITS) / (sampled >> FRACTION_BITS).max(1);
+            let nanoseconds = to_nanoseconds(time + (unsampled << FRACTION_BITS));
+            TimeShare { stack: Some(*stack), samples: *samples, nanoseconds }
         });
         let mut shares: Vec<TimeShare> = shares.collect();
         shares.sort_unstable_by_key(|share| share.stack);
         shares
     }
+}
+
+fn to_nanoseconds(time: u128) -> u64 {
+    u64::try_from(time >> FRACTION_BITS).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

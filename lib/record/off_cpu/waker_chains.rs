@@ -1,7 +1,7 @@
 //! Chains of wakers: who ended a block, who had ended that thread's block before, and so on.
 //!
-//! A chain goes on as long as each waker had itself been blocked while the thread that it woke was. So its last stack is where
-//! somebody ran, or what an interrupt did, that everybody before was waiting for.
+//! A chain continues if the waker itself was blocked during the block that it ended. So the last stack of a chain is that of a
+//! thread that ran, or of an interrupt, and all threads before it waited for that.
 
 use crate::profile::Stacks;
 

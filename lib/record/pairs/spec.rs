@@ -68,25 +68,19 @@ impl PairSpec {
     /// [`Error::Usage`] if the text is malformed, or an event or a field does not exist; [`Error::Invalid`] if a program has no
     /// such function; [`Error::System`] if tracefs cannot be read.
     pub fn parse(text: &str, first_stack: Option<bool>, over: Duration) -> Result<Self, Error> {
-        let malformed = || {
+        let (from, to) = text.split_once(',').ok_or_else(|| {
             Error::Usage(format!(
                 "--pair {text}: expected FROM,TO or FROM,TO:KEY, such as \
                  syscalls:sys_enter_fsync,syscalls:sys_exit_fsync"
             ))
-        };
-        let (from, to) = text.split_once(',').ok_or_else(malformed)?;
+        })?;
         let (to, key) = split_key(to);
         let key = Key::parse(key.unwrap_or("tid")).ok_or_else(|| {
             Error::Usage(format!("--pair {text}: a key is tid, up to two fields, or both, such as dev+sector"))
         })?;
-        let named = |error: Error| match error {
-            Error::Usage(what) => Error::Usage(format!("--pair: {}", what.trim_start_matches("-e "))),
-            Error::Invalid(what) => Error::Invalid(format!("--pair: {}", what.trim_start_matches("-e "))),
-            other => other,
-        };
-        let parse = |text: &str, names: Vec<&str>| PairEvent::parse(text, &names).map_err(named);
-        let from = parse(from, key.fields.iter().map(|(name, _)| *name).collect())?;
-        let to = parse(to, key.fields.iter().map(|(_, name)| *name).collect())?;
+        let (from_fields, to_fields): (Vec<&str>, Vec<&str>) = key.fields.iter().copied().unzip();
+        let from = PairEvent::parse(from, &from_fields).map_err(name_pair_option)?;
+        let to = PairEvent::parse(to, &to_fields).map_err(name_pair_option)?;
         if let PairEvent::Return(_) = from {
             return Err(Error::Usage(format!("--pair {text}: a pair cannot begin with the return of a function")));
         }
@@ -103,6 +97,15 @@ impl PairSpec {
             Ok(_) => "block:block_io_start,block:block_io_done:dev+sector",
             Err(_) => "block:block_rq_issue,block:block_rq_complete:dev+sector",
         }
+    }
+}
+
+/// Puts `--pair` in the place of `-e` in the message of an event.
+fn name_pair_option(error: Error) -> Error {
+    match error {
+        Error::Usage(what) => Error::Usage(format!("--pair: {}", what.trim_start_matches("-e "))),
+        Error::Invalid(what) => Error::Invalid(format!("--pair: {}", what.trim_start_matches("-e "))),
+        other => other,
     }
 }
 
@@ -128,29 +131,31 @@ impl<'a> Key<'a> {
 
 impl PairEvent {
     fn parse(text: &str, key: &[&str]) -> Result<Self, Error> {
-        let no_fields = |what| Error::Usage(format!("{text}: {what} has no fields; leave out the key"));
-        if let Some(probe) = text.strip_prefix("uprobe:") {
-            return if key.is_empty() { Ok(Self::Call(Uprobe::parse(probe)?)) } else { Err(no_fields("a function")) };
-        }
-        if let Some(probe) = text.strip_prefix("uretprobe:") {
-            return if key.is_empty() { Ok(Self::Return(Uprobe::parse(probe)?)) } else { Err(no_fields("a function")) };
+        let (call, end) = (text.strip_prefix("uprobe:"), text.strip_prefix("uretprobe:"));
+        match (call, end) {
+            (None, None) => {}
+            _ if !key.is_empty() => {
+                return Err(Error::Usage(format!("{text}: a function has no fields; leave out the key")));
+            }
+            (Some(probe), _) => return Ok(Self::Call(Uprobe::parse(probe)?)),
+            (None, Some(probe)) => return Ok(Self::Return(Uprobe::parse(probe)?)),
         }
         let Some((subsystem, event)) = text.split_once(':') else {
             return Err(Error::Usage(format!(
-                "{text}: no such event; pairs are of tracepoints (SUBSYSTEM:EVENT), uprobe:PATH:SYMBOL and \
+                "{text}: no such event; expected a tracepoint (SUBSYSTEM:EVENT), uprobe:PATH:SYMBOL or \
                  uretprobe:PATH:SYMBOL"
             )));
         };
         let format = pmu::read_tracepoint_file(subsystem, event, "format")?;
         let known = TracepointField::list(&format);
-        let find = |name: &&str| {
+        let fields = key.iter().map(|name| {
             let field = known.iter().find(|field| field.name() == *name).ok_or_else(|| {
                 let names = known.iter().map(TracepointField::name).collect::<Vec<_>>().join(", ");
                 Error::Usage(format!("{text} has no numeric field {name}; it has {names}"))
             })?;
             Ok(FieldPosition { offset: field.offset(), size: field.size() })
-        };
-        let fields = key.iter().map(find).collect::<Result<_, Error>>()?;
+        });
+        let fields = fields.collect::<Result<_, Error>>()?;
         Ok(Self::Tracepoint { subsystem: subsystem.to_owned(), event: event.to_owned(), fields })
     }
 
@@ -174,9 +179,12 @@ mod tests {
         assert_eq!(split_key("uretprobe:/bin/a:f"), ("uretprobe:/bin/a:f", None));
     }
 
+    fn parse(text: &str) -> Option<(bool, Vec<(&str, &str)>)> {
+        Key::parse(text).map(|key| (key.in_thread, key.fields))
+    }
+
     #[test]
     fn parses_keys() {
-        let parse = |text| Key::parse(text).map(|key| (key.in_thread, key.fields));
         assert_eq!(parse("tid"), Some((true, vec![])));
         assert_eq!(parse("dev+sector"), Some((false, vec![("dev", "dev"), ("sector", "sector")])));
         assert_eq!(parse("pid=next_pid+tid"), Some((true, vec![("pid", "next_pid")])));

@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use crate::{Error, io_error_text};
 
@@ -35,6 +37,20 @@ impl EpollSet {
     /// Removes a file. Returns true if it was in the set.
     pub fn remove(&self, file: impl AsFd) -> bool {
         epoll::delete(&self.epoll, file).is_ok()
+    }
+
+    /// Removes the files that have hung up. Returns true if one of them was in the set.
+    pub fn remove_hung_up<F: AsFd>(&self, files: impl Iterator<Item = F>) -> bool {
+        let mut found = false;
+        for file in files {
+            let mut poll = [PollFd::new(&file, PollFlags::IN)];
+            let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let _ = rustix::event::poll(&mut poll, Some(&no_wait));
+            if poll[0].revents().contains(PollFlags::HUP) {
+                found |= self.remove(&file);
+            }
+        }
+        found
     }
 
     /// Waits until a file is readable or the timeout expires.

@@ -95,8 +95,12 @@ impl Distribution<'_> {
         let PathNode { function, depth, .. } = self.nodes[node];
         let callers = &self.callers[function as usize];
         self.frames += callers.len();
-        let is_on_path = |caller: u32| self.last_path[caller as usize] == node;
-        let callers: Callers = callers.iter().filter(|(caller, _)| !caller.is_some_and(is_on_path)).copied().collect();
+        let on_path = &self.last_path;
+        let callers: Callers = callers
+            .iter()
+            .filter(|(caller, _)| caller.is_none_or(|caller| on_path[caller as usize] != node))
+            .copied()
+            .collect();
         let mut incoming: u128 = callers.iter().map(|(_, cost)| cost).sum();
         if incoming == 0 || cost == 1 || depth >= MAX_DEPTH || self.frames > MAX_DISTRIBUTED_FRAMES {
             return self.add_along_heaviest_callers(path, cost, sink);

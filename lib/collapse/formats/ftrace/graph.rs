@@ -150,9 +150,12 @@ mod tests {
     use super::{Step, parse_line};
     use crate::profile::Weight;
 
+    fn weight(text: &str) -> Weight {
+        Weight::parse(text.as_bytes()).unwrap()
+    }
+
     #[test]
     fn parses_calls_with_their_durations() {
-        let weight = |text: &str| Weight::parse(text.as_bytes()).unwrap();
         for (line, expected) in [
             (" 1)               |  do_idle() {", Some((1, Step::Enter(b"do_idle")))),
             (" 1)   0.123 us    |    f();", Some((1, Step::Call(b"f", weight("0.123"))))),

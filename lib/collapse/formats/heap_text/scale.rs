@@ -45,14 +45,13 @@ impl Sampling {
     /// Returns values of all allocations or contentions.
     pub(super) fn scale(&self, values: [u64; 4]) -> [u64; 4] {
         if self.is_contention {
-            let period = u128::from(self.contention_period.max(1));
-            let times = |value: u64, factor: u128| u64::try_from(u128::from(value) * factor).unwrap_or(u64::MAX);
-            let cycles = u128::from(times(values[0], period));
+            let period = self.contention_period.max(1);
+            let cycles = u128::from(values[0].saturating_mul(period));
             let delay = match self.cycles_per_second {
                 0 => cycles,
                 rate => cycles * 1_000_000_000 / u128::from(rate),
             };
-            return [u64::try_from(delay).unwrap_or(u64::MAX), times(values[1], period), 0, 0];
+            return [u64::try_from(delay).unwrap_or(u64::MAX), values[1].saturating_mul(period), 0, 0];
         }
         let [size, count, all_size, all_count] = values;
         let (size, count) = self.scale_pair(size, count);

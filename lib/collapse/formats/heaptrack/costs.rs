@@ -79,8 +79,7 @@ mod tests {
         costs.allocate(4, 2);
         costs.free(10, 1);
         costs.allocate(2, 2);
-        let values = |value| costs.values(value).map(|(_, value)| value).collect::<Vec<_>>();
-        assert_eq!(values(0), [10, 4, 3]);
-        assert_eq!((values(1), values(2), values(3)), (vec![1, 3, 1], vec![0, 1, 0], vec![0, 6, 3]));
+        let values = [0, 1, 2, 3].map(|value| costs.values(value).map(|(_, value)| value).collect::<Vec<_>>());
+        assert_eq!(values, [[10, 4, 3], [1, 3, 1], [0, 1, 0], [0, 6, 3]]);
     }
 }

@@ -91,9 +91,12 @@ pub(super) fn group_names() -> String {
 /// Returns the names of the events that a name selects: itself, those of its group, or those with this short name.
 pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
-    let is_in_group = |name: &[u8]| group.is_some_and(|events| events.iter().any(|event| event.as_bytes() == name));
+    let group = group.unwrap_or_default();
     known
-        .filter(|name| *name == wanted || short_name(name) == wanted || is_in_group(short_name(name)))
+        .filter(|name| {
+            let short = short_name(name);
+            *name == wanted || short == wanted || group.iter().any(|event| event.as_bytes() == short)
+        })
         .map(<[u8]>::to_vec)
         .collect()
 }
@@ -128,25 +131,23 @@ impl EventType {
     /// Returns the type if it is that of events with a stack.
     fn new(schema: &Schema, id: u64, labels: &[Vec<u8>]) -> Option<Self> {
         let class = schema.get(id)?;
-        let find = |name: &[u8]| class.fields.iter().find(|field| field.name == name);
-        let is_stack = |field: &Field| {
+        class.find_field(b"stackTrace").filter(|field| {
             field.is_constant && schema.get(field.kind).is_some_and(|kind| short_name(&kind.name) == b"StackTrace")
-        };
-        find(b"stackTrace").filter(|field| is_stack(field))?;
-        find(b"startTime")?;
+        })?;
+        class.find_field(b"startTime")?;
         let short = short_name(&class.name);
         let listed = WEIGHTS.iter().find(|(name, ..)| name.as_bytes() == short);
         let is_sample = matches!(short, b"ExecutionSample" | b"NativeMethodSample");
         let weight = match listed {
-            Some((_, field, unit)) => find(field.as_bytes()).map(|field| (field, *unit)),
+            Some((_, field, unit)) => class.find_field(field.as_bytes()).map(|field| (field, *unit)),
             None if is_sample => None,
-            None => find(b"duration").map(|field| (field, "nanoseconds")),
+            None => class.find_field(b"duration").map(|field| (field, "nanoseconds")),
         };
         let weight_name = weight.map_or(&b""[..], |(field, _)| &field.name);
         let mut wanted: Vec<&[u8]> = vec![b"startTime", b"eventThread", b"sampledThread", b"stackTrace", weight_name];
-        let label_fields: Vec<Option<&Field>> = labels.iter().map(|label| find(label)).collect();
-        let is_used = |label: &[u8]| wanted.contains(&label);
-        let labels: Vec<&[u8]> = labels.iter().map(|label| if is_used(label) { &b"\0"[..] } else { label }).collect();
+        let label_fields: Vec<Option<&Field>> = labels.iter().map(|label| class.find_field(label)).collect();
+        let labels: Vec<&[u8]> =
+            labels.iter().map(|label| if wanted.contains(&&label[..]) { &b"\0"[..] } else { label }).collect();
         wanted.extend(labels);
         Some(Self {
             name: class.name.clone(),

@@ -17,6 +17,12 @@ pub(super) struct Type {
     pub(super) fields: Vec<Field>,
 }
 
+impl Type {
+    pub(super) fn find_field(&self, name: &[u8]) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
 /// A member of a type.
 #[derive(Debug, Default)]
 pub(super) struct Field {

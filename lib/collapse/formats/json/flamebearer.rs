@@ -112,10 +112,8 @@ fn read_level(
 /// Returns the index of the bar of the level above that contains a bar: 0 in the first level.
 fn find_caller(level: Option<&Vec<Bar>>, start: [u64; 2], end: [u64; 2]) -> Option<usize> {
     let Some(level) = level else { return Some(0) };
-    let begins_later = |bar: &Bar| bar.start.iter().zip(start).any(|(bar, start)| *bar > start);
-    let index = level.partition_point(|bar| !begins_later(bar));
-    let contains = |bar: &Bar| bar.end.iter().zip(end).all(|(bar, end)| *bar >= end);
-    level[..index].iter().rposition(contains)
+    let index = level.partition_point(|bar| bar.start.iter().zip(start).all(|(bar, start)| *bar <= start));
+    level[..index].iter().rposition(|bar| bar.end.iter().zip(end).all(|(bar, end)| *bar >= end))
 }
 
 /// Adds the stack of the last bar of a level.

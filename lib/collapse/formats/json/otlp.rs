@@ -37,8 +37,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if start == text.len() {
             break;
         }
-        let at = |error: SyntaxError| SyntaxError { offset: start + error.offset, ..error };
-        let tape = Tape::parse(&text[start..]).map_err(|error| locate_error(&text, at(error), document))?;
+        let tape = Tape::parse(&text[start..]).map_err(|error| {
+            let error = SyntaxError { offset: start + error.offset, ..error };
+            locate_error(&text, error, document)
+        })?;
         if tape.is_truncated {
             document.report_damage("JSON that is cut short", messages.is_empty())?;
             break;
@@ -57,13 +59,8 @@ fn parse(root: Value<'_>) -> Result<ProfilesData, &'static str> {
     }
     for (number, resource) in root.get_items(b"resourceProfiles").enumerate() {
         let attributes = resource.get_path([b"resource", b"attributes"]).into_iter().flat_map(Value::items);
-        let attribute = |attribute: Value<'_>| {
-            let key = attribute.get(b"key").and_then(Value::as_string).map(|key| key.into_owned());
-            let number = attribute.get(b"keyStrindex").and_then(unsigned);
-            let key = key.or_else(|| number.map(|number| data.dictionary.string(number).to_vec()))?;
-            Some((key, parse_value(attribute.get(b"value")?, &data.dictionary)))
-        };
-        data.resources.push(attributes.filter_map(attribute).collect());
+        let attributes = attributes.filter_map(|attribute| parse_attribute(attribute, &data.dictionary)).collect();
+        data.resources.push(attributes);
         let scopes = resource.get_items(b"scopeProfiles");
         for profile in scopes.flat_map(|scope| scope.get_items(b"profiles")) {
             if profile.get(b"locationIndices").is_some() {
@@ -77,7 +74,6 @@ fn parse(root: Value<'_>) -> Result<ProfilesData, &'static str> {
 
 fn parse_profile(profile: Value<'_>, resource: usize) -> Profile {
     let kind = profile.get(b"sampleType");
-    let kind_index = |key: &[u8]| kind.map_or(0, |kind| index(kind, key));
     // The list of samples was called `sample` before version 1.9.
     let samples = profile.get_items(b"samples").chain(profile.get_items(b"sample"));
     let samples = samples.map(|sample| Sample {
@@ -87,8 +83,8 @@ fn parse_profile(profile: Value<'_>, resource: usize) -> Profile {
         times: indices(sample, b"timestampsUnixNano"),
     });
     Profile {
-        kind: kind_index(b"typeStrindex"),
-        unit: kind_index(b"unitStrindex"),
+        kind: kind.map_or(0, |kind| index(kind, b"typeStrindex")),
+        unit: kind.map_or(0, |kind| index(kind, b"unitStrindex")),
         resource,
         samples: samples.collect(),
     }
@@ -123,6 +119,15 @@ fn parse_dictionary(dictionary: Value<'_>) -> Dictionary {
         tables.attributes.push((index(attribute, b"keyStrindex"), value));
     }
     tables
+}
+
+/// Returns the key and the value of an attribute, which may refer to its key in the dictionary.
+fn parse_attribute(attribute: Value<'_>, dictionary: &Dictionary) -> Option<(Vec<u8>, Vec<u8>)> {
+    let key = match attribute.get(b"key").and_then(Value::as_string) {
+        Some(key) => key.into_owned(),
+        None => dictionary.string(attribute.get(b"keyStrindex").and_then(unsigned)?).to_vec(),
+    };
+    Some((key, parse_value(attribute.get(b"value")?, dictionary)))
 }
 
 /// Returns a value as text; lists of values are empty.

@@ -38,8 +38,9 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let options = document.options;
     let mut stack = Stack::default();
     for thread in root.items() {
-        let is = |key: &[u8]| thread.get(key).is_some_and(Value::is_true);
-        let state: &[u8] = match (is(b"active"), is(b"owns_gil")) {
+        let [is_active, owns_gil] =
+            [&b"active"[..], b"owns_gil"].map(|key| thread.get(key).is_some_and(Value::is_true));
+        let state: &[u8] = match (is_active, owns_gil) {
             (_, true) => b"active+gil",
             (true, false) => b"active",
             (false, false) => b"idle",
@@ -47,8 +48,8 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         for frame in thread.get_items(b"frames") {
             stack.push(&frame_name(frame, [b"name", b"filename", b"line"], options), sink);
         }
-        let number = |key: &[u8]| thread.get(key).and_then(Value::as_label).unwrap_or_default();
-        let name = thread_name(&thread.get_string(b"thread_name"), &number(b"pid"), &number(b"os_thread_id"), options);
+        let (pid, tid) = (thread.get_label(b"pid"), thread.get_label(b"os_thread_id"));
+        let name = thread_name(&thread.get_string(b"thread_name"), &pid, &tid, options);
         add_thread(&mut stack, state, &name, document, sink)?;
     }
     Ok(())

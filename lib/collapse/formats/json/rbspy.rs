@@ -68,11 +68,9 @@ fn add_sample(
     options: &Options,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let label = |key: &[u8]| sample.get(key).and_then(Value::as_label).unwrap_or_default();
-    let (pid, tid) = (label(b"pid"), label(b"thread_id"));
-    let number = |text: &[u8]| parse_number(text).and_then(|number| u32::try_from(number).ok());
+    let (pid, tid) = (sample.get_label(b"pid"), sample.get_label(b"thread_id"));
     let time = sample.get(b"time").and_then(parse_time);
-    let info = SampleInfo { time, comm: THREAD, pid: number(&pid), tid: number(&tid), cpu: None };
+    let info = SampleInfo { time, comm: THREAD, pid: parse_id(&pid), tid: parse_id(&tid), cpu: None };
     if !samples.accept(&info)? {
         return Ok(());
     }
@@ -89,8 +87,13 @@ fn add_sample(
 
 /// Returns a time in nanoseconds since 1970.
 fn parse_time(time: Value<'_>) -> Option<u64> {
-    let part = |key: &[u8]| time.get(key).and_then(Value::as_index).map(|part| part as u64);
-    part(b"secs_since_epoch")?.checked_mul(1_000_000_000)?.checked_add(part(b"nanos_since_epoch")?)
+    let [seconds, nanoseconds] = [&b"secs_since_epoch"[..], b"nanos_since_epoch"].map(|key| time.get(key)?.as_index());
+    (seconds? as u64).checked_mul(1_000_000_000)?.checked_add(nanoseconds? as u64)
+}
+
+/// Parses the ID of a process or thread.
+fn parse_id(text: &[u8]) -> Option<u32> {
+    parse_number(text)?.try_into().ok()
 }
 
 fn frame_name(frame: Value<'_>, options: &Options) -> Vec<u8> {

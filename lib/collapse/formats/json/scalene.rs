@@ -30,8 +30,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {
-            let has = |key: &[u8]| root.get(key).is_some();
-            has(b"alloc_samples") && (has(b"elapsed_time_sec") || has(b"entrypoint_dir") || has(b"combined_stacks"))
+            let others: [&[u8]; 3] = [b"elapsed_time_sec", b"entrypoint_dir", b"combined_stacks"];
+            root.get(b"alloc_samples").is_some() && others.iter().any(|key| root.get(key).is_some())
         })
     },
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

@@ -31,9 +31,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     recognizes: |head| {
         document_matches(head, |root| {
             let profile = root.get(b"profile");
-            let has = |key: &[u8]| profile.and_then(|profile| profile.get(key)).is_some();
             let samples = root.get_path([b"profile", b"samples"]).into_iter().flat_map(Value::items);
-            has(b"stacks") && has(b"frames")
+            profile.is_some_and(|profile| profile.get(b"stacks").is_some() && profile.get(b"frames").is_some())
                 || samples.take(8).any(|sample| sample.get(b"stack_id").is_some() && sample.get(b"thread_id").is_some())
         })
     },

@@ -151,14 +151,17 @@ fn get_time(event: Value<'_>, key: &[u8]) -> Option<i128> {
     event.get_millionths(key)
 }
 
+fn get_duration(event: Value<'_>) -> Option<i128> {
+    get_time(event, b"dur").or_else(|| get_time(event, b"tdur"))
+}
+
 impl Trace {
     /// Adds an event.
     fn add(&mut self, event: Value<'_>, document: &Document<'_>, sink: &mut Sink) {
-        let duration = || get_time(event, b"dur").or_else(|| get_time(event, b"tdur"));
         let kind = match &event.get_string(b"ph")[..] {
             b"B" => EventKind::Begin,
             b"E" => EventKind::End,
-            b"X" => match duration().filter(|duration| *duration >= 0) {
+            b"X" => match get_duration(event).filter(|duration| *duration >= 0) {
                 Some(duration) => EventKind::Complete(duration),
                 None => return self.without_time += 1,
             },

@@ -41,9 +41,9 @@ impl StackFrames {
             intern_frame(&name, sink)
         });
         let frames = frames.collect();
-        let parent = |frame: Value<'_>| indices.get(&frame.get(b"parent")?.as_label()?[..]).copied();
-        let parents = Forest::new(members.iter().map(|(_, frame)| parent(*frame)).collect());
-        Self { indices, frames, parents }
+        let parents =
+            members.iter().map(|(_, frame)| indices.get(&frame.get(b"parent")?.as_label()?[..]).copied()).collect();
+        Self { indices, frames, parents: Forest::new(parents) }
     }
 
     /// Returns the frames of a stack, root first, and whether it has a root.
@@ -62,8 +62,7 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
     if frames.parents.is_cyclic() {
         document.report_damage(CYCLIC, false)?;
     }
-    let label = |sample: Value<'_>, key: &[u8]| sample.get_label(key).into_owned();
-    let threads: BTreeSet<_> = root.get_items(b"samples").map(|sample| label(sample, b"tid")).collect();
+    let threads: BTreeSet<_> = root.get_items(b"samples").map(|sample| sample.get_label(b"tid").into_owned()).collect();
     let shows_threads = threads.len() > 1 || document.options.pid || document.options.tid;
     let names = find_thread_names(root);
     document.set_unit("samples");
@@ -81,11 +80,11 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
             continue;
         }
         document.events.add_weight(weight);
-        let tid = label(sample, b"tid");
-        let name = names.get(&tid).map_or(&b""[..], Vec::as_slice);
-        let thread = thread_name(name, &label(sample, b"pid"), &tid, document.options);
+        let tid = sample.get_label(b"tid");
+        let name = names.get(&tid[..]).map_or(&b""[..], Vec::as_slice);
+        let thread = thread_name(name, &sample.get_label(b"pid"), &tid, document.options);
         let thread = shows_threads.then(|| sink.intern(&thread));
-        let (stack, has_root) = frames.stack(&label(sample, b"sf"));
+        let (stack, has_root) = frames.stack(&sample.get_label(b"sf"));
         add_partial_stack(thread, has_root, &stack, weight, sink)?;
     }
     document.report_problems(invalid, "sample", INVALID_WEIGHT)
@@ -94,9 +93,10 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
 /// Returns the names of threads, which metadata events have.
 fn find_thread_names(root: Value<'_>) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let events = root.get_items(b"traceEvents").filter(|event| &event.get_string(b"name")[..] == b"thread_name");
-    let name = |event: Value<'_>| {
-        let name = event.get_path([b"args", b"name"])?.as_string()?.into_owned();
-        Some((event.get(b"tid")?.as_label()?.into_owned(), name))
-    };
-    events.filter_map(name).collect()
+    events
+        .filter_map(|event| {
+            let name = event.get_path([b"args", b"name"])?.as_string()?.into_owned();
+            Some((event.get(b"tid")?.as_label()?.into_owned(), name))
+        })
+        .collect()
 }

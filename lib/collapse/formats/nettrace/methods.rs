@@ -112,9 +112,9 @@ mod tests {
         method.extend([utf16("App.Program"), utf16("Main"), utf16("void  (class System.String[])")].concat());
         assert_eq!(methods.add_method(&method, &Options::default()), Some(()));
         assert_eq!(methods.add_method(&method[..40], &Options::default()), None);
-        let find = |address| methods.find(ONLY_PROCESS, address);
-        assert_eq!((find(0x1000), find(0x101f)), (Some(&b"App.Program.Main"[..]), Some(&b"App.Program.Main"[..])));
-        assert_eq!((find(0xfff), find(0x1020), methods.find(7, 0x1000)), (None, None, None));
+        let found = [0xfff, 0x1000, 0x101f, 0x1020].map(|address| methods.find(ONLY_PROCESS, address));
+        let main = Some(&b"App.Program.Main"[..]);
+        assert_eq!((found, methods.find(7, 0x1000)), ([None, main, main, None], None));
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(methods.add_mapping(&mapping), Some(()));
         assert_eq!(methods.add_symbol(&[9, 1, 32, 39, 1, 0, b'f'], &Options::default()), Some(()));
         assert_eq!(methods.add_symbol(&[9, 2, 32, 39, 1, 0, b'f'], &Options::default()), None);
-        let find = |address| methods.find(7, address);
-        assert_eq!((find(39), find(40), find(100)), (Some(&b"f"[..]), Some(&b"[c.o]"[..]), None));
+        let found = [39, 40, 100].map(|address| methods.find(7, address));
+        assert_eq!(found, [Some(&b"f"[..]), Some(b"[c.o]"), None]);
     }
 }

@@ -96,10 +96,10 @@ fn add_samples(trace: &Trace<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         }
         let weight = if uses_input_weights(document.options) { *sum } else { Weight::new(*count) };
         document.events.add_weights(*count, weight);
-        let number = |number: u64| u32::try_from(number).ok();
         let comm = trace.process_name(key.thread.0);
         let (time, cpu) = key.time.unzip();
-        let info = SampleInfo { time, comm, pid: number(key.thread.0), tid: number(key.thread.1), cpu };
+        let (pid, tid) = (u32::try_from(key.thread.0).ok(), u32::try_from(key.thread.1).ok());
+        let info = SampleInfo { time, comm, pid, tid, cpu };
         let ids = [key.thread.0, key.thread.1].map(|id| if id == 0 { String::new() } else { id.to_string() });
         let root = sink.intern(&thread_name(comm, ids[0].as_bytes(), ids[1].as_bytes(), document.options));
         let (frames, is_truncated) = names.frames(trace, key, sink);

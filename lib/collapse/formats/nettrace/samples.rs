@@ -33,26 +33,33 @@ pub(super) struct Measure {
     pub(super) unit: &'static str,
 }
 
+impl Measure {
+    /// Returns the measure of an event that counts as 1.
+    fn count(name: &[u8], unit: &'static str) -> Self {
+        Self { name: name.to_vec(), weight: Weight::ONE, unit }
+    }
+}
+
 /// Returns the name, the weight and the unit of an event with a stack.
 pub(super) fn measure(event: &EventType, payload: &[u8]) -> Measure {
-    let counted = |name: &[u8], unit| Measure { name: name.to_vec(), weight: Weight::ONE, unit };
     match (&event.provider[..], event.id) {
         (SAMPLER, 0) => match Bytes(payload).u32() {
-            Some(2) => counted(b"managed", "samples"),
-            _ => counted(b"external", "samples"),
+            Some(2) => Measure::count(b"managed", "samples"),
+            _ => Measure::count(b"external", "samples"),
         },
-        (UNIVERSAL, _) if event.name == b"cpu" => {
-            Measure { weight: Bytes(payload).varint().map_or(Weight::ONE, Weight::new), ..counted(b"cpu", "samples") }
-        }
+        (UNIVERSAL, _) if event.name == b"cpu" => Measure {
+            weight: Bytes(payload).varint().map_or(Weight::ONE, Weight::new),
+            ..Measure::count(b"cpu", "samples")
+        },
         (RUNTIME, 10) => Measure {
             weight: allocated_bytes(payload).map_or(Weight::ZERO, Weight::new),
-            ..counted(b"GCAllocationTick", "bytes")
+            ..Measure::count(b"GCAllocationTick", "bytes")
         },
         (RUNTIME, id) => match RUNTIME_EVENTS.iter().find(|(known, _)| *known == id) {
-            Some((_, name)) => counted(name.as_bytes(), "events"),
-            None => counted(&qualified_name(event), "events"),
+            Some((_, name)) => Measure::count(name.as_bytes(), "events"),
+            None => Measure::count(&qualified_name(event), "events"),
         },
-        _ => counted(&qualified_name(event), "events"),
+        _ => Measure::count(&qualified_name(event), "events"),
     }
 }
 
@@ -160,13 +167,16 @@ mod tests {
     #[test]
     fn weighs_allocations_by_their_bytes() {
         let tick = [&[1, 0, 0, 0, 0, 0, 0, 0, 9, 0][..], &(1u64 << 40).to_le_bytes()].concat();
-        let sum = |payload| measure(&event(RUNTIME, 10), payload).weight.to_string();
-        assert_eq!((sum(&tick), sum(&tick[..8]), sum(&[])), ("1099511627776".into(), "1".into(), "0".into()));
+        let weights = [&tick[..], &tick[..8], &[]].map(|payload| measure(&event(RUNTIME, 10), payload).weight);
+        assert_eq!(weights.map(|weight| weight.to_string()), ["1099511627776", "1", "0"]);
+    }
+
+    fn name(event: EventType, payload: &[u8]) -> String {
+        String::from_utf8(measure(&event, payload).name).unwrap()
     }
 
     #[test]
     fn names_samples_by_their_kind() {
-        let name = |event: EventType, payload: &[u8]| String::from_utf8(measure(&event, payload).name).unwrap();
         assert_eq!(name(event(SAMPLER, 0), &[2, 0, 0, 0]), "managed");
         assert_eq!(name(event(SAMPLER, 0), &[1, 0, 0, 0]), "external");
         assert_eq!(name(event(RUNTIME, 81), &[]), "ContentionStart");

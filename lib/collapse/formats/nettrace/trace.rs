@@ -233,9 +233,8 @@ impl<'a> Trace<'a> {
         }
         let measure = measure(event, payload);
         let time = self.clock.time(header.time);
-        let number = |number: u64| u32::try_from(number).ok();
         let comm = self.names.get(&thread.0).map_or(NAMELESS, Vec::as_slice);
-        let (pid, tid) = (number(thread.0), number(thread.1));
+        let (pid, tid) = (u32::try_from(thread.0).ok(), u32::try_from(thread.1).ok());
         let info = SampleInfo { time: Some(time), comm, pid, tid, cpu: Some(header.cpu) };
         if self.filter.accept(&info)? {
             let event = self.samples.event(&measure);

@@ -90,8 +90,9 @@ fn find_blanks_and_ends(window: &[u8; WINDOW]) -> (u32, u32) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn find_blanks_and_ends(window: &[u8; WINDOW]) -> (u32, u32) {
-    let find = |byte| (0..WINDOW).fold(0, |mask, index| mask | u32::from(window[index] == byte) << index);
-    (find(b' '), find(b'\n'))
+    let [blanks, ends] =
+        [b' ', b'\n'].map(|byte| (0..WINDOW).fold(0, |mask, index| mask | u32::from(window[index] == byte) << index));
+    (blanks, ends)
 }
 
 #[cfg(test)]

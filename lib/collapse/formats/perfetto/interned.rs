@@ -85,10 +85,6 @@ impl<'a> Interned<'a> {
 
     fn add_entry(&mut self, table: u32, entry: &'a [u8]) {
         let Some([id]) = read_numbers(entry, [1]) else { return };
-        let numbers = |wanted: u32| {
-            let fields = Fields::new(entry).flatten().filter(move |(number, _)| *number == wanted);
-            fields.flat_map(|(_, value)| value.numbers()).collect::<Vec<u64>>()
-        };
         match table {
             5 => drop(self.functions.insert(id, read_text(entry, 2))),
             16 => drop(self.build_ids.insert(id, read_text(entry, 2))),
@@ -98,10 +94,10 @@ impl<'a> Interned<'a> {
                     self.frames.insert(id, Frame { function, mapping, address, line });
                 }
             }
-            7 => drop(self.stacks.insert(id, numbers(2))),
+            7 => drop(self.stacks.insert(id, read_repeated(entry, 2))),
             19 => {
                 let build_id = read_numbers(entry, [2]).map_or(0, |[build_id]| build_id);
-                self.mappings.insert(id, Mapping { build_id, path: numbers(7) });
+                self.mappings.insert(id, Mapping { build_id, path: read_repeated(entry, 7) });
             }
             _ => {}
         }
@@ -159,6 +155,12 @@ impl<'a> Interned<'a> {
         };
         vec![intern_frame(&name, sink)]
     }
+}
+
+/// Returns the numbers of a repeated field of a message.
+fn read_repeated(message: &[u8], field: u32) -> Vec<u64> {
+    let values = Fields::new(message).flatten().filter(|(number, _)| *number == field);
+    values.flat_map(|(_, value)| value.numbers()).collect()
 }
 
 /// Returns the text in a field of a message, or an empty one.

@@ -140,8 +140,9 @@ impl<'a> Parser<'a> {
             kind @ (b'{' | b'}') => {
                 self.objects.push(Value::Other);
                 let count = self.count()?;
-                let member = |parser: &mut Self| Some((parser.parse_value(depth + 1)?, parser.parse_value(depth + 1)?));
-                let members = (0..count).map(|_| member(self)).collect::<Option<_>>()?;
+                let members = (0..count)
+                    .map(|_| Some((self.parse_value(depth + 1)?, self.parse_value(depth + 1)?)))
+                    .collect::<Option<_>>()?;
                 if kind == b'}' {
                     // The default value.
                     self.parse_value(depth + 1)?;

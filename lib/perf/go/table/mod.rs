@@ -106,6 +106,15 @@ mod tests {
 
     const TEXT: u64 = 0x1000;
 
+    /// Returns the record of a function.
+    fn record(start: u32, name: u32, tables: [u32; 3], flags: u32, inlined: u32) -> Vec<u32> {
+        // The number of tables is 3, and there is one unit.
+        let mut words = vec![start, name, 0, 0, tables[0], tables[1], tables[2], 3, 0, 1, flags << 8 | 4 << 24];
+        words.extend([0, 0, inlined, u32::MAX, u32::MAX, u32::MAX]);
+        words.push(if inlined == 0 { u32::MAX } else { 0 });
+        words
+    }
+
     /// Returns a table of Go 1.20: `main.work` at 0x1000, into which `strings.Index` is inlined, and `runtime.goexit`
     /// at 0x1040. The second result is the data of functions.
     fn example() -> (Vec<u8>, Vec<u8>) {
@@ -122,13 +131,6 @@ mod tests {
             &[0, 16, 2, 16, 1, 32, 0],
         ];
         let place = |index: usize| values[..index].iter().map(|values| values.len() as u32).sum::<u32>();
-        let record = |start: u32, name: u32, tables: [u32; 3], flags: u32, inlined: u32| {
-            // The number of tables is 3, and there is one unit.
-            let mut words = vec![start, name, 0, 0, tables[0], tables[1], tables[2], 3, 0, 1, flags << 8 | 4 << 24];
-            words.extend([0, 0, inlined, u32::MAX, u32::MAX, u32::MAX]);
-            words.push(if inlined == 0 { u32::MAX } else { 0 });
-            words
-        };
         let list = 5 * 4;
         let mut functions = vec![0, list, 0x40, list + 18 * 4, 0x50];
         functions.extend(record(0, 0, [place(1), place(2), place(3)], 0, place(4)));
@@ -187,12 +189,13 @@ mod tests {
         assert!(table.find(0xfff).is_none() && table.find(0x1050).is_none());
     }
 
+    fn read(bytes: &[u8], data: &[u8]) -> Option<usize> {
+        Layout::read(bytes).map(|layout| read_all(&FunctionTable::new(bytes, data, layout)))
+    }
+
     #[test]
     fn survives_tables_that_are_cut_or_damaged() {
         let (bytes, data) = example();
-        let read = |bytes: &[u8], data: &[u8]| {
-            Layout::read(bytes).map(|layout| read_all(&FunctionTable::new(bytes, data, layout)))
-        };
         let whole = read(&bytes, &data).unwrap();
         for end in 0..bytes.len() {
             assert!(read(&bytes[..end], &data).is_none_or(|count| count <= whole), "{end}");

@@ -26,18 +26,17 @@ pub(super) fn find_activations(
     blob: u64,
     offset: i32,
 ) -> Option<Vec<Activation>> {
-    let pointer = |place: u64| memory.u64(blob.checked_add(place)?);
-    let number = |place: u64| Some(u64::from(pointer(place)? as u32));
-    let base = places.base.map_or(Some(blob), pointer)?;
-    let (pcs, end) = (number(places.pcs)?, number(places.pcs_end)?);
+    let base = places.base.map_or(Some(blob), |place| memory.field(blob, place))?;
+    let (pcs, end) = (offset_field(memory, blob, places.pcs)?, offset_field(memory, blob, places.pcs_end)?);
     let count = (end.checked_sub(pcs)? / ROW as u64).min(MAX_ROWS);
     let rows = memory.bytes(base.checked_add(pcs)?, count as usize * ROW)?;
     let mut scope = find_scope(&rows, offset)?;
     let scopes = match places.scopes {
-        Scopes::Pointer(place) => pointer(place)?,
-        Scopes::Offset(place) => base.checked_add(number(place)?)?,
+        Scopes::Pointer(place) => memory.field(blob, place)?,
+        Scopes::Offset(place) => base.checked_add(offset_field(memory, blob, place)?)?,
     };
-    let metadata = places.metadata_base.map_or(Some(blob), pointer)?.checked_add(number(places.metadata)?)?;
+    let metadata = places.metadata_base.map_or(Some(blob), |place| memory.field(blob, place))?;
+    let metadata = metadata.checked_add(offset_field(memory, blob, places.metadata)?)?;
     let mut found = Vec::new();
     while scope != 0 {
         if found.len() >= MAX_DEPTH {
@@ -48,15 +47,22 @@ pub(super) fn find_activations(
         let mut numbers = Compressed::new(&bytes[..read], places.excluded);
         let (sender, method, bytecode) = (numbers.unsigned()?, numbers.unsigned()?, numbers.unsigned()?);
         let index = u64::from(method.checked_sub(1)?);
-        found.push((memory.u64(metadata.checked_add(8 * index)?)?, bytecode.cast_signed() - 1));
+        found.push((memory.field(metadata, 8 * index)?, bytecode.cast_signed() - 1));
         scope = sender;
     }
     Some(found)
 }
 
+/// Reads a field of 4 bytes, which contains an offset.
+fn offset_field(memory: Memory, blob: u64, place: u64) -> Option<u64> {
+    memory.field(blob, place).map(|word| u64::from(word as u32))
+}
+
 /// Returns the scope of the first row from an offset on.
 fn find_scope(rows: &[u8], offset: i32) -> Option<u32> {
-    let number = |row: &[u8], at: usize| i32::from_le_bytes(row[at..at + 4].try_into().expect("4 bytes"));
-    let row = rows.chunks_exact(ROW).find(|row| number(row, 0) >= offset)?;
-    Some(number(row, 4).cast_unsigned())
+    let mut rows = rows.chunks_exact(ROW).map_while(|row| {
+        let (start, rest) = row.split_first_chunk()?;
+        Some((i32::from_le_bytes(*start), u32::from_le_bytes(*rest.first_chunk()?)))
+    });
+    rows.find(|(start, _)| *start >= offset).map(|(_, scope)| scope)
 }

@@ -71,24 +71,24 @@ impl HotSpotLayout {
     /// Makes the layout from HotSpot's description of itself. `None` if a structure is not described.
     pub(super) fn find(vm: &VmStructs, bias: u64, memory: Memory) -> Option<Self> {
         // Before the library has run, offsets are 0.
-        let klass_name = vm.place(&[("Klass", "_name")]).filter(|offset| *offset > 0)?;
+        let klass_name = vm.field("Klass", "_name").filter(|offset| *offset > 0)?;
         let methods = MethodPlaces {
-            const_method: vm.place(&[("Method", "_constMethod")])?,
-            pool: vm.place(&[("ConstMethod", "_constants")])?,
-            name_index: vm.place(&[("ConstMethod", "_name_index")])?,
+            const_method: vm.field("Method", "_constMethod")?,
+            pool: vm.field("ConstMethod", "_constants")?,
+            name_index: vm.field("ConstMethod", "_name_index")?,
             flags: vm.place(&[("ConstMethod", "_flags._flags"), ("ConstMethod", "_flags")])?,
-            code_size: vm.place(&[("ConstMethod", "_code_size")])?,
+            code_size: vm.field("ConstMethod", "_code_size")?,
             const_method_size: vm.size("ConstMethod")?,
             pool_size: vm.size("ConstantPool")?,
-            pool_holder: vm.place(&[("ConstantPool", "_pool_holder")])?,
+            pool_holder: vm.field("ConstantPool", "_pool_holder")?,
             klass_name,
-            symbol_length: vm.place(&[("Symbol", "_length")])?,
-            symbol_body: vm.place(&[("Symbol", "_body")])?,
+            symbol_length: vm.field("Symbol", "_length")?,
+            symbol_body: vm.field("Symbol", "_body")?,
         };
         let code = CodePlaces {
-            name: vm.place(&[("CodeBlob", "_name")])?,
+            name: vm.field("CodeBlob", "_name")?,
             method: vm.place(&[("CompiledMethod", "_method"), ("nmethod", "_method")])?,
-            compile_id: vm.place(&[("nmethod", "_compile_id")])?,
+            compile_id: vm.field("nmethod", "_compile_id")?,
         };
         let layout = bpf_layout(vm, bias, &methods, &code)?;
         Some(Self { layout, debug: debug_places(vm, memory)?, methods, code })
@@ -97,11 +97,9 @@ impl HotSpotLayout {
 
 /// Returns the fields in the order of the BPF program (`record/bpf/hotspot.bpf.h`).
 fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlaces) -> Option<Layout> {
-    let place = |of, name| vm.place(&[(of, name)]);
-    let in_space = |heap_field, space_field| Some(place("CodeHeap", heap_field)? + place("VirtualSpace", space_field)?);
-    let one_heap = place("CodeCache", "_heap");
-    let heaps = one_heap.or_else(|| place("CodeCache", "_heaps"))?;
-    let code_offset = place("CodeBlob", "_code_offset");
+    let one_heap = vm.field("CodeCache", "_heap");
+    let heaps = one_heap.or_else(|| vm.field("CodeCache", "_heaps"))?;
+    let code_offset = vm.field("CodeBlob", "_code_offset");
     let handler = [
         ("nmethod", "_deopt_handler_offset"),
         ("CompiledMethod", "_deopt_handler_begin"),
@@ -111,24 +109,24 @@ fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlac
     let numbers = [
         one_heap.is_some().into(),
         vm.place(&length).or(one_heap)?,
-        place("GrowableArray<int>", "_data").or(one_heap)?,
-        in_space("_memory", "_low")?,
-        in_space("_memory", "_high_boundary")?,
-        in_space("_segmap", "_low")?,
-        place("CodeHeap", "_log2_segment_size")?,
+        vm.field("GrowableArray<int>", "_data").or(one_heap)?,
+        vm.field("CodeHeap", "_memory")? + vm.field("VirtualSpace", "_low")?,
+        vm.field("CodeHeap", "_memory")? + vm.field("VirtualSpace", "_high_boundary")?,
+        vm.field("CodeHeap", "_segmap")? + vm.field("VirtualSpace", "_low")?,
+        vm.field("CodeHeap", "_log2_segment_size")?,
         vm.size("HeapBlock")?,
         code.name,
-        place("CodeBlob", "_frame_size")?,
-        place("CodeBlob", "_frame_complete_offset")?,
+        vm.field("CodeBlob", "_frame_size")?,
+        vm.field("CodeBlob", "_frame_complete_offset")?,
         u64::from(vm.is_short("CodeBlob", "_frame_size"))
             | u64::from(vm.is_short("CodeBlob", "_frame_complete_offset")) << 1,
-        code_offset.or_else(|| place("CodeBlob", "_code_begin"))?,
+        code_offset.or_else(|| vm.field("CodeBlob", "_code_begin"))?,
         code_offset.is_some().into(),
         code.method,
         code.compile_id,
-        place("nmethod", "_orig_pc_offset")?,
+        vm.field("nmethod", "_orig_pc_offset")?,
         vm.place(&handler)?,
-        place("StubRoutines", "_call_stub_return_address")?.wrapping_sub(heaps),
+        vm.field("StubRoutines", "_call_stub_return_address")?.wrapping_sub(heaps),
         methods.const_method,
         methods.const_method_size,
         methods.code_size,
@@ -148,21 +146,24 @@ fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlac
 }
 
 fn debug_places(vm: &VmStructs, memory: Memory) -> Option<DebugPlaces> {
-    let nmethod = |name| vm.place(&[("nmethod", name)]);
-    let base = nmethod("_immutable_data");
-    let scopes = vm.place(&[("CompiledMethod", "_scopes_data_begin")]).map(Scopes::Pointer);
-    let pcs_end = if base.is_some() { nmethod("_scopes_data_offset") } else { nmethod("_dependencies_offset") };
-    let metadata_base = vm.place(&[("CodeBlob", "_mutable_data")]);
-    let metadata = if metadata_base.is_some() {
-        vm.place(&[("CodeBlob", "_relocation_size")])
+    let base = vm.field("nmethod", "_immutable_data");
+    let scopes = vm.field("CompiledMethod", "_scopes_data_begin").map(Scopes::Pointer);
+    let pcs_end = if base.is_some() {
+        vm.field("nmethod", "_scopes_data_offset")
     } else {
-        nmethod("_metadata_offset")
+        vm.field("nmethod", "_dependencies_offset")
+    };
+    let metadata_base = vm.field("CodeBlob", "_mutable_data");
+    let metadata = if metadata_base.is_some() {
+        vm.field("CodeBlob", "_relocation_size")
+    } else {
+        vm.field("nmethod", "_metadata_offset")
     };
     Some(DebugPlaces {
         base,
-        pcs: nmethod("_scopes_pcs_offset")?,
+        pcs: vm.field("nmethod", "_scopes_pcs_offset")?,
         pcs_end: pcs_end?,
-        scopes: scopes.or_else(|| nmethod("_scopes_data_offset").map(Scopes::Offset))?,
+        scopes: scopes.or_else(|| vm.field("nmethod", "_scopes_data_offset").map(Scopes::Offset))?,
         metadata_base,
         metadata: metadata?,
         excluded: u8::from(find_version(vm, memory)? >= 20),

@@ -25,7 +25,7 @@ impl<'a> MethodReader<'a> {
     }
 
     fn word(self, address: u64, offset: u64) -> Option<u64> {
-        self.memory.u64(address.checked_add(offset)?)
+        self.memory.field(address, offset)
     }
 
     /// Returns the address of the constant part of a method.
@@ -103,10 +103,14 @@ pub(super) fn frame_name(function: &Function, line: Option<u32>) -> Vec<u8> {
 mod tests {
     use super::line_of;
 
+    /// Writes a signed number that fits in one byte.
+    fn signed(number: i32) -> [u8; 1] {
+        [(((number << 1) ^ (number >> 31)) as u8) + 1]
+    }
+
     #[test]
     fn finds_the_line_that_begins_last_before_a_bytecode() {
         // Bytecode 0: line 10; 4: line 11; 3 before that (out of order): line 40.
-        let signed = |number: i32| [(((number << 1) ^ (number >> 31)) as u8) + 1];
         let table = [&[255][..], &signed(0), &signed(10), &[4 << 3 | 1, 255], &signed(-1), &signed(29), &[0]].concat();
         let lines = [0, 2, 3, 4, 100].map(|bytecode| line_of(&table, bytecode, 1));
         assert_eq!(lines, [Some(10), Some(10), Some(40), Some(11), Some(11)]);

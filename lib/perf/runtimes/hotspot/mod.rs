@@ -86,19 +86,18 @@ impl Interpreter for HotSpot {
         sent: Option<&Function>,
         with_lines: bool,
     ) -> Option<Vec<GeneratedFrame>> {
-        let named = |name| Some(vec![GeneratedFrame { name, is_inlined: false }]);
         let reader = FrameReader { layout: self.find_layout(library)?, memory: library.memory, frame, with_lines };
         match frame.first_line {
             INTERPRETED | COMPILED | NATIVE_METHOD => reader
                 .read_methods()
                 // The method is gone, or another one is there: what the program sent was read at the sample.
-                .or_else(|| named(frame_name(sent?, None))),
+                .or_else(|| Some(GeneratedFrame::without_inlined(frame_name(sent?, None)))),
             CALL_STUB => Some(Vec::new()),
             // A frame that was called by this stub has callers that are not on the stack.
             _ if frame.instruction != 0 && reader.read_stub_name()?.starts_with(CONTINUATION_STUBS) => {
-                named(markers::FROZEN.to_vec())
+                Some(GeneratedFrame::without_inlined(markers::FROZEN.to_vec()))
             }
-            _ => named(reader.read_stub_name()?),
+            _ => Some(GeneratedFrame::without_inlined(reader.read_stub_name()?)),
         }
     }
 }
@@ -153,7 +152,7 @@ impl FrameReader<'_> {
     }
 
     fn blob_word(&self, offset: u64) -> Option<u64> {
-        self.memory.u64(self.frame.code.checked_add(offset)?)
+        self.memory.field(self.frame.code, offset)
     }
 
     fn read_stub_name(&self) -> Option<Vec<u8>> {

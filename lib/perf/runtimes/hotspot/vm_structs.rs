@@ -50,8 +50,8 @@ pub(super) struct VmStructs {
 impl TablePlaces {
     /// Finds the tables in a file. `None` if it is not HotSpot.
     pub(super) fn find(file: &InterpreterFile<'_>) -> Option<Self> {
-        let place = |name: &[u8]| Some(file.symbol(name)?.start);
-        Some(Self { fields: place(b"gHotSpotVMStructs")?, types: place(b"gHotSpotVMTypes")? })
+        let (fields, types) = (file.symbol(b"gHotSpotVMStructs")?, file.symbol(b"gHotSpotVMTypes")?);
+        Some(Self { fields: fields.start, types: types.start })
     }
 }
 
@@ -60,8 +60,8 @@ impl VmStructs {
     pub(super) fn read(places: TablePlaces, bias: u64, memory: Memory) -> Option<Self> {
         let mut structs = Self { fields: FxHashMap::default(), sizes: FxHashMap::default() };
         let mut strings = Strings { memory, known: FxHashMap::default() };
-        let table = |place: u64| memory.u64(bias.wrapping_add(place));
-        for_each_row(memory, table(places.fields)?, FIELD_ROW, |row| {
+        let fields = memory.u64(bias.wrapping_add(places.fields))?;
+        for_each_row(memory, fields, FIELD_ROW, |row| {
             let (of, name) = (strings.read(word(row, TYPE_NAME))?, strings.read(word(row, FIELD_NAME))?);
             let kind = strings.read(word(row, FIELD_TYPE)).unwrap_or_default();
             let is_static = word(row, IS_STATIC) as u32 != 0;
@@ -70,7 +70,8 @@ impl VmStructs {
             structs.fields.insert((of, name), Field { place, is_short });
             Some(())
         })?;
-        for_each_row(memory, table(places.types)?, TYPE_ROW, |row| {
+        let types = memory.u64(bias.wrapping_add(places.types))?;
+        for_each_row(memory, types, TYPE_ROW, |row| {
             structs.sizes.insert(strings.read(word(row, TYPE_NAME))?, word(row, SIZE));
             Some(())
         })?;
@@ -80,6 +81,11 @@ impl VmStructs {
     /// Returns the offset of a field, or the address of a variable, by the first of these names that is there.
     pub(super) fn place(&self, names: &[(&str, &str)]) -> Option<u64> {
         self.find(names).map(|field| field.place)
+    }
+
+    /// Returns the offset of a field, or the address of a variable.
+    pub(super) fn field(&self, of: &str, name: &str) -> Option<u64> {
+        self.place(&[(of, name)])
     }
 
     /// True if a field has 16 bits.

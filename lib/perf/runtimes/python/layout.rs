@@ -194,16 +194,16 @@ impl PythonLayout {
 
     /// Reads a code object.
     pub(super) fn read_code(&self, memory: Memory, address: u64) -> Option<Code> {
-        let field = |offset: u32| memory.u64(address.checked_add(offset.into())?);
         let Offsets { first_line, file, name, lines, .. } = self.offsets;
         // A number of 4 bytes.
-        let first_line = field(first_line)? as u32;
-        Some(Code { first_line, name: field(name)?, file: field(file)?, lines: field(lines)? })
+        let first_line = memory.field(address, first_line.into())? as u32;
+        let [name, file, lines] = [name, file, lines].map(|offset| memory.field(address, offset.into()));
+        Some(Code { first_line, name: name?, file: file?, lines: lines? })
     }
 
     /// Reads the content of a byte string.
     pub(super) fn read_bytes(&self, memory: Memory, address: u64) -> Option<Vec<u8>> {
-        let length = memory.u64(address.checked_add(LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
+        let length = memory.field(address, LENGTH).filter(|length| *length <= MAX_LENGTH)?;
         memory.bytes(address.checked_add(BYTES_DATA)?, length as usize)
     }
 }
@@ -221,14 +221,14 @@ impl Code {
 impl Strings {
     /// Adds the length and the last bytes of a string to a hash, as the BPF program does.
     fn hash(self, memory: Memory, string: u64, hash: u64) -> Option<u64> {
-        let length = memory.u64(string.checked_add(LENGTH)?)?;
+        let length = memory.field(string, LENGTH)?;
         mix_string(hash, memory, string.checked_add(self.ascii_data)?, length)
     }
 
     /// Reads a string as UTF-8.
     pub(super) fn read(self, memory: Memory, string: u64) -> Option<Vec<u8>> {
-        let length = memory.u64(string.checked_add(LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
-        let state = memory.u64(string.checked_add(STATE)?)?;
+        let length = memory.field(string, LENGTH).filter(|length| *length <= MAX_LENGTH)?;
+        let state = memory.field(string, STATE)?;
         let (size, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
         if !is_compact || !matches!(size, 1 | 2 | 4) {
             return None;

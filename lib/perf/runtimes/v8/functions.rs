@@ -48,13 +48,10 @@ impl Described {
     /// True if the hash of the BPF program is of this function. A string may have been brought into one piece since.
     pub(super) fn has_hash(&self, heap: Heap<'_>, hash: u64) -> bool {
         let start = mix(self.literal.into(), 1);
-        let mixed = |is_flat: [bool; 2]| {
-            let name = mix_js_string(heap, start, self.name, is_flat[0])?;
-            mix_js_string(heap, name, self.file, is_flat[1])
-        };
-        [[true, true], [true, false], [false, true], [false, false]]
-            .into_iter()
-            .any(|is_flat| mixed(is_flat) == Some(hash))
+        [[true, true], [true, false], [false, true], [false, false]].into_iter().any(|[is_name_flat, is_file_flat]| {
+            let name = mix_js_string(heap, start, self.name, is_name_flat);
+            name.and_then(|name| mix_js_string(heap, name, self.file, is_file_flat)) == Some(hash)
+        })
     }
 
     /// Returns the function, whose class is not empty if it is one of a script. `None` if a string cannot be read.

@@ -60,7 +60,7 @@ impl Heap<'_> {
         if !is_object(object) {
             return None;
         }
-        self.memory.u64((object - 1).checked_add(offset)?)
+        self.memory.field(object - 1, offset)
     }
 
     /// Returns the lower half of a word of an object.
@@ -124,8 +124,8 @@ impl Heap<'_> {
     /// Returns the bytes of a string, as the BPF program sees them.
     pub(super) fn flat_string(self, string: u64) -> Option<FlatString> {
         let (mut string, mut kind) = (string, self.string_type(string)?);
-        let is_joined = || Some(self.string_length(self.field(string, SECOND)?)? == 0);
-        if kind & REPRESENTATION == THIN || kind & REPRESENTATION == JOINED && is_joined()? {
+        let is_flat_pair = kind & REPRESENTATION == JOINED && self.string_length(self.field(string, SECOND)?)? == 0;
+        if kind & REPRESENTATION == THIN || is_flat_pair {
             string = self.field(string, CONTENT)?;
             kind = self.type_of(string)?;
         }

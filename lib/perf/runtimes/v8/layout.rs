@@ -149,14 +149,13 @@ const KNOWN: [(u32, u32); 2] = [(9, 4), (13, 6)];
 
 /// Returns the layout of a build. An error names a build that is not known.
 pub(super) fn find_offsets(file: &InterpreterFile<'_>) -> Result<Offsets, String> {
-    let number = |name: &str| file.symbol(name.as_bytes()).map(|symbol| file.u32_at(symbol.start).unwrap_or(0));
-    find_offsets_by(number)
+    find_offsets_by(|name| file.symbol(name.as_bytes()).map(|symbol| file.u32_at(symbol.start).unwrap_or(0)))
 }
 
 /// Returns the layout of a build from a function that returns the value of a symbol.
 fn find_offsets_by(number: impl Fn(&str) -> Option<u32>) -> Result<Offsets, String> {
-    let version = |part: &str| number(&format!("_ZN2v88internal7Version6{part}E"));
-    let Some(found) = version("major_").zip(version("minor_")) else {
+    let major = number("_ZN2v88internal7Version6major_E");
+    let Some(found) = major.zip(number("_ZN2v88internal7Version6minor_E")) else {
         return Err("a build of V8 without its version".to_owned());
     };
     let (major, minor) = found;
@@ -172,7 +171,6 @@ fn find_offsets_by(number: impl Fn(&str) -> Option<u32>) -> Result<Offsets, Stri
 }
 
 fn offsets(version: &Version, value: impl Fn(&str) -> Option<u32>) -> Option<Offsets> {
-    let any = |names: &[&str]| names.iter().find_map(|name| value(name));
     let class = "class_SharedFunctionInfo_";
     let shared = |fields: &[&str]| fields.iter().find_map(|field| value(&format!("{class}_{field}")));
     let is_newest = version.deoptimization.is_wrapped;
@@ -203,7 +201,7 @@ fn offsets(version: &Version, value: impl Fn(&str) -> Option<u32>) -> Option<Off
             bytecode: value("type_BytecodeArray__BYTECODE_ARRAY_TYPE")?,
             code: value("type_Code__CODE_TYPE")?,
             instructions: value("type_InstructionStream__INSTRUCTION_STREAM_TYPE"),
-            fixed_array: any(&["type_FixedArray__FIXED_ARRAY_TYPE"])?,
+            fixed_array: value("type_FixedArray__FIXED_ARRAY_TYPE")?,
             first_non_string: value("FirstNonstringType")?,
         },
     })
@@ -241,17 +239,19 @@ mod tests {
         assert_eq!((offsets.locals, offsets.bytecode, offsets.code.size), (32, 64, 52));
     }
 
+    /// Returns the error of a build of Node.js 22 with another value of a symbol.
+    fn error_with(changed: &str, number: Option<u32>) -> String {
+        find_offsets_by(|name| if name == changed { number } else { node_22(name) }).unwrap_err()
+    }
+
     #[test]
     fn names_builds_that_are_not_known() {
-        let with = |changed: &'static str, number| {
-            find_offsets_by(move |name| if name == changed { number } else { node_22(name) }).unwrap_err()
-        };
         let (major, minor) = ("_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E");
-        assert_eq!(with(major, Some(8)), "V8 8.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
-        assert_eq!(with(major, Some(14)), "V8 14.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
-        assert_eq!(with(minor, None), "a build of V8 without its version");
-        assert_eq!(with("v8dbg_TaggedSize", Some(4)), "V8 12.4 with compressed pointers");
-        let missing = with("v8dbg_type_Script__SCRIPT_TYPE", None);
+        assert_eq!(error_with(major, Some(8)), "V8 8.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
+        assert_eq!(error_with(major, Some(14)), "V8 14.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
+        assert_eq!(error_with(minor, None), "a build of V8 without its version");
+        assert_eq!(error_with("v8dbg_TaggedSize", Some(4)), "V8 12.4 with compressed pointers");
+        let missing = error_with("v8dbg_type_Script__SCRIPT_TYPE", None);
         assert_eq!(missing, "a build of V8 12.4 without a description of its objects");
     }
 }

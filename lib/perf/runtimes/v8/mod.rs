@@ -131,12 +131,12 @@ impl Interpreter for V8 {
         let heap = Heap { memory: library.memory, offsets: &self.offsets };
         let position = FramePosition::of(frame);
         let shared = frame.code + 1;
-        let described = || Described::read(heap, shared).filter(|described| described.has_hash(heap, frame.hash));
-        let described = if frame.code == 0 { None } else { described() };
+        let described = if frame.code == 0 { None } else { Described::read(heap, shared) };
+        let described = described.filter(|described| described.has_hash(heap, frame.hash));
         let is_gone = frame.code != 0 && described.is_none();
         let code = if is_gone { None } else { code_at(heap, position) };
         if frame.code == 0 && code.is_some_and(|(code, _)| code.kind == CodeKind::RegularExpression) {
-            return Some(vec![GeneratedFrame { name: REGULAR_EXPRESSION.to_vec(), is_inlined: false }]);
+            return Some(GeneratedFrame::without_inlined(REGULAR_EXPRESSION.to_vec()));
         }
         let optimized = code.filter(|(code, _)| code.kind == CodeKind::Optimized);
         let mut functions = optimized.and_then(|(code, offset)| code.functions_at(heap, offset)).unwrap_or_default();
@@ -158,10 +158,10 @@ impl Interpreter for V8 {
         let frames = functions.into_iter().enumerate().map(|(index, function)| {
             let is_own = function.shared == shared && frame.code != 0;
             let read = if is_own { described } else { Described::read(heap, function.shared) };
+            let read = read.and_then(|read| Some((read.function(heap)?, read)));
             // Another function may be there since it was compared.
-            let is_there = |read: &Described| !is_own || read.has_hash(heap, frame.hash);
-            let with_script = |read: Described| Some((read.function(heap)?, read.script)).filter(|_| is_there(&read));
-            let found = match read.and_then(with_script) {
+            let read = read.filter(|(_, read)| !is_own || read.has_hash(heap, frame.hash));
+            let found = match read.map(|(found, read)| (found, read.script)) {
                 Some((found, script)) => {
                     if is_own {
                         self.remember(frame, &found);

@@ -116,26 +116,29 @@ fn find_line_ends(source: &[u16]) -> Vec<u32> {
     ends
 }
 
+/// Appends a number in the encoding of tables of positions.
+#[cfg(test)]
+pub(super) fn push_signed(table: &mut Vec<u8>, value: i64) {
+    let mut rest = (value << 1 ^ value >> 63).cast_unsigned();
+    while rest >= 0x80 {
+        table.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    table.push(rest as u8);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Lines, Position, find_line_ends, find_position};
+    use super::{Lines, Position, find_line_ends, find_position, push_signed};
 
     /// Writes a table of positions: offsets in code, positions, and true for statements.
     fn table(entries: &[(i64, i64, bool)]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut write = |value: i64| {
-            let mut rest = (value << 1 ^ value >> 63).cast_unsigned();
-            while rest >= 0x80 {
-                bytes.push(rest as u8 | 0x80);
-                rest >>= 7;
-            }
-            bytes.push(rest as u8);
-        };
         let (mut last_offset, mut last_position) = (-1, 0);
         for (offset, position, is_statement) in entries {
             let step = offset - last_offset;
-            write(if *is_statement { step } else { -step - 1 });
-            write(position - last_position);
+            push_signed(&mut bytes, if *is_statement { step } else { -step - 1 });
+            push_signed(&mut bytes, position - last_position);
             (last_offset, last_position) = (*offset, *position);
         }
         bytes

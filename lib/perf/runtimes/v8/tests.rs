@@ -6,7 +6,7 @@ use super::code::{CodeFunction, CodeKind, find_code};
 use super::functions::Described;
 use super::heap::{Heap, number};
 use super::layout::{CodeOffsets, DeoptimizationIndices, Offsets, Types};
-use super::positions::Lines;
+use super::positions::{Lines, push_signed};
 use super::{FramePosition, V8, short_path, shown};
 use crate::perf::runtimes::functions::frame_name;
 use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
@@ -180,23 +180,26 @@ fn finds_the_name_of_a_function() {
     assert_eq!(named(many), "h /srv/a.js");
 }
 
+/// True if the function has this hash.
+fn has_hash(shared: u64, hash: u64) -> bool {
+    Described::read(heap(), shared).unwrap().has_hash(heap(), hash)
+}
+
 #[test]
 fn believes_a_function_only_with_its_hash() {
     let (name, file) = (text("f"), text("/srv/a.js"));
     let hash = mix_string(mix(3, 1), heap().memory, name - 1 + 16, 1).unwrap();
     let hash = mix_string(hash, heap().memory, file - 1 + 16, 9).unwrap();
     let script = script(text("x"), file);
-    let has_hash = |shared| Described::read(heap(), shared).unwrap().has_hash(heap(), hash);
-    assert!(has_hash(shared(0, name, script, 3)));
-    assert!(!has_hash(shared(0, name, script, 4)));
-    assert!(!has_hash(shared(0, text("g"), script, 3)));
+    assert!(has_hash(shared(0, name, script, 3), hash));
+    assert!(!has_hash(shared(0, name, script, 4), hash));
+    assert!(!has_hash(shared(0, text("g"), script, 3), hash));
     // A string that was in two pieces when the BPF program met it.
     let joined = string(JOINED | 8, 2, &words(&[name, text("g")]));
     let hash = (0..16).fold(mix(mix(3, 1), 2), |hash, _| mix(hash, 0));
     let hash = mix_string(hash, heap().memory, file - 1 + 16, 9).unwrap();
-    let described = |name| Described::read(heap(), shared(0, name, script, 3)).unwrap();
-    assert!(described(joined).has_hash(heap(), hash));
-    assert!(described(text("fg")).has_hash(heap(), hash));
+    assert!(has_hash(shared(0, joined, script, 3), hash));
+    assert!(has_hash(shared(0, text("fg"), script, 3), hash));
     // A function of V8.
     let builtin = Described::read(heap(), shared(smi(7), name, smi(0), 3));
     assert!(builtin.is_none(), "a number is no object");
@@ -220,21 +223,22 @@ fn code(deoptimization: u64, positions: u64, size: u32) -> u64 {
 /// Writes positions: offsets in code, and positions.
 fn positions(entries: &[(i64, u64)]) -> u64 {
     let mut table = Vec::new();
-    let mut write = |value: i64| {
-        let mut rest = (value << 1 ^ value >> 63).cast_unsigned();
-        while rest >= 0x80 {
-            table.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        table.push(rest as u8);
-    };
     let (mut offset, mut position) = (-1, 0);
     for (next, value) in entries {
-        write(next - offset);
-        write(value.cast_signed() - position);
+        push_signed(&mut table, next - offset);
+        push_signed(&mut table, value.cast_signed() - position);
         (offset, position) = (*next, value.cast_signed());
     }
     bytes(&table)
+}
+
+/// Encodes a position in an inlined call.
+fn at(offset: u64, inlining: u64) -> u64 {
+    inlining << 31 | (offset + 1) << 1
+}
+
+fn function_at(shared: u64, position: u32) -> CodeFunction {
+    CodeFunction { shared, position: Some(position) }
 }
 
 #[test]
@@ -242,7 +246,6 @@ fn finds_the_functions_that_were_inlined() {
     let script = script(text("a\nbb\nccc\n"), text("/srv/node_modules/m/a.js"));
     let [outer, middle, inner] = [1, 2, 3].map(|literal| shared(0, text(&format!("f{literal}")), script, literal));
     // `middle` is inlined into `outer`, and `inner` into `middle`.
-    let at = |offset: u64, inlining: u64| inlining << 31 | (offset + 1) << 1;
     let calls = bytes(&words(&[at(3, 0), 0, at(6, 1), 1]));
     let literals = array(&[middle | 2, inner]);
     let data = array(&[smi(0), smi(2), literals, 0, 0, 0, outer, calls]);
@@ -251,10 +254,9 @@ fn finds_the_functions_that_were_inlined() {
     assert_eq!((found.start, found.kind), (start, CodeKind::Optimized));
     assert_eq!(find_code(heap(), start + 5000), None);
     let functions = |offset| found.functions_at(heap(), offset).unwrap();
-    let function = |shared, position| CodeFunction { shared, position: Some(position) };
-    assert_eq!(functions(39), [function(outer, 0)]);
-    assert_eq!(functions(40), [function(inner, 2), function(middle, 6), function(outer, 3)]);
-    assert_eq!(functions(4000), [function(outer, 1)]);
+    assert_eq!(functions(39), [function_at(outer, 0)]);
+    assert_eq!(functions(40), [function_at(inner, 2), function_at(middle, 6), function_at(outer, 3)]);
+    assert_eq!(functions(4000), [function_at(outer, 1)]);
 
     let v8 = V8::new(OFFSETS);
     let lines = [2, 6, 8].map(|offset| v8.find_line(heap(), script, offset).unwrap());
@@ -264,13 +266,13 @@ fn finds_the_functions_that_were_inlined() {
     assert_eq!(Lines::read(heap(), script).unwrap().find(100), None);
 }
 
+fn position(instruction: u32, first_line: u32) -> FramePosition {
+    let instruction = instruction.cast_signed();
+    FramePosition::of(ScriptFrame { code: 0, instruction, first_line, hash: 0, is_outermost: false, native: 0 })
+}
+
 #[test]
 fn a_frame_says_its_position() {
-    let position = |instruction: u32, first_line| {
-        let instruction = instruction.cast_signed();
-        let frame = ScriptFrame { code: 0, instruction, first_line, hash: 0, is_outermost: false, native: 0 };
-        FramePosition::of(frame)
-    };
     assert_eq!(position(0, 5), FramePosition::Unknown);
     assert_eq!(position(1 << 16, 70), FramePosition::Bytecode(70));
     let code = FramePosition::Code { pc: 0x7fff_0000_1234, is_exact: true, hash: 0x3ffe };

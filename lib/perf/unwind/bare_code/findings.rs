@@ -41,8 +41,9 @@ type Owner = u32;
 /// Findings about code, by its owner and address.
 #[derive(Debug, Default)]
 struct Findings {
+    /// The findings at an address.
     rules: FxHashMap<(Owner, u64), Rules>,
-    /// By entry and address.
+    /// The rule at an address on the paths from the entry of its function. The entry comes first in the key.
     rules_from_entry: FxHashMap<(Owner, u64, u64), Option<CallerRule>>,
 }
 

@@ -29,10 +29,11 @@ impl ReadInstructions for FileCode<'_> {
 pub(super) fn read_functions(elf: &Elf) -> Vec<Range<u64>> {
     let Ok(file) = object::File::parse(&**elf.bytes()) else { return Vec::new() };
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    // Such a part is entered by jumps from the rest of its function.
-    let is_part = |symbol: &object::Symbol<'_, '_>| symbol.name_bytes().is_ok_and(|name| name.ends_with(b".cold"));
-    let functions =
-        symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() > 0 && !is_part(symbol));
+    // A cold part is entered by jumps from the rest of its function.
+    let functions = symbols.filter(|symbol| {
+        let is_part = symbol.name_bytes().is_ok_and(|name| name.ends_with(b".cold"));
+        symbol.kind() == SymbolKind::Text && symbol.address() > 0 && !is_part
+    });
     let mut functions: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address(), symbol.size())).collect();
     // Of several symbols at one address, the one with the largest size comes last.
     functions.sort_unstable();

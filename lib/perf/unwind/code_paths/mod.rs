@@ -351,12 +351,11 @@ mod tests {
         for length in (1..2000).chain([1 << 16]) {
             // Half of them consist of pushes, jumps and writes to the stack mostly.
             let common = [0x50, 0x75, 0x74, 0x55, 0x5d, 0xc9, 0x48, 0x89, 0x44, 0x24];
-            let mut byte = || match random() {
+            let bytes = (0..length).map(|_| match random() {
                 random if length % 2 == 0 && random % 8 > 0 => common[(random >> 8) as usize % common.len()],
                 random => (random >> 8) as u8,
-            };
-            let bytes: Vec<u8> = (0..length).map(|_| byte()).collect();
-            places(&bytes, length as u64 / 2);
+            });
+            places(&bytes.collect::<Vec<u8>>(), length as u64 / 2);
         }
     }
 

@@ -201,7 +201,8 @@ impl Value {
 
 /// Returns the number that DWARF gives to a register of 64 bits.
 pub(super) fn to_dwarf(register: Operand) -> Option<gimli::Register> {
-    /// In the order of instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi. The others have the same numbers.
+    /// The DWARF numbers of the registers that machine code numbers from 0 to 7: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi.
+    /// The other registers have the same numbers in both.
     const NUMBERS: [u16; 8] = [0, 2, 1, 3, 7, 6, 4, 5];
     let number = register.is_gpr64().then(|| register.number())?;
     Some(gimli::Register(NUMBERS.get(number).map_or(number as u16, |number| *number)))

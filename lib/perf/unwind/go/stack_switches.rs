@@ -48,7 +48,7 @@ impl SpecialFunctions<'_> {
         }
     }
 
-    /// Returns the rules of a function that has other ones than those of the table.
+    /// Returns the rules of a function that switches stacks. `None` if the rules of the table hold.
     fn find_rules(&self, function: &Function<'_>) -> Option<Vec<RuleChange>> {
         let name = function.name()?;
         let is_newstack = name == b"runtime.newstack";
@@ -116,7 +116,6 @@ fn rules_of_switch(name: &[u8], function: Range<u64>, code: &[u8], deltas: &[Rul
     let mut switches = (0..code.len()).filter_map(|index| Some(index + stack_pointer_write(&code[index..])?));
     let address = |index: usize| function.start + index as u64;
     let mut changes = deltas.to_vec();
-    let whole = |start: u64| start..function.end;
     match name {
         b"runtime.systemstack" | b"runtime.asmcgocall" => {
             let (to, back) = (address(switches.next()?), address(switches.next()?));
@@ -125,16 +124,16 @@ fn rules_of_switch(name: &[u8], function: Range<u64>, code: &[u8], deltas: &[Rul
             replace(&mut changes, to..back, GoRule::SavedStackPointer(offset));
             if name == b"runtime.asmcgocall" {
                 // It aligns the stack pointer, which the table does not have.
-                replace(&mut changes, whole(back), GoRule::Unknown);
+                replace(&mut changes, back..function.end, GoRule::Unknown);
             }
         }
         b"runtime.mcall" | b"runtime.morestack" => {
-            replace(&mut changes, whole(address(switches.next()?)), GoRule::Root)
+            replace(&mut changes, address(switches.next()?)..function.end, GoRule::Root)
         }
-        b"runtime.gogo" => replace(&mut changes, whole(address(switches.next()?)), GoRule::Unknown),
+        b"runtime.gogo" => replace(&mut changes, address(switches.next()?)..function.end, GoRule::Unknown),
         _ => {
             let frame_pointer = FramePointerUse::find(code)?;
-            replace(&mut changes, whole(address(frame_pointer.set)), GoRule::FramePointer);
+            replace(&mut changes, address(frame_pointer.set)..function.end, GoRule::FramePointer);
             // Between the instruction that restores the frame pointer and the return, it is the caller's.
             for restored in frame_pointer.restored(code) {
                 let end = memchr::memchr(RETURN, &code[restored..]).map_or(code.len(), |found| restored + found + 1);
@@ -206,19 +205,21 @@ pub(in crate::perf) struct GoroutineOffsets {
 impl GoroutineOffsets {
     /// Reads the offsets from the code of `runtime.systemstack`.
     fn read(code: &[u8]) -> Option<Self> {
-        let operand = |instruction: &[u8]| {
-            let start = memmem::find(code, instruction)? + instruction.len();
-            Some(i32::from_le_bytes(*code.get(start..)?.first_chunk()?))
-        };
         // `mov %fs:OFFSET, %rax`, or `mov $OFFSET, %rcx; mov %fs:(%rcx), %rax`.
-        let direct = operand(&[0x64, 0x48, 0x8b, 0x04, 0x25]);
+        let direct = find_operand(code, &[0x64, 0x48, 0x8b, 0x04, 0x25]);
         let indirect =
-            || operand(&[0x48, 0xc7, 0xc1]).filter(|_| memmem::find(code, &[0x64, 0x48, 0x8b, 0x01]).is_some());
+            memmem::find(code, &[0x64, 0x48, 0x8b, 0x01]).and_then(|_| find_operand(code, &[0x48, 0xc7, 0xc1]));
         // `cmp OFFSET(%rbx), %rax`
-        let current = operand(&[0x48, 0x3b, 0x83]).or_else(|| operand(&[0x48, 0x39, 0x83]))?;
-        let thread_storage = i16::try_from(direct.or_else(indirect)?).ok()?;
+        let current = find_operand(code, &[0x48, 0x3b, 0x83]).or_else(|| find_operand(code, &[0x48, 0x39, 0x83]))?;
+        let thread_storage = i16::try_from(direct.or(indirect)?).ok()?;
         Some(Self { thread_storage, current: u16::try_from(current).ok()? })
     }
+}
+
+/// Returns the operand of 4 bytes behind the first bytes of an instruction.
+fn find_operand(code: &[u8], instruction: &[u8]) -> Option<i32> {
+    let start = memmem::find(code, instruction)? + instruction.len();
+    Some(i32::from_le_bytes(*code.get(start..)?.first_chunk()?))
 }
 
 #[cfg(test)]

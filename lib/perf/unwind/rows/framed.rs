@@ -15,18 +15,20 @@ use crate::perf::objects::object::Elf;
 const MAX_SIZE: usize = 1024;
 
 impl Functions<'_> {
+    /// True if an address is in a gap between the sorted ranges that is too small for generated code.
+    fn is_in_small_gap(&self, address: u64) -> bool {
+        let next = self.ranges.partition_point(|(range, _)| range.start <= address);
+        let after = next.checked_sub(1).map_or(0, |last| self.ranges[last].0.end);
+        let before = self.ranges.get(next).map_or(0, |(range, _)| range.start);
+        (after..before).contains(&address) && before - after < MIN_GENERATED
+    }
+
     /// Adds the functions of a file that begin in gaps of the unwind information, except those of generated code.
     pub(super) fn read_framed(&mut self, elf: &Elf, file: &object::File<'_>) {
         self.ranges.sort_unstable_by_key(|(range, _)| range.start);
-        let is_in_gap = |address: &u64| {
-            let next = self.ranges.partition_point(|(range, _)| range.start <= *address);
-            let after = next.checked_sub(1).map_or(0, |last| self.ranges[last].0.end);
-            let before = self.ranges.get(next).map_or(0, |(range, _)| range.start);
-            (after..before).contains(address) && before - after < MIN_GENERATED
-        };
         let functions =
             file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text).map(|symbol| symbol.address());
-        let mut starts: Vec<u64> = functions.filter(is_in_gap).collect();
+        let mut starts: Vec<u64> = functions.filter(|address| self.is_in_small_gap(*address)).collect();
         starts.sort_unstable();
         starts.dedup();
         for start in starts {

@@ -193,8 +193,8 @@ impl Functions<'_> {
                 });
             }
             let Some((_, cie, initial)) = &last_cie else { continue };
-            let known_cie = |_: &EhFrame<_>, _: &BaseAddresses, _| Ok(CommonInformationEntry::clone(cie));
-            let Ok(fde) = eh_frame.fde_from_offset(bases, range.start.into(), known_cie) else { continue };
+            let fde = eh_frame.fde_from_offset(bases, range.start.into(), |_, _, _| Ok(cie.clone()));
+            let Ok(fde) = fde else { continue };
             let first = self.changes.len();
             let (start, end) = (fde.initial_address(), fde.end_address());
             let is_known = match initial {

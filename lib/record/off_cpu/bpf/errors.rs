@@ -34,14 +34,20 @@ pub fn load_error(error: &(dyn StdError + 'static)) -> Error {
 
 #[cfg(test)]
 mod tests {
+    fn check_release(release: &str) -> Option<String> {
+        super::check_release(release).err().map(|error| error.to_string())
+    }
+
     #[test]
     fn rejects_old_kernels_by_their_release() {
-        let error = |release| super::check_release(release).err().map(|error| error.to_string());
         for new in ["5.18", "5.18.0-rc1\n", "6.1.0-44-amd64", "unreadable", ""] {
-            assert_eq!(error(new), None);
+            assert_eq!(check_release(new), None);
         }
         for old in ["4.19.0", "5.17.15-generic\n"] {
-            assert_eq!(error(old).unwrap(), format!("--bpf needs Linux 5.18 or later; this is {}", old.trim_end()));
+            assert_eq!(
+                check_release(old).unwrap(),
+                format!("--bpf needs Linux 5.18 or later; this is {}", old.trim_end())
+            );
         }
     }
 }

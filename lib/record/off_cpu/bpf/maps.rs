@@ -177,8 +177,10 @@ impl Maps {
     /// Returns the number of innermost frames that only exist because of tracing: the program, its caller, the caller's
     /// caller if several programs trace switches, and `__schedule`, which the kernel's own samples leave out too.
     fn tracing_frames(&self, kernel: &[u64]) -> usize {
-        let is_caller = |address: &u64| (1..MAX_CALLER_SIZE).contains(&address.wrapping_sub(self.caller));
-        if kernel.get(2).is_some_and(is_caller) { 4 } else { 3 }
+        match kernel.get(2).map(|address| address.wrapping_sub(self.caller)) {
+            Some(1..MAX_CALLER_SIZE) => 4,
+            _ => 3,
+        }
     }
 
     /// Returns the current counters of the program, summed over all CPUs.

@@ -1,0 +1,148 @@
+//! The options of fg-record that record how long something lasts, instead of samples.
+
+use std::time::Duration;
+
+use fgkit::cli::{integer_in, parse_duration};
+
+/// Options for time off the CPU.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Off-CPU time")]
+pub struct OffCpuArgs {
+    /// Record time off the CPU, in microseconds
+    ///
+    /// The weight of a stack is the time that its thread spent off the CPU after it was switched out in this stack. The
+    /// leaf is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread
+    /// runs again, so it includes the wait for a CPU after the wakeup. If a thread is off the CPU when the recording
+    /// ends, the time up to the end counts. Blocks that began before the recording are left out.
+    #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
+    pub off_cpu: bool,
+
+    /// Record time on and off the CPU, in microseconds
+    ///
+    /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within
+    /// the recording: context switches tell how long it ran, and that time is divided among its samples. The frame
+    /// `[unsampled]` marks time without a stack: runs in which no sample was taken, and blocks that began before the
+    /// recording.
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
+    pub wall: bool,
+
+    /// Show who ended each block, as `STACK;--;WAKER`
+    ///
+    /// After the stack of a block come the frame `--` and the stack of the thread that woke the blocked one, root first. The
+    /// frames of the waker end in `_[w]`. If an interrupt woke the thread, the waker is `[timer]`, `[network]`, `[disk]`,
+    /// `[softirq]` or `[interrupt]`. If the waker was not seen, it is `[unknown]`.
+    ///
+    /// A block ends with the wake-up. The time from then until the thread runs is a stack of its own, which ends in
+    /// `[runnable]` and has no waker. The total is the same as without --wakers.
+    ///
+    /// A waker need not be part of the target. If it is not, the mappings of its process are read once, at its first wake-up
+    /// of a recorded thread. While only every 17th stack is captured (see --off-cpu-period), the same holds for wakers.
+    /// Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later. Draw the profile with `fg-svg -c
+    /// chain`.
+    #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
+    pub wakers: bool,
+
+    /// Follow chains of up to N wakers [default: 1]
+    ///
+    /// If a waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on.
+    /// The last stack is what all the others waited for. Only recorded threads continue a chain.
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
+    pub waker_depth: Option<u8>,
+
+    /// Record CPU time, divided among the threads that run at the same moment
+    ///
+    /// The weights, in microseconds, add up to the elapsed time in which at least one recorded thread ran. Code that runs
+    /// alone weighs as long as it lasts; code that runs beside three other threads weighs a quarter of that. The graph shows
+    /// what to speed up so that the program ends earlier, as `perf report --latency` does.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu"])]
+    pub latency: bool,
+
+    /// Record how long threads wait for a CPU, in microseconds
+    ///
+    /// The weight of a stack is the time from the wake-up or the preemption of its thread until the thread runs. This is the
+    /// `[runnable]` time of `--off-cpu --wakers`, and requires the same rights.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
+    pub run_queue: bool,
+
+    /// Capture the stack of every Nth switch [default: adaptive]
+    ///
+    /// By default, every stack is captured. While there are more than 20000 switches a second, or samples are lost, only
+    /// every 17th is. Every switch is timed in any case. The time of blocks without a stack is assigned to stacks of the
+    /// same thread whose blocks lasted about as long.
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
+    pub off_cpu_period: Option<u64>,
+
+    /// Leave out blocks that are shorter than TIME, like 1ms or 50us
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
+    pub min_block: Option<Duration>,
+
+    /// Leave out blocks that are longer than TIME
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
+    pub max_block: Option<Duration>,
+
+    /// Aggregate in the kernel, to record a whole system continuously
+    ///
+    /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
+    /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
+    /// Stacks are unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct
+    /// sums; the rest is counted as `[lost]`. Requires root, or CAP_BPF and CAP_PERFMON, and Linux 5.18 or later.
+    #[arg(long, requires = "off_cpu", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
+    pub bpf: bool,
+}
+
+/// Options for the time between two events.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Time between events")]
+pub struct PairArgs {
+    /// Record the time from event FROM to event TO
+    ///
+    /// The weight of a stack is the time in microseconds from FROM to TO in the same thread. An event is a tracepoint
+    /// (`SUBSYSTEM:EVENT`), the call of a function (`uprobe:PATH:SYMBOL`) or the return of a function
+    /// (`uretprobe:PATH:SYMBOL`): `--pair uprobe:./app:parse,uretprobe:./app:parse`.
+    ///
+    /// Events of different threads are matched by a key: one or two fields that both tracepoints have, as in
+    /// `FROM,TO:FIELD` or `FROM,TO:FIELD+FIELD`. Write `NAME=OTHER` for a field that is called NAME in FROM and OTHER in
+    /// TO. The key `tid`, the default, is the thread. If FROM happens again before TO, the later one counts.
+    ///
+    /// FROM must happen in the target. Pairs without a TO at the end of the recording are left out and counted. At more
+    /// than 20000 pairs a second, one in 17 is recorded, and the time of all pairs is divided among the recorded ones. If
+    /// the stack is that of TO, pairs of 1 ms or more are all recorded at any rate. Requires root, or CAP_BPF and
+    /// CAP_PERFMON, on x86-64 with Linux 6.1 or later.
+    #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
+    #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
+    pub pair: Option<String>,
+
+    /// Leave out pairs that are shorter than TIME, like 5ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub over: Option<Duration>,
+
+    /// Take the stack of the `first` or the `last` event
+    ///
+    /// The default is `first` if TO is the return of a function or may happen in another thread, and `last` otherwise. With
+    /// --over, `last` is cheaper.
+    #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
+    pub pair_stack: Option<String>,
+
+    /// Record how long requests to block devices take, by the stack that makes them
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
+    pub io_latency: bool,
+
+    /// Record how long system calls take
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency"])]
+    pub syscall_latency: bool,
+
+    /// Record how long threads wait for locks of the kernel
+    #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
+    #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
+    pub lock_wait: bool,
+}
+
+/// The options that say what else to record.
+const PAIRS_EXCLUDE: [&str; 9] =
+    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency"];
