@@ -145,7 +145,8 @@ fn reports_a_link_to_a_frame_that_is_missing() {
 }
 
 #[test]
-fn long_work_is_done_in_order() {
+fn long_work_is_done_in_order_and_reported() {
     let stacks: String = (0..100_001).map(|number| format!("f{};f{number};f{} 1\n", number % 7, number % 9)).collect();
     Page::graph(stacks.as_bytes(), &[]).run(CASES, "queuesLongWork");
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "reportsLongWork");
 }

@@ -182,6 +182,21 @@ fn shows_lanes_of_threads_above_the_graph() {
 }
 
 #[test]
+fn the_scale_follows_the_length_of_a_recording() {
+    for (seconds, cell, ticks) in [
+        (0.004, "Samples per 20 µs", ["0 ms", "0.5 ms", "1.0 ms"]),
+        (90.0, "Samples per 500 ms", ["0 s", "10 s", "20 s"]),
+        (1800.0, "Samples per 10 s", ["0 min", "5 min", "10 min"]),
+        (18000.0, "Samples per 2 min", ["0:00 h", "0:30 h", "1:00 h"]),
+    ] {
+        let samples: String = [100.0, 100.0 + seconds]
+            .map(|time| format!("app 1/1 {time:.6}: 1 cpu-clock:\n\t1 main+0x0 (/app)\n\n"))
+            .concat();
+        page(samples.as_bytes(), &[]).run_with(CASES, "labelsScale", &json!([cell, ticks]));
+    }
+}
+
+#[test]
 fn shows_hostile_names_as_text() {
     let mut recording = Vec::new();
     // fg-heatmap takes text with a NUL for a binary file.

@@ -33,6 +33,11 @@ fn keys_move_through_the_table() {
 }
 
 #[test]
+fn keys_sort_the_table_and_open_its_menu() {
+    Page::graph(STACKS, &[]).run(CASES, "sortsAndOpensMenuWithKeys");
+}
+
+#[test]
 fn only_visible_rows_are_elements() {
     let stacks: String = (0..5000).map(|number| format!("main;f{number:04} {}\n", number + 1)).collect();
     Page::graph(stacks.as_bytes(), &[]).run(CASES, "drawsVisibleRowsOnly");

@@ -60,6 +60,22 @@ fn a_short_touch_zooms_and_a_long_touch_opens_the_menu() {
 }
 
 #[test]
+fn the_legend_highlights_a_module_for_pointer_and_keys() {
+    Page::graph(b"main;json::parse 3\nmain;http::read 4\n", &[]).run(CASES, "highlightsModule");
+}
+
+#[test]
+fn numbers_are_rounded_to_even_and_grouped() {
+    let stacks = b"a 2.5\nb 3.5\nc 0.5\nd 1234567\ne 999.5\nf 0.4\n";
+    Page::graph(stacks, &["--minwidth", "0"]).run(CASES, "roundsToEven");
+}
+
+#[test]
+fn the_first_action_stops_reading_the_picture() {
+    Page::graph(STACKS, &[]).run(CASES, "stopsReadingPicture");
+}
+
+#[test]
 fn links_lead_to_frames_and_searches() {
     Page::graph(STACKS, &[]).run(CASES, "followsLinks");
 }

@@ -69,6 +69,19 @@ fn frames_too_narrow_to_draw_are_counted() {
 }
 
 #[test]
+fn a_graph_of_many_frames_has_few_elements() {
+    let stacks: String = (0..20_000).map(|number| format!("main;f{};g{number} 1\n", number % 100)).collect();
+    Page::graph(stacks.as_bytes(), &["--minwidth", "0"]).run(CASES, "holdsFewElements");
+}
+
+#[test]
+fn a_phone_shows_the_whole_legend() {
+    let stacks: String =
+        (0..7).map(|number| format!("main;crate_of_colours_{number}::function {}\n", 9 - number)).collect();
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "showsWholeLegend");
+}
+
+#[test]
 fn dropped_frames_are_not_counted_as_too_narrow() {
     Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoDroppedFrames");
 }

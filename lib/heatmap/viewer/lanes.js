@@ -214,17 +214,19 @@ function cpuLanes(cpus) {
 }
 
 /**
- * Formats a time since the start, with as many decimals as a step needs.
+ * Formats a time since the start, with as many decimals as a step needs, such as `1.5 ms` or `2:20 h`.
  *
  * @param {number} time in nanoseconds
  * @param {number} step
  * @param {number} longest the longest time beside which it is shown
  */
 function formatDuration(time, step, longest = time) {
-    const [size, unit] = longest >= 120 * SECOND && step >= SECOND ? [60 * SECOND, "min"]
+    const minutes = Math.round(time / (60 * SECOND)), padded = String(minutes % 60).padStart(2, "0");
+    if (longest >= 7200 * SECOND && step >= 60 * SECOND) return `${Math.floor(minutes / 60)}:${padded} h`;
+    const [size, unit] = step >= 60 * SECOND || (longest >= 120 * SECOND && step >= SECOND) ? [60 * SECOND, "min"]
         : longest >= SECOND ? [SECOND, "s"]
         : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
-    const decimals = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
+    const decimals = time === 0 ? 0 : Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
     return `${(time / size).toFixed(decimals)} ${unit}`;
 }
 

@@ -48,6 +48,7 @@ class App {
             page.message);
         this.isPage = mount(root, this.element);
         this.graph.measure();
+        this.table.measure();
         this.applyLink();
         listen(this);
     }

@@ -229,7 +229,7 @@ function describeChain(chain, view) {
  */
 function describeNode(view, node) {
     const { total, totals: [before, after] } = measureNode(view, node), { side, whole } = view;
-    const percent = node === 0 ? "100%" : `${NUMBER_FORMATS[2].format(whole > 0 ? 100 * total / whole : 0)}%`;
+    const percent = node === 0 ? "100%" : `${formatFixed(whole > 0 ? 100 * total / whole : 0, 2)}%`;
     const share = side === "difference" && node > 0 ? formatChange(before, after) : percent;
     return `${nameOfNode(view, node)} (${formatExactWeight(total, view.settings)}, ${share})`;
 }

@@ -123,12 +123,14 @@ function listenToTable(app) {
     rows.addEventListener("dblclick", event => app.isolate("between", { name: findName(event) }));
     rows.addEventListener("mouseover", event => app.graph.highlight(findName(event)));
     rows.addEventListener("mouseleave", () => app.graph.highlight(undefined));
-    rows.addEventListener("contextmenu", event => {
-        const name = findName(event);
+    element.addEventListener("contextmenu", event => {
+        // The key for menus is pressed in the table, whose selected row is not a target.
+        const isKey = event.target === element, name = isKey ? app.state.selected?.name : findName(event);
         if (name === undefined) return;
         event.preventDefault();
         app.select({ name });
-        app.menu.openFor({ name }, { x: event.clientX, y: event.clientY });
+        const { left, bottom } = (rows.querySelector(".sel") ?? element).getBoundingClientRect();
+        app.menu.openFor({ name }, isKey ? { x: left + 24, y: bottom } : { x: event.clientX, y: event.clientY });
     });
     element.addEventListener("keydown", event => {
         const page = Math.max(1, Math.floor(table.height / ROW) - 1);
@@ -150,7 +152,7 @@ function listenToTable(app) {
 function handleKey(app, event) {
     const isButton = event.target instanceof Element && event.target.closest("button, input, select") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isButton && ["Enter", " ", "Backspace"].includes(event.key)) return;
+    if (isButton && ["Enter", " "].includes(event.key)) return;
     const action = ACTIONS.find(action => action.keys.includes(event.key));
     if (!action) return;
     event.preventDefault();

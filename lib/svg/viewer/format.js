@@ -17,14 +17,25 @@ const KNOWN_UNITS = {
     bytes: ["bytes", 1], B: ["bytes", 1], KB: ["bytes", 2 ** 10], KiB: ["bytes", 2 ** 10],
 };
 
-/** @param {number} fractionDigits */
-const numberFormat = fractionDigits => new Intl.NumberFormat("en-US",
-    { minimumFractionDigits: fractionDigits, maximumFractionDigits: fractionDigits, roundingMode: "halfEven" });
-const NUMBER_FORMATS = [0, 1, 2].map(numberFormat);
+/**
+ * Returns a number with commas between thousands. Halves are rounded to even, as fg-svg does. To create an
+ * `Intl.NumberFormat` takes as long as to draw a hundred frames.
+ *
+ * @param {number} number
+ * @param {number} digits number of digits after the point
+ */
+function formatFixed(number, digits) {
+    const size = Math.abs(number), isHalf = size * 2 ** (digits + 1) % 2 === 1;
+    let text = size.toFixed(digits);
+    // `toFixed` rounds halves up.
+    if (isHalf && "13579".includes(text[text.length - 1])) text = (size - 0.5 / 10 ** digits).toFixed(digits);
+    if (size >= 999) text = text.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+    return number < 0 && /[1-9]/.test(text) ? `-${text}` : text;
+}
 
 /** @param {number} number */
 function formatCount(number) {
-    return NUMBER_FORMATS[0].format(number);
+    return formatFixed(number, 0);
 }
 
 /**
@@ -34,7 +45,7 @@ function formatCount(number) {
  */
 function formatThreeDigits(number) {
     const size = Math.abs(number);
-    return NUMBER_FORMATS[size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2].format(number);
+    return formatFixed(number, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
 /**
@@ -86,7 +97,7 @@ function formatShare(weight, whole) {
     if (percent > 0 && percent < 0.005) return "<0.01 %";
     if (percent === 0 || percent === 100) return `${percent} %`;
     if (percent > 99.995) return "100 %";
-    return `${percent >= 99.95 ? NUMBER_FORMATS[2].format(percent) : formatThreeDigits(percent)} %`;
+    return `${percent >= 99.95 ? formatFixed(percent, 2) : formatThreeDigits(percent)} %`;
 }
 
 /**
@@ -126,10 +137,10 @@ function formatPoints(before, after) {
 
 /** @param {number} points */
 function formatPoint(points) {
-    return points >= 9.95 ? NUMBER_FORMATS[1].format(points) : NUMBER_FORMATS[points >= 0.995 ? 1 : 2].format(points);
+    return formatFixed(points, points >= 0.995 ? 1 : 2);
 }
 
 /** @param {number} ratio */
 function formatRatio(ratio) {
-    return NUMBER_FORMATS[ratio >= 9.95 ? 0 : ratio >= 1.05 ? 1 : 2].format(ratio);
+    return formatFixed(ratio, ratio >= 9.95 ? 0 : ratio >= 1.05 ? 1 : 2);
 }

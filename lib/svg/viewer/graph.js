@@ -36,13 +36,18 @@ class Graph {
         this.isWhole = false;
         /** The width of the root frame. */
         this.width = 100;
+        /** The visible part of the rows, in pixels. */
+        this.top = this.height = 0;
         /** @type {LayoutInput | undefined} */
         this.input = undefined;
         this.painter = new BoxPainter(settings);
         this.layOut = memoize(this.computeLayout.bind(this));
         this.drawFrames = memoize(this.createFrames.bind(this));
         this.findRuntime = memoize(findRuntime);
-        this.element.addEventListener("scroll", () => this.drawRows(), { passive: true });
+        this.element.addEventListener("scroll", () => {
+            this.top = this.element.scrollTop;
+            this.drawRows();
+        }, { passive: true });
         for (const name of ["beforeprint", "afterprint"]) {
             window.addEventListener(name, () => {
                 this.isWhole = name === "beforeprint";
@@ -51,9 +56,12 @@ class Graph {
         }
     }
 
-    /** Measures the room for the root frame. Measuring anew for each drawing would delay it. */
+    /**
+     * Measures the room for the root frame and the visible part. Measuring them anew for each drawing would delay it.
+     */
     measure() {
-        const { app: { settings }, element: { clientWidth, offsetWidth } } = this;
+        const { app: { settings }, element: { clientWidth, clientHeight, offsetWidth, scrollTop } } = this;
+        [this.top, this.height] = [scrollTop, clientHeight];
         // Space for a scroll bar is also a margin.
         const margin = offsetWidth - clientWidth > GRAPH_PADDING ? 0 : GRAPH_PADDING;
         if (settings.width > 0) this.width = settings.width - 20;
@@ -99,7 +107,8 @@ class Graph {
      */
     createFrames(layout, _side, rootAtTop, matches) {
         const { frames, element, app: { view } } = this, height = Math.max(1, layout.rows * this.rowHeight);
-        const fromBottom = element.scrollHeight - element.scrollTop, hadFocus = frames.contains(document.activeElement);
+        const fromBottom = rootAtTop ? 0 : element.scrollHeight - element.scrollTop;
+        const hadFocus = frames.contains(document.activeElement);
         const focused = hadFocus ? this.findEventBox(document.activeElement) : undefined;
         for (const box of this.drawn.values()) box.group = undefined;
         this.drawn.clear();
@@ -112,7 +121,8 @@ class Graph {
         frames.classList.toggle("searching", matches !== null);
         frames.classList.toggle("difference", view.side === "difference");
         element.classList.toggle("upward", !rootAtTop);
-        if (!rootAtTop) element.scrollTop = element.scrollHeight - fromBottom;
+        if (rootAtTop) this.top = Math.max(0, Math.min(this.top, height - this.height));
+        else this.scrollTo(element.scrollHeight - fromBottom);
         if (hadFocus) this.tabStop = this.findBox(focused?.node) ?? this.tabStop;
         this.drawRows();
         if (hadFocus) this.tabStop?.group?.focus({ preventScroll: true });
@@ -143,10 +153,16 @@ class Graph {
 
     /** Returns the first line to be drawn and the one after the last, counted from the top. */
     nearRows() {
-        const { element: { scrollTop, clientHeight }, rowHeight } = this, height = clientHeight || innerHeight;
+        const { top, rowHeight } = this, height = this.height || innerHeight;
         if (this.isWhole) return [0, Infinity];
         const spare = Math.ceil(height / 4);
-        return [(scrollTop - spare) / rowHeight, (scrollTop + height + spare) / rowHeight];
+        return [(top - spare) / rowHeight, (top + height + spare) / rowHeight];
+    }
+
+    /** @param {number} top */
+    scrollTo(top) {
+        this.element.scrollTop = top;
+        this.top = this.element.scrollTop;
     }
 
     /**
@@ -281,16 +297,17 @@ class Graph {
         const top = frames.getBoundingClientRect().top + this.line(box) * rowHeight;
         const header = 6 + (this.axis.isConnected ? AXIS_HEIGHT : 0);
         const [above, below] = [top - area.top - header, top + rowHeight - area.bottom + 6];
-        if (isMiddle && (above < 0 || below > 0)) element.scrollTop += (above + below) / 2;
-        else if (above < 0) element.scrollTop += above;
-        else if (below > 0) element.scrollTop += below;
+        const distance = isMiddle && (above < 0 || below > 0) ? (above + below) / 2
+            : above < 0 ? above : Math.max(0, below);
+        this.scrollTo(element.scrollTop + distance);
     }
 
     /** Scrolls to the root, or to the node that has its place. @param {View} view */
     showBase(view) {
         const base = this.base(view);
         if (base !== 0) this.reveal(this.findBox(base), true);
-        else this.element.scrollTop = view.rootAtTop ? 0 : this.element.scrollHeight;
+        else if (view.rootAtTop && this.top === 0) return;
+        else this.scrollTo(view.rootAtTop ? 0 : this.element.scrollHeight);
         this.drawRows();
     }
 }

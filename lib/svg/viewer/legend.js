@@ -9,7 +9,8 @@ const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "
  * Creates the entries of the legend.
  *
  * @param {View} view
- * @param {(kind: number | undefined) => void} highlight called with a class of colours when its entry is pointed at
+ * @param {(kind: number | undefined) => void} highlight called with a class of colours when its entry is pointed at or
+ *     has the focus
  */
 function createLegend(view, highlight) {
     if (view.side === "difference") return createDifferenceLegend(view);
@@ -19,8 +20,9 @@ function createLegend(view, highlight) {
         const entry = createHtml("span", {}, swatch, createHtml("b", {}, label), formatShare(weight, whole));
         swatch.style.background = colourOfName(profile, name);
         if (kind >= 0) {
-            entry.addEventListener("mouseenter", () => highlight(kind));
-            entry.addEventListener("mouseleave", () => highlight(undefined));
+            entry.tabIndex = 0;
+            for (const name of ["mouseenter", "focus"]) entry.addEventListener(name, () => highlight(kind));
+            for (const name of ["mouseleave", "blur"]) entry.addEventListener(name, () => highlight(undefined));
         }
         return entry;
     });

@@ -66,5 +66,14 @@ function mount(root, element) {
     element.classList.add("whole");
     const page = createHtml("html", { lang: "en" }, head, createHtml("body", {}, element));
     document.replaceChild(page, document.documentElement);
+    for (const name of ["pointermove", "wheel", "keydown"]) window.addEventListener(name, stopReading, { once: true });
     return true;
+}
+
+/**
+ * Stops reading the rest of the picture, which nobody sees and which can be many megabytes. The first action of the
+ * reader does it: programs that print the page wait until all is read.
+ */
+function stopReading() {
+    if (document.readyState === "loading") window.stop();
 }

@@ -16,7 +16,7 @@ const LOOKS = 6;
  */
 async function unpack(root, kind) {
     const elements = [...root.querySelectorAll(`:scope > metadata.${kind}`)];
-    const chunks = elements.map(chunk => toBytes(atob(chunk.textContent)));
+    const chunks = elements.map(chunk => toBytes(chunk.textContent));
     const packed = new ReadableStream({
         pull(stream) {
             const chunk = chunks.shift();
@@ -36,9 +36,12 @@ async function unpack(root, kind) {
     return bytes;
 }
 
-/** @param {string} text text whose characters are bytes */
-function toBytes(text) {
-    const bytes = new Uint8Array(text.length);
+/** @param {string} base64 */
+function toBytes(base64) {
+    /** @type {{ fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }} */
+    const { fromBase64 } = /** @type {any} */ (Uint8Array);
+    if (fromBase64) return fromBase64.call(Uint8Array, base64);
+    const text = atob(base64), bytes = new Uint8Array(text.length);
     for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
     return bytes;
 }

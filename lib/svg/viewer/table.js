@@ -45,7 +45,7 @@ class Table {
         this.largest = this.order.reduce((largest, name) => Math.max(largest, this.barSize(name)), 0) || 1;
         this.body.style.height = `${this.order.length * ROW}px`;
         setAttributes(this.element, { "aria-rowcount": this.order.length + 1 });
-        if (this.height === 0) this.measure(); else this.drawRows();
+        this.drawRows();
     }
 
     /**
@@ -65,19 +65,21 @@ class Table {
     drawHead(sorted, descending) {
         const { view } = this;
         if (!view) return;
+        const focused = [...this.head.querySelectorAll("button")].findIndex(button => button.matches(":focus"));
         /** @type {Record<TableColumn, string>} */
         const titles = { name: "Function", self: "Self", total: "Total", before: "Before", after: "After",
             points: "Points" };
         this.head.replaceChildren(...columnsOf(view.side).map(column => {
             const isSorted = column === sorted, arrow = isSorted ? descending ? " ▾" : " ▴" : "";
             const button = createButton(titles[column] + arrow, () => this.app.sortTable(column),
-                { class: "plain", tabindex: -1 });
+                { class: "plain" });
             const order = !isSorted ? "none" : descending ? "descending" : "ascending";
             const head = createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order },
                 button);
             if (column === "name" && view.side === "difference") head.append(this.createCompared(view));
             return head;
         }));
+        this.head.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
     }
 
     /**

@@ -314,6 +314,24 @@ async function queuesLongWork() {
     equalLists(getChips(), ["Merged recursion"], "the last change is undone");
 }
 
+/** The page answers in between, says how far the work is, and stops it. */
+async function reportsLongWork() {
+    // Each look at the clock ends a slice, however fast the machine is.
+    let time = performance.now();
+    performance.now = () => time += 1000;
+    pressKey("r", {}, document.body);
+    equalLists(getChips(), [], "the page answers before the work is done");
+    await waitInRealTime(() => svg.getAttribute("aria-busy") === "true");
+    check(/^Working: [0-9,]+ frames\. Esc stops it\.$/.test(getMessage()), `the message: ${getMessage()}`);
+    pressKey("Escape", {}, document.body);
+    equal(getMessage(), "Stopped.", "the message after Escape");
+    equal(svg.getAttribute("aria-busy"), "false", "the state of the page");
+    equalLists(getChips(), [], "nothing changes");
+    pressKey("r", {}, document.body);
+    await waitInRealTime(() => getChips().length === 1);
+    equalLists(getChips(), ["Merged recursion"], "the work is done at last");
+}
+
 function foldsRuntimeFrames() {
     const folded = getElement("#frames .chain");
     check(getTitle(folded).startsWith("8 runtime frames: start_thread → std::a"), `title: ${getTitle(folded)}`);

@@ -177,6 +177,20 @@ async function showsLanesAboveGraph() {
     equalLists(getSampleCounts(), ["5400"], "a button removes the filter");
 }
 
+/** @type {(cell: string, ticks: string[]) => Promise<void>} */
+async function labelsScale(cell, ticks) {
+    await pageIsReady();
+    check(getTexts(".heat").join().startsWith(`${cell} `), `the duration of a cell: ${getTexts(".heat")}`);
+    const labels = [...svg.querySelectorAll(".lanes .tick + text")], texts = labels.map(label => label.textContent);
+    equalLists(texts.slice(0, ticks.length), ticks, "the first ticks");
+    let end = 0;
+    for (const label of labels) {
+        const { left, right } = label.getBoundingClientRect();
+        check(left > end, `${label.textContent} does not touch its neighbour`);
+        end = right;
+    }
+}
+
 async function scrollsAtEdge() {
     await pageIsReady();
     chooseKind("span");

@@ -34,6 +34,12 @@ function showsFunctionsOfLongTypes() {
     check(own.scrollWidth <= own.clientWidth, `the function is not cut: ${own.scrollWidth} in ${own.clientWidth}`);
     const type = getElement("em", cell);
     check(type.scrollWidth > type.clientWidth, "its type is cut");
+    equal(type.getBoundingClientRect().top, own.getBoundingClientRect().top, "both are in one line");
+    // Letters of it without an ellipsis would look like a part of the function.
+    const row = getElement(".tr .n > span");
+    row.style.maxWidth = `${own.getBoundingClientRect().width + 12}px`;
+    check(type.getBoundingClientRect().top >= row.getBoundingClientRect().bottom, "a type without room is hidden");
+    check(own.scrollWidth <= own.clientWidth, "and the function is not cut");
 }
 
 function countsRecursionOnce() {
@@ -68,6 +74,26 @@ function movesWithKeys() {
     pressKey("End");
     pressKey("Enter");
     equalLists(getChips(), ["Sandwich scan"], "Enter opens the sandwich");
+}
+
+function sortsAndOpensMenuWithKeys() {
+    const getHead = () => getElement(".th > .on button");
+    for (const button of svg.querySelectorAll(".th button")) {
+        equal(/** @type {HTMLButtonElement} */ (button).tabIndex, 0, `the Tab key leads to ${button.textContent}`);
+    }
+    /** @type {HTMLButtonElement} */ (getButton("Total", getElement(".th"))).focus();
+    pressKey("Enter");
+    equal(getTexts(".tr .n")[0], "idle", "the first row of the largest totals");
+    equal(document.activeElement, getHead(), "the heading keeps the focus");
+    pressKey("Enter");
+    equal(getHead().textContent, "Total ▴", "the other order");
+    const table = getTable();
+    table.focus();
+    pressKey("Home");
+    const name = getTexts(".tr.sel .n").join();
+    // The key for menus.
+    table.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 0 }));
+    equal(getTexts(".menu .hd b").join(), name, "the menu of the selected function");
 }
 
 /** Only the rows that can be seen are elements. */

@@ -124,9 +124,13 @@ async function opensMenuOfFrame() {
     click(getButton("More"));
     click(getButton("Merge recursion"));
     equalLists(getChips(), ["Merged recursion"], "the other menu");
+    /** @type {HTMLElement} */ (getButton("More")).focus();
     click(getButton("More"));
     equal(getButton("Merge recursion").getAttribute("aria-checked"), "true", "it shows what is on");
     pressKey("Escape");
+    equal(document.activeElement, getButton("More"), "the button has the focus again");
+    pressKey("Backspace");
+    await waitFor(() => getChips().length === 0, "Backspace goes back from there");
     pressKey("?");
     check(getTexts(".key").length > 20, "? lists the keys");
 }
@@ -172,6 +176,40 @@ async function describesTouchedFrame() {
     touch("pointerup", "parse");
     click(getRect(getFrame("parse")));
     equal(getWidth("parse"), getWidth("all"), "a short touch zooms");
+}
+
+function highlightsModule() {
+    const [entry] = /** @type {HTMLElement[]} */ ([...svg.querySelectorAll("#legend span:has(i)")]
+        .filter(({ textContent }) => textContent.startsWith("json")));
+    const getDim = () => getFrames().filter(frame => frame.matches(".dim")).map(getName);
+    for (const [start, end] of [["mouseenter", "mouseleave"], ["focus", "blur"]]) {
+        if (start === "focus") entry.focus(); else entry.dispatchEvent(new MouseEvent(start));
+        equalLists(getDim(), ["all", "main", "http::read"], `the others after ${start}`);
+        if (end === "blur") entry.blur(); else entry.dispatchEvent(new MouseEvent(end));
+        equalLists(getDim(), [], `none after ${end}`);
+    }
+}
+
+function roundsToEven() {
+    equal(getTitle(getFrame("d")), "d (1,234,567 samples, 99.92%)", "thousands");
+    equal(getTitle(getFrame("e")), "e (1,000 samples, 0.08%)", "a half above an odd number");
+    for (const [name, count] of [["a", "2 samples"], ["b", "4 samples"], ["c", "0 samples"], ["f", "0 samples"]]) {
+        getRow(name).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        check(getElement("#details").textContent.includes(count), `${name}: ${getElement("#details").textContent}`);
+    }
+}
+
+/** Reading many megabytes of the picture would delay the answer. */
+function stopsReadingPicture() {
+    let stops = 0;
+    window.stop = () => stops++;
+    window.dispatchEvent(new PointerEvent("pointermove"));
+    equal(stops, 0, "a page that was read");
+    Object.defineProperty(document, "readyState", { value: "loading" });
+    window.dispatchEvent(new KeyboardEvent("keydown", { key: "x" }));
+    equal(stops, 1, "a page that is being read");
+    window.dispatchEvent(new KeyboardEvent("keydown", { key: "x" }));
+    equal(stops, 1, "once");
 }
 
 async function followsLinks() {

@@ -109,6 +109,24 @@ function countsFramesTooNarrowToDraw() {
     equal(getNote(), "", "all frames are drawn");
 }
 
+function holdsFewElements() {
+    check(getNote().startsWith("20,000 frames too narrow to draw"), `the file has all frames: ${getNote()}`);
+    const count = svg.querySelectorAll("#frames *").length;
+    check(count < 2000, `frames too narrow to draw have no elements: ${count}`);
+    click(getFrame("f7"));
+    check(getFrames().length > 100, "they have in a narrower view");
+}
+
+function showsWholeLegend() {
+    resize("400px");
+    const legend = byId("legend").getBoundingClientRect(), window = svg.getBoundingClientRect();
+    equal(svg.querySelectorAll("#legend b").length, 7, "an entry for each module");
+    for (const entry of svg.querySelectorAll("#legend b")) {
+        const { left, right, bottom } = entry.getBoundingClientRect();
+        check(left >= window.left && right <= window.right && bottom <= legend.bottom + 1, `${entry.textContent}`);
+    }
+}
+
 async function countsNoDroppedFrames() {
     equal(getNote(), "5 frames too narrow to draw (<0.01 %)", "all frames");
     location.hash = "#hide=x";
