@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice as _;
 
+use super::formats::go_trace;
 use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
@@ -21,8 +22,7 @@ const MAGIC: [(&[u8], &str); 11] = [
 ];
 
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
-const GO_TRACE: &str =
-    "an execution trace of Go; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync, syscall or sched";
+const GO_TRACE: &str = "an execution trace of Go 1.21 or older; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync or syscall";
 const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
 const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";
 const GPROF: &str =
@@ -46,7 +46,7 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
 fn explain_document(head: &[u8]) -> Option<&'static str> {
     let head = strip_bom(head).trim_ascii_start();
     let head = &head[..head.len().min(2048)];
-    if head.starts_with(b"go 1.") && head[..head.len().min(16)].contains_str(" trace\0") {
+    if go_trace::is_old(head) {
         return Some(GO_TRACE);
     }
     if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {

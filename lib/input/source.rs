@@ -1,5 +1,6 @@
 //! Sources of input: standard input and files.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl Source {
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdin => !is_regular(Path::new("/dev/stdin")),
-            Self::File(path) => !is_regular(path),
+            Self::File(path) => !is_regular(&find_file(path)),
         }
     }
 
@@ -95,9 +96,17 @@ impl Source {
             // On other systems this shares its offset with standard input.
             Self::Stdin if cfg!(target_os = "linux") => Path::new("/dev/stdin"),
             Self::Stdin => return None,
-            Self::File(path) => path,
+            Self::File(path) => &find_file(path),
         };
         if is_regular(path) { File::open(path).ok() } else { None }
+    }
+
+    /// Returns the directory of `perf record` that the source is, if it is one. What it reads is the file `data` in it.
+    pub fn perf_directory(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) if is_perf_directory(path) => Some(path),
+            Self::Stdin | Self::File(_) => None,
+        }
     }
 
     /// Opens the source. Another thread decompresses it, if its first bytes are those of a compressed file.
@@ -134,21 +143,23 @@ fn is_dash(path: &Path) -> bool {
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
+    let file = File::open(find_file(path))?;
     if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, describe_directory(path)));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
     Ok(file)
 }
 
-/// Returns why a directory is no input, and what to do with one that `perf record --threads` writes.
-fn describe_directory(path: &Path) -> String {
+/// Returns true for a directory that `perf record --threads` or `--kcore` writes.
+fn is_perf_directory(path: &Path) -> bool {
     let mut start = [0; 4];
-    let perf = File::open(path.join("data")).and_then(|mut file| file.read_exact(&mut start));
-    match perf.is_ok() && start == *b"PERF" {
-        true => format!("is a directory of perf record; use: perf script -i {} | fg-collapse", path.display()),
-        false => "is a directory".to_owned(),
-    }
+    let is_perf = |mut file: File| file.read_exact(&mut start).is_ok() && start == *b"PERF";
+    path.is_dir() && File::open(path.join("data")).is_ok_and(is_perf)
+}
+
+/// Returns the file to read for a path: of a directory of `perf record`, the file that describes it.
+fn find_file(path: &Path) -> Cow<'_, Path> {
+    if is_perf_directory(path) { Cow::Owned(path.join("data")) } else { Cow::Borrowed(path) }
 }
 
 /// Returns the path of these bytes.

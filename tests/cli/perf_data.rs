@@ -4,6 +4,7 @@
 mod elsewhere;
 mod handmade;
 mod jit;
+mod sched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ghc-prof",
     description: "GHC time and allocation profile (.prof, +RTS -p)",
-    tried_with: "published files",
+    tried_with: "GHC 9.0, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

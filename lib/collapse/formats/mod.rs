@@ -19,6 +19,7 @@ mod ftrace;
 mod gdb;
 mod ghc_prof;
 mod go_raw;
+pub(super) mod go_trace;
 mod go_traces;
 mod goroutines;
 mod gperftools;
@@ -59,6 +60,7 @@ mod simpleperf_proto;
 mod stackcount;
 mod stackprof_dump;
 mod stap;
+mod sysprof;
 mod v8_prof;
 mod vsprof;
 mod vtune;
@@ -88,6 +90,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &austin::FORMAT,
     &stackprof_dump::FORMAT,
     &gperftools::FORMAT,
+    &sysprof::FORMAT,
     &xctrace::FORMAT,
     &perfview::FORMAT,
     &json::trace_event::FORMAT,
@@ -121,6 +124,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &stap::FORMAT,
     &sample::FORMAT,
     &instruments::FORMAT,
+    &go_trace::FORMAT,
     &go_raw::FORMAT,
     &go_traces::FORMAT,
     &goroutines::FORMAT,

@@ -2,16 +2,19 @@
 //!
 //! Stacks in such a file are addresses; they are unwound and symbolized here. Weights, root frames, names of frames and
 //! the options that select samples are as in `perf script` text. The weight is the event's period, or 1 with
-//! `--weight samples`. Records without samples, such as those of context switches, are left out. Specification:
+//! `--weight samples`. Records without samples, such as those of context switches, are left out. The directories that
+//! `perf record --threads` and `--kcore` write are read like a file. Specification:
 //! `tools/perf/Documentation/perf.data-file-format.txt` in the kernel's sources.
 
 mod names;
+mod off_cpu;
 mod samples;
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use self::samples::Samples;
+use self::off_cpu::OffCpu;
+pub(super) use self::samples::Samples;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
@@ -25,7 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "perf.data of perf record (Linux)",
     tried_with: "perf 6.1, published files",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC),
+    recognizes,
     reader: FormatReader::Bytes(read),
 };
 
@@ -36,27 +39,58 @@ const MAX_IN_MEMORY: u64 = 2 << 30;
 const MAX_WARNINGS: usize = 8;
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    if document.head()?.starts_with(SWAPPED_MAGIC) {
-        return Err(document.unreadable("recorded on a big-endian machine: use `perf script -i FILE | fg-collapse`"));
-    }
     let options = document.options;
     let mut samples = Samples::new(options);
     if sink.is_in_order() || sink.keeps_times() || options.spans.is_some() {
         samples.keep_each_sample();
     }
-    let damage = read_records(document, &mut samples)?;
-    let sample_count = samples.sample_count();
+    read_samples(document, &mut samples)?;
     document.summary =
         InputSummary { events: samples.events.seen().to_vec(), lost_samples: samples.lost_count(), unit: None };
+    add_stacks(document, &mut samples, sink)
+}
+
+/// Returns true for the first bytes of a `perf.data` file.
+pub(super) fn recognizes(head: &[u8]) -> bool {
+    head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC)
+}
+
+/// Reads the samples of `sched:sched_switch` as off-CPU time: a stack at which a thread is switched out weighs the
+/// microseconds until the thread runs again.
+pub(super) fn read_off_cpu(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let mut samples = Samples::new(document.options);
+    samples.keep_each_sample();
+    samples.off_cpu = Some(OffCpu::default());
+    document.set_unit("microseconds");
+    read_samples(document, &mut samples)?;
+    if let Some(off_cpu) = &mut samples.off_cpu {
+        off_cpu.finish(document)?;
+    }
+    document.summary.lost_samples = samples.lost_count();
+    add_stacks(document, &mut samples, sink)
+}
+
+/// Reads all samples and reports damage.
+fn read_samples(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Result<(), Error> {
+    if document.head()?.starts_with(SWAPPED_MAGIC) {
+        return Err(document.unreadable("recorded on a big-endian machine: use `perf script -i FILE | fg-collapse`"));
+    }
+    let damage = read_records(document, samples)?;
+    let is_empty = samples.sample_count() == 0;
     if samples.malformed > 0 {
         let records = plural(samples.malformed, "record");
-        document.report_damage(&format!("{records} do not match the file's header"), sample_count == 0)?;
+        document.report_damage(&format!("{records} do not match the file's header"), is_empty)?;
     }
     let cut_features = samples.machine.is_cut.then(|| "cut short after its records: names may be missing".to_owned());
-    if let Some(what) = damage.or(cut_features) {
-        document.report_damage(&what, sample_count == 0)?;
+    match damage.or(cut_features) {
+        Some(what) => document.report_damage(&what, is_empty),
+        None => Ok(()),
     }
-    let warnings = names::add_stacks(&mut samples, options, sink)?;
+}
+
+/// Names the stacks, adds them to the sink, and warns about missing files.
+pub(super) fn add_stacks(document: &mut Document<'_>, samples: &mut Samples<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let warnings = names::add_stacks(samples, document.options, sink)?;
     for warning in warnings.iter().take(MAX_WARNINGS) {
         document.warn(warning);
     }
@@ -77,11 +111,15 @@ fn accept_uncompressed(mut file: File) -> Option<File> {
 /// Reads all records. Returns what is wrong with the file, if it could be read in part only.
 fn read_records(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Result<Option<String>, Error> {
     let name = document.name().to_owned();
+    let directory = document.source().perf_directory();
     let opened = match document.source().regular_file().and_then(accept_uncompressed) {
         Some(file) => Reader::from_file(file),
         None => Reader::from_pipe(Box::new(&mut *document), MAX_IN_MEMORY),
     };
     let read = opened.and_then(|mut reader| {
+        if let Some(directory) = directory {
+            reader.add_files(directory)?;
+        }
         let read = reader.read(&mut |head, record| samples.add_record(head, record));
         samples.finish(reader.header());
         read

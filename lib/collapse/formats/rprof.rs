@@ -23,7 +23,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "rprof",
     description: "Rprof (R)",
-    tried_with: "",
+    tried_with: "R 4.2",
     has_times: false,
     recognizes: |head| first_lines(head).next().is_some_and(|line| parse_heading(line).is_some()),
     reader: FormatReader::Lines(read),

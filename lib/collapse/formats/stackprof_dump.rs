@@ -20,7 +20,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "stackprof-dump",
     description: "stackprof dump (Ruby)",
-    tried_with: "",
+    tried_with: "stackprof 0.2",
     has_times: false,
     recognizes: |head| {
         // A hash whose first key is the symbol `version`, or has it among the first ones.

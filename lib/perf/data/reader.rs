@@ -1,6 +1,8 @@
 //! Reads a recording from beginning to end.
 
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use super::attr::Attr;
 use super::compressed::Decompressor;
@@ -36,6 +38,8 @@ pub struct Reader<'a> {
     records: RecordReader<Box<dyn Read + Send + 'a>>,
     /// True for a file whose header does not have the size of the records: `perf record` writes it at the end.
     is_unfinished: bool,
+    /// The files of a directory whose records are still to be read, the last one first.
+    files: Vec<File>,
     sorter: Sorter,
 }
 
@@ -81,8 +85,27 @@ impl<'a> Reader<'a> {
     }
 
     fn new(header: Header, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
-        let sorter = Sorter { buffer: ReorderBuffer::default(), decompressor: None };
-        Self { header, records: RecordReader::new(reader, size), is_unfinished: false, sorter }
+        let sorter = Sorter { buffer: ReorderBuffer::default(), decompressor: None, ignores_rounds: false };
+        Self { header, records: RecordReader::new(reader, size), is_unfinished: false, files: Vec::new(), sorter }
+    }
+
+    /// Adds the files `data.0`, `data.1`, … of a directory that `perf record --threads` wrote: each has the records of
+    /// some CPUs. The reader was created from the file `data`.
+    ///
+    /// # Errors
+    /// [`ReadError`] if a file cannot be opened.
+    pub fn add_files(&mut self, directory: &Path) -> Result<(), ReadError> {
+        for number in 0.. {
+            match File::open(directory.join(format!("data.{number}"))) {
+                Ok(file) => self.files.push(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.files.reverse();
+        // The rounds of a file say nothing about the records of the others.
+        self.sorter.ignores_rounds = !self.files.is_empty();
+        Ok(())
     }
 
     /// The header, as far as it was read.
@@ -126,8 +149,13 @@ impl<'a> Reader<'a> {
 
     /// Reads one record. False at the end.
     fn read_record(&mut self, out: &mut RecordSender) -> Result<bool, ReadError> {
-        let Self { header, records, is_unfinished, sorter } = self;
+        let Self { header, records, is_unfinished, sorter, files } = self;
         let Some(record) = records.next()? else {
+            if let Some(file) = files.pop() {
+                sorter.finish_decompression(header, out)?;
+                *records = RecordReader::new(Box::new(file), None);
+                return Ok(true);
+            }
             return if *is_unfinished { corrupt(KILLED) } else { Ok(false) };
         };
         let mut body = Fields::new(&record[RECORD_HEADER..]);
@@ -185,6 +213,8 @@ fn update_header(header: &mut Header, record: &[u8]) -> Result<(), ReadError> {
 struct Sorter {
     buffer: ReorderBuffer,
     decompressor: Option<Decompressor>,
+    /// True if nothing is complete before the end.
+    ignores_rounds: bool,
 }
 
 impl Sorter {
@@ -199,7 +229,7 @@ impl Sorter {
 
     fn end_round(&mut self, header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
         let Some(mut decompressor) = self.decompressor.take() else {
-            self.buffer.end_round(&mut |record| out.send(record));
+            self.end_buffered_round(out);
             return Ok(());
         };
         let ended = decompressor.end_round(&mut |inner| self.push_decompressed(inner, header, out));
@@ -224,17 +254,28 @@ impl Sorter {
         match inner {
             Some(record) if record_type(record) < user_type::FIRST => self.push(header, record, out),
             Some(_) => {}
-            None => self.buffer.end_round(&mut |record| out.send(record)),
+            None => self.end_buffered_round(out),
         }
         Ok(())
     }
 
+    fn end_buffered_round(&mut self, out: &mut RecordSender) {
+        if !self.ignores_rounds {
+            self.buffer.end_round(&mut |record| out.send(record));
+        }
+    }
+
+    /// Adds what is left of compressed records. Those of the next file are compressed on their own.
+    fn finish_decompression(&mut self, header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
+        match self.decompressor.take() {
+            Some(mut decompressor) => decompressor.finish(&mut |inner| self.push_decompressed(inner, header, out)),
+            None => Ok(()),
+        }
+    }
+
     /// Sends the records that still wait.
     fn finish(&mut self, header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
-        let mut finished = Ok(());
-        if let Some(mut decompressor) = self.decompressor.take() {
-            finished = decompressor.finish(&mut |inner| self.push_decompressed(inner, header, out));
-        }
+        let finished = self.finish_decompression(header, out);
         self.buffer.emit_until(u64::MAX, &mut |record| out.send(record));
         finished
     }

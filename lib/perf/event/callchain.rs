@@ -28,7 +28,8 @@ const CONTEXT_KERNEL: u64 = -128i64 as u64;
 const CONTEXT_USER: u64 = -512i64 as u64;
 
 impl<'a> Callchain<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    /// Creates a callchain of little-endian words: addresses, and the contexts that precede them.
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 

@@ -224,6 +224,8 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     example("samply.json", "firefox", &[(&[], "8"), (&["--pid", "--srcline", "--addrs"], "8")]),
+    // Four samples and one allocation
+    example("sysprof.syscap", "sysprof", &[(&["--addrs", "--tid"], "4"), (&["--event=alloc"], "4096")]),
     // 30.5 and 12 ms
     example("speedscope.json", "speedscope", &[(&[], "42.5"), (&["--event=bytes"], "512")]),
     // "samples":6
@@ -232,6 +234,16 @@ const EXAMPLES: &[Example] = &[
     example("trace-event.json", "trace-event", &[(&[], "135"), (&["--tid"], "135")]),
     example("v8-log.json", "v8-log", &[(&[], "5")]),
     example("xctrace.xml", "xctrace", &[(&[], "9000000"), (&["--weight=samples", "--tid"], "5")]),
+    // `go tool trace -pprof=sync` and so on
+    example(
+        "go-trace.trace",
+        "go-trace",
+        &[
+            (&["--event=sync"], "28059328"),
+            (&["--event=net", "--srcline"], "3825536"),
+            (&["--event=syscall"], "772608"),
+        ],
+    ),
     example("goroutines.txt", "goroutines", &[(&[], "5"), (&["--srcline"], "5")]),
     // "total 7"
     example("goroutines-shared.txt", "goroutines", &[(&[], "7")]),

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8;
+const RAW: u64 = 1 << 10;
 const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
 const ATTR: usize = 128;
@@ -16,6 +17,8 @@ pub struct Handmade {
     records: Vec<u8>,
     /// The user registers that samples have, a bit each; 0 if stacks are not copied.
     user_registers: u64,
+    /// True if samples have the fields of a tracepoint.
+    has_fields: bool,
     /// The architecture of the machine, if the recording has it. In the format of `perf record -o -` only.
     pub architecture: Option<&'static str>,
 }
@@ -30,12 +33,17 @@ impl Handmade {
     /// Makes a recording of events with these names. The id of an event's only counter is its index.
     pub fn with_events(names: &[&str]) -> Self {
         let events = names.iter().map(|name| (*name).to_owned()).collect();
-        Self { events, records: Vec::new(), user_registers: 0, architecture: None }
+        Self { events, records: Vec::new(), user_registers: 0, has_fields: false, architecture: None }
     }
 
     /// Makes a recording whose samples have user registers and a copy of the user stack.
     pub fn with_copied_stacks(user_registers: u64) -> Self {
         Self { user_registers, ..Self::default() }
+    }
+
+    /// Makes a recording of a tracepoint, whose samples have its fields.
+    pub fn with_tracepoint(name: &str) -> Self {
+        Self { has_fields: true, ..Self::with_events(&[name]) }
     }
 
     pub fn push(&mut self, record: &[u8]) {
@@ -103,13 +111,25 @@ impl Handmade {
 
     fn attr(&self) -> Vec<u8> {
         let copies_stacks = if self.user_registers == 0 { 0 } else { REGS_USER | STACK_USER };
+        let fields = if self.has_fields { RAW } else { 0 };
         let mut attr = vec![0; ATTR];
         attr[4] = ATTR as u8;
-        attr[24..32].copy_from_slice(&(SAMPLE_TYPE | copies_stacks).to_le_bytes());
+        attr[24..32].copy_from_slice(&(SAMPLE_TYPE | copies_stacks | fields).to_le_bytes());
         // freq, sample_id_all
         attr[40..48].copy_from_slice(&(1u64 << 10 | 1 << 18).to_le_bytes());
         attr[80..88].copy_from_slice(&self.user_registers.to_le_bytes());
         attr
+    }
+
+    /// Writes a directory as `perf record --threads` does: the records are in files of their own.
+    pub fn write_directory(&self, folder: &Path, files: &[&[u8]]) -> PathBuf {
+        let path = folder.join("handmade.dir");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("data"), self.bytes()).unwrap();
+        for (number, records) in files.iter().enumerate() {
+            std::fs::write(path.join(format!("data.{number}")), records).unwrap();
+        }
+        path
     }
 
     pub fn write(&self, folder: &Path) -> PathBuf {
@@ -148,6 +168,14 @@ pub fn sample(pid: u32, tid: u32, time: u64, id: u64, period: u64) -> Vec<u8> {
 
 pub fn sample_at(pid: u32, tid: u32, time: u64, id: u64, period: u64, address: u64) -> Vec<u8> {
     record(9, 2, &words(&[address, thread(pid, tid), time, id, 0, period]))
+}
+
+/// Makes a sample of `sched:sched_switch` in a thread that is switched out in a state, for another thread.
+pub fn switch_sample(tid: u32, time: u64, state: u64, next: u32) -> Vec<u8> {
+    let fields = [&[0; 24][..], &tid.to_le_bytes(), &[0; 4], &words(&[state]), &[0; 16], &next.to_le_bytes(), &[0; 8]];
+    let fields = fields.concat();
+    let start = words(&[0x4000, thread(tid, tid), time, 0, 0, 1]);
+    record(9, 2, &[start, (fields.len() as u32).to_le_bytes().to_vec(), fields].concat())
 }
 
 /// Makes a sample in user space with the values of its user registers and a copy of the user stack.

@@ -11,7 +11,7 @@ const HEADER_SIZE: usize = 68;
 
 /// Type IDs of the events that describe the others.
 const METADATA: u64 = 0;
-const CHECKPOINT: u64 = 1;
+pub(super) const CHECKPOINT: u64 = 1;
 
 /// Maximum size of one event, in bytes: it is held in memory.
 const MAX_EVENT: u64 = 1 << 30;
@@ -25,7 +25,6 @@ pub(super) struct Chunk {
     pub(super) end: u64,
     /// The major version of the format.
     pub(super) version: u16,
-    checkpoint: u64,
     metadata: u64,
     /// The start in nanoseconds since 1970, and in ticks.
     start_time: u64,
@@ -66,7 +65,6 @@ impl Chunk {
             start,
             end: if is_cut { length } else { end },
             version,
-            checkpoint,
             metadata,
             start_time,
             start_ticks,
@@ -100,64 +98,40 @@ impl Chunk {
         Ok(is_inside.then_some(EventBytes { kind, offset, size: size as usize, prefix }))
     }
 
-    /// Reads the metadata and the constants. Returns `None` if they are missing or malformed.
-    pub(super) fn read_tables(
-        &self,
-        window: &mut Window<'_>,
-        keeps_all: bool,
-    ) -> Result<Option<(Schema, Constants)>, Error> {
-        if !self.is_cut
-            && let Some(tables) = self.follow_checkpoints(window, keeps_all)?
-        {
-            return Ok(Some(tables));
-        }
-        self.search_tables(window, keeps_all)
-    }
-
-    /// Reads the metadata, and the chain of checkpoints from the last one to the first.
-    fn follow_checkpoints(
-        &self,
-        window: &mut Window<'_>,
-        keeps_all: bool,
-    ) -> Result<Option<(Schema, Constants)>, Error> {
+    /// Reads the metadata. Returns `None` if they are missing or malformed.
+    pub(super) fn read_schema(&self, window: &mut Window<'_>) -> Result<Option<Schema>, Error> {
         let metadata = self.start.saturating_add(self.metadata);
-        let Some(event) = self.event_at(window, metadata)?.filter(|event| event.kind == METADATA) else {
-            return Ok(None);
-        };
-        let Some(schema) = Schema::parse(event.read(window)?, self.has_varints) else { return Ok(None) };
-        let (mut constants, mut offset) = (Constants::new(keeps_all), self.start.saturating_add(self.checkpoint));
-        loop {
-            let Some(event) = self.event_at(window, offset)?.filter(|event| event.kind == CHECKPOINT) else {
-                return Ok(None);
-            };
-            let distance = constants.add_checkpoint(event.read(window)?, &schema, self.has_varints);
-            match distance {
-                Some(0) => return Ok(Some((schema, constants))),
-                // A chain that does not go back would not end.
-                Some(distance @ ..0) => offset = offset.saturating_add_signed(distance),
-                _ => return Ok(None),
-            }
+        if !self.is_cut
+            && let Some(event) = self.event_at(window, metadata)?.filter(|event| event.kind == METADATA)
+            && let Some(schema) = Schema::parse(event.read(window)?, self.has_varints)
+        {
+            return Ok(Some(schema));
         }
+        self.search_schema(window)
     }
 
-    /// Searches the whole chunk for its last metadata, and then for its checkpoints.
-    fn search_tables(&self, window: &mut Window<'_>, keeps_all: bool) -> Result<Option<(Schema, Constants)>, Error> {
-        let (mut schema, mut checkpoints) = (None, Vec::new());
-        let mut offset = self.first_event();
+    /// Searches the whole chunk for its last metadata.
+    fn search_schema(&self, window: &mut Window<'_>) -> Result<Option<Schema>, Error> {
+        let (mut schema, mut offset) = (None, self.first_event());
         while let Some(event) = self.event_at(window, offset)? {
-            match event.kind {
-                METADATA => schema = Schema::parse(event.read(window)?, self.has_varints).or(schema),
-                CHECKPOINT => checkpoints.push(event),
-                _ => {}
+            if event.kind == METADATA {
+                schema = Schema::parse(event.read(window)?, self.has_varints).or(schema);
             }
-            offset += event.size as u64;
+            offset = event.end();
         }
-        let Some(schema) = schema else { return Ok(None) };
-        let mut constants = Constants::new(keeps_all);
-        for event in checkpoints {
-            constants.add_checkpoint(event.read(window)?, &schema, self.has_varints);
-        }
-        Ok(Some((schema, constants)))
+        Ok(schema)
+    }
+
+    /// Adds the constants of the checkpoint at an offset. Returns false if it is malformed.
+    pub(super) fn add_checkpoint(
+        &self,
+        offset: u64,
+        schema: &Schema,
+        constants: &mut Constants,
+        window: &mut Window<'_>,
+    ) -> Result<bool, Error> {
+        let Some(event) = self.event_at(window, offset)? else { return Ok(false) };
+        Ok(constants.add_checkpoint(event.read(window)?, schema, self.has_varints).is_some())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::symbol_name::java;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::metadata::{Layout, Schema, Value};
 use super::wire::{Cursor, Text};
@@ -19,8 +19,12 @@ pub(super) struct Constants {
     methods: FxHashMap<u64, Method>,
     frame_kinds: FxHashMap<u64, Name>,
     threads: FxHashMap<u64, Thread>,
-    stacks: FxHashMap<u64, StackTrace>,
-    frames: Vec<StackFrame>,
+    /// The stack traces that are wanted, by key, as far as they have been read.
+    stacks: FxHashMap<u64, Option<StackTrace>>,
+    /// The frames of the stack traces, as indices in `distinct_frames`.
+    frames: Vec<u32>,
+    distinct_frames: Vec<StackFrame>,
+    frame_numbers: FxHashMap<StackFrame, u32>,
     /// The names of constants of other types, by type ID and key. Only labels need them.
     others: FxHashMap<(u64, u64), Name>,
     keeps_others: bool,
@@ -115,25 +119,24 @@ impl Kind {
 }
 
 impl Constants {
-    /// Returns an empty table. With `keeps_others`, it keeps the names of constants of all types.
-    pub(super) fn new(keeps_others: bool) -> Self {
-        Self { keeps_others, ..Self::default() }
+    /// Returns a table that will keep the stack traces with these keys. With `keeps_others`, it keeps the names of
+    /// constants of all types.
+    pub(super) fn new(stacks: FxHashSet<u64>, keeps_others: bool) -> Self {
+        Self { stacks: stacks.into_iter().map(|key| (key, None)).collect(), keeps_others, ..Self::default() }
     }
 
-    /// Adds the constants of a checkpoint event. Returns the distance to the checkpoint before it in bytes, 0 if there
-    /// is none, or `None` if the event is malformed.
-    pub(super) fn add_checkpoint(&mut self, event: &[u8], schema: &Schema, has_varints: bool) -> Option<i64> {
+    /// Adds the constants of a checkpoint event. Returns `None` if the event is malformed.
+    pub(super) fn add_checkpoint(&mut self, event: &[u8], schema: &Schema, has_varints: bool) -> Option<()> {
         let mut cursor = Cursor::new(event, has_varints);
-        // Size, type, start time and duration.
+        // Size, type, start time, duration, and the distance to the checkpoint before this one.
         cursor.read_int()?;
-        (0..3).try_for_each(|_| cursor.read_long().map(drop))?;
-        let distance = cursor.read_long()?.cast_signed();
+        (0..4).try_for_each(|_| cursor.read_long().map(drop))?;
         // The type of the checkpoint.
         cursor.read_byte()?;
         for _ in 0..cursor.read_int()? {
             self.add_pool(&mut cursor, schema)?;
         }
-        Some(distance)
+        Some(())
     }
 
     /// Adds the constants of one type.
@@ -199,30 +202,48 @@ impl Constants {
         }
     }
 
+    /// Adds a stack trace if it is wanted and not known.
     fn add_stack(&mut self, cursor: &mut Cursor<'_>, key: u64, layout: &Layout) -> Option<()> {
+        let Some(entry @ None) = self.stacks.get_mut(&key) else { return layout.skip(cursor) };
         let start = self.frames.len();
         let (mut is_truncated, mut frame) = (false, StackFrame::default());
-        let frames = &mut self.frames;
+        let (frames, distinct_frames, numbers) = (&mut self.frames, &mut self.distinct_frames, &mut self.frame_numbers);
         let read = layout.visit(cursor, &mut |slot, value| match (slot, value) {
             (0, Value::Number(truncated)) => is_truncated = truncated != 0,
-            (1, Value::End) => frames.push(std::mem::take(&mut frame)),
+            (1, Value::End) => {
+                let frame = std::mem::take(&mut frame);
+                frames.push(*numbers.entry(frame).or_insert_with(|| {
+                    distinct_frames.push(frame);
+                    (distinct_frames.len() - 1) as u32
+                }));
+            }
             (2, Value::Number(method)) => frame.method = method,
             (3, Value::Number(line)) => frame.line = u32::try_from(line).unwrap_or_default(),
             (4, Value::Number(kind)) => frame.kind = kind,
             _ => {}
         });
-        self.stacks.insert(key, StackTrace { is_truncated, frames: start..self.frames.len() });
+        *entry = Some(StackTrace { is_truncated, frames: start..self.frames.len() });
         read
     }
 
-    /// Returns a stack trace, if there is one with this key.
+    /// Returns a stack trace, if it was wanted and there is one with this key.
     pub(super) fn stack(&self, key: u64) -> Option<&StackTrace> {
-        self.stacks.get(&key)
+        self.stacks.get(&key)?.as_ref()
     }
 
-    /// Returns the frames of a stack trace, leaf first.
-    pub(super) fn frames(&self, stack: &StackTrace) -> &[StackFrame] {
+    /// Returns the frames of a stack trace, leaf first, by their numbers.
+    pub(super) fn frames(&self, stack: &StackTrace) -> &[u32] {
         &self.frames[stack.frames.clone()]
+    }
+
+    /// Returns the frame with a number.
+    pub(super) fn frame(&self, number: u32) -> StackFrame {
+        self.distinct_frames[number as usize]
+    }
+
+    /// Returns the number of distinct frames.
+    pub(super) fn frame_count(&self) -> usize {
+        self.distinct_frames.len()
     }
 
     fn resolve<'a>(&'a self, name: &'a Name) -> &'a [u8] {

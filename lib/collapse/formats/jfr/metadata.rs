@@ -208,16 +208,46 @@ impl Layout {
         Some(())
     }
 
+    /// Skips a value. Returns `None` if the bytes are malformed.
+    pub(super) fn skip(&self, cursor: &mut Cursor<'_>) -> Option<()> {
+        for step in &self.0 {
+            match &step.encoding {
+                Encoding::Array(element) if cursor.has_varints() && element.has_only_integers() => {
+                    let count = element.read_count(cursor)?;
+                    cursor.skip_varints(count.checked_mul(element.0.len() as u64)?)?;
+                }
+                Encoding::Array(element) => {
+                    for _ in 0..element.read_count(cursor)? {
+                        element.skip(cursor)?;
+                    }
+                }
+                Encoding::Integer(size) => drop(cursor.read_integer(*size)?),
+                Encoding::Byte => drop(cursor.read_byte()?),
+                Encoding::Other(size) => cursor.skip((*size).into())?,
+                Encoding::Text => drop(cursor.read_text()?),
+            }
+        }
+        Some(())
+    }
+
+    fn has_only_integers(&self) -> bool {
+        self.0.iter().all(|step| matches!(step.encoding, Encoding::Integer(_)))
+    }
+
+    /// Reads the number of elements of an array with this layout.
+    fn read_count(&self, cursor: &mut Cursor<'_>) -> Option<u64> {
+        // Elements without a value would make a short file take long.
+        let count = cursor.read_int()?;
+        (count == 0 || !self.0.is_empty() && count <= cursor.remaining() as u64).then_some(count)
+    }
+
     fn visit_elements<'a>(
         &self,
         cursor: &mut Cursor<'a>,
         visit: &mut impl FnMut(u8, Value<'a>),
         slot: Option<u8>,
     ) -> Option<()> {
-        // Elements without a value would make a short file take long.
-        let count = cursor.read_int()?;
-        (count == 0 || !self.0.is_empty() && count <= cursor.remaining() as u64).then_some(())?;
-        for _ in 0..count {
+        for _ in 0..self.read_count(cursor)? {
             self.visit_element(cursor, visit)?;
             if let Some(slot) = slot {
                 visit(slot, Value::End);

@@ -97,7 +97,7 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
     }
     let mut counts: FxHashMap<Vec<u8>, u64> = FxHashMap::default();
     for_each_chunk(window, |chunk, window| {
-        let Some((schema, _)) = chunk.read_tables(window, false)? else { return Ok(true) };
+        let Some(schema) = chunk.read_schema(window)? else { return Ok(true) };
         let types = find_event_types(&schema, &[]);
         if matches!(choice, EventChoice::Named(_)) {
             counts.extend(types.into_values().map(|class| (class.name, 0)));

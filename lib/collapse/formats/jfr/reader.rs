@@ -1,8 +1,8 @@
 //! Adds the events of chunks to the sink.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::chunk::Chunk;
+use super::chunk::{CHECKPOINT, Chunk};
 use super::constants::{Constants, StackFrame};
 use super::events::{Event, EventType, Label, find_event_types, group_names};
 use super::metadata::Schema;
@@ -28,6 +28,8 @@ pub(super) struct Reader<'a> {
     unit: Option<&'static str>,
     /// Number of events that could not be decoded.
     malformed: u64,
+    /// Number of checkpoints that could be decoded in part only.
+    damaged_checkpoints: u64,
 }
 
 /// A chunk whose tables have been read, and the frames of its constants.
@@ -35,11 +37,10 @@ struct ChunkTables<'a> {
     chunk: &'a Chunk,
     schema: Schema,
     constants: Constants,
-    frames: FxHashMap<StackFrame, FrameId>,
-    /// The ranges of stacks in `stack_frames`, by key.
-    stacks: FxHashMap<u64, std::ops::Range<usize>>,
-    /// The frames of stacks, root first.
-    stack_frames: Vec<FrameId>,
+    /// The names of frames, by their numbers.
+    frames: Vec<Option<FrameId>>,
+    /// The frames of the last stack, root first.
+    stack: Vec<FrameId>,
     /// The root frames of threads, by key.
     threads: FxHashMap<u64, FrameId>,
     roots: Vec<FrameId>,
@@ -54,6 +55,20 @@ struct Sums {
     numbers: FxHashMap<(u64, u64, u64), usize>,
 }
 
+/// What is known of a chunk before its constants are read.
+#[derive(Default)]
+struct Findings {
+    /// The offsets of the checkpoints.
+    checkpoints: Vec<u64>,
+    /// The keys of the stacks of selected events. Others are not decoded.
+    stacks: FxHashSet<u64>,
+    /// True if equal events are added up: nothing depends on the time or the order of a single one.
+    adds_up: bool,
+    sums: Sums,
+    /// The offset after the last event.
+    end: u64,
+}
+
 /// Events with the same type, thread and stack.
 struct Sum {
     /// The ID of the type.
@@ -62,6 +77,19 @@ struct Sum {
     event: Event,
     count: u64,
     weight: Weight,
+}
+
+impl Findings {
+    /// Adds an event.
+    fn add(&mut self, kind: u64, mut event: Event, weight: Weight, is_selected: bool) -> Result<(), Error> {
+        if is_selected {
+            self.stacks.insert(event.stack);
+        } else {
+            // It is only counted, if it has a stack.
+            (event.thread, event.stack) = (0, event.stack.min(1));
+        }
+        if self.adds_up { self.sums.add(kind, event, weight) } else { Ok(()) }
+    }
 }
 
 impl Sums {
@@ -81,7 +109,7 @@ impl Sums {
 impl<'a> Reader<'a> {
     pub(super) fn new(document: &Document<'a>) -> Self {
         let options = document.options;
-        Self { options, samples: TimedSamples::new(options), unit: None, malformed: 0 }
+        Self { options, samples: TimedSamples::new(options), unit: None, malformed: 0, damaged_checkpoints: 0 }
     }
 
     /// Adds the events of a chunk.
@@ -92,60 +120,90 @@ impl<'a> Reader<'a> {
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let Some((schema, constants)) = chunk.read_tables(window, !self.options.labels.is_empty())? else {
+        let Some(schema) = chunk.read_schema(window)? else {
             return document.report_damage("a chunk without metadata, whose events are left out", false);
         };
         let types = find_event_types(&schema, &self.options.labels);
-        let mut tables = ChunkTables::new(chunk, schema, constants);
         let is_sum = self.samples.ignores_times() && self.options.labels.is_empty();
-        let mut sums = (is_sum && !sink.keeps_times() && !sink.is_in_order()).then(Sums::default);
-        let offset = self.read_events(chunk, &types, window, &mut sums, &mut tables, document, sink)?;
-        for sum in sums.into_iter().flat_map(|sums| sums.list) {
+        let adds_up = is_sum && !sink.keeps_times() && !sink.is_in_order();
+        let mut found = Findings { adds_up, ..Findings::default() };
+        self.search_events(chunk, &types, window, document, &mut found)?;
+        let mut constants = Constants::new(found.stacks, !self.options.labels.is_empty());
+        for offset in found.checkpoints {
+            let is_whole = chunk.add_checkpoint(offset, &schema, &mut constants, window)?;
+            self.damaged_checkpoints += u64::from(!is_whole);
+        }
+        let mut tables = ChunkTables::new(chunk, schema, constants);
+        for sum in found.sums.list {
             if let Some(class) = types.get(&sum.kind) {
                 self.add_events(&sum.event, sum.count, sum.weight, class, &mut tables, document, sink)?;
             }
         }
-        if offset < chunk.end && !chunk.is_cut {
-            document.report_damage(&format!("damaged at byte {offset}; the rest of the chunk is left out"), false)?;
+        if !found.adds_up {
+            self.add_each_event(&types, window, &mut tables, document, sink)?;
+        }
+        if found.end < chunk.end && !chunk.is_cut {
+            let what = format!("damaged at byte {}; the rest of the chunk is left out", found.end);
+            document.report_damage(&what, false)?;
         }
         Ok(())
     }
 
-    /// Decodes the events of a chunk: adds them up, or adds each to the sink. Returns the offset after the last one.
-    #[expect(clippy::too_many_arguments, reason = "the state of a chunk and that of the input")]
-    fn read_events(
+    /// Searches a chunk for checkpoints and for the stacks of the selected events; adds events up if that is enough.
+    fn search_events(
         &mut self,
         chunk: &Chunk,
         types: &FxHashMap<u64, EventType>,
         window: &mut Window<'_>,
-        sums: &mut Option<Sums>,
+        document: &Document<'_>,
+        found: &mut Findings,
+    ) -> Result<(), Error> {
+        found.end = chunk.first_event();
+        while let Some(event) = chunk.event_at(window, found.end)? {
+            if event.kind == CHECKPOINT {
+                found.checkpoints.push(found.end);
+            } else if let Some(class) = types.get(&event.kind) {
+                let values = event.read_values(window)?;
+                match class.decode(&mut Cursor::new(values, chunk.has_varints)) {
+                    Some(values) => {
+                        let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
+                        found.add(event.kind, values, weight, document.events.selects(&class.name))?;
+                    }
+                    None => self.malformed += 1,
+                }
+            }
+            found.end = event.end();
+        }
+        Ok(())
+    }
+
+    /// Adds each event of a chunk to the sink, in the order of the file.
+    fn add_each_event(
+        &mut self,
+        types: &FxHashMap<u64, EventType>,
+        window: &mut Window<'_>,
         tables: &mut ChunkTables<'_>,
         document: &mut Document<'_>,
         sink: &mut Sink,
-    ) -> Result<u64, Error> {
+    ) -> Result<(), Error> {
+        let chunk = tables.chunk;
         let mut offset = chunk.first_event();
         while let Some(event) = chunk.event_at(window, offset)? {
             if let Some(class) = types.get(&event.kind) {
                 let values = event.read_values(window)?;
-                match (class.decode(&mut Cursor::new(values, chunk.has_varints)), &mut *sums) {
-                    (Some(values), Some(sums)) => {
-                        let weight = class.weight(&values, chunk.ticks_per_second);
-                        sums.add(event.kind, values, Weight::new(weight))?;
-                    }
-                    (Some(values), None) => {
-                        let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
-                        self.add_events(&values, 1, weight, class, tables, document, sink)?;
-                    }
-                    (None, _) => self.malformed += 1,
+                if let Some(values) = class.decode(&mut Cursor::new(values, chunk.has_varints)) {
+                    let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
+                    self.add_events(&values, 1, weight, class, tables, document, sink)?;
                 }
             }
             offset = event.end();
         }
-        Ok(offset)
+        Ok(())
     }
 
     /// Reports the unit, and what was left out.
     pub(super) fn finish(&self, document: &mut Document<'_>) -> Result<(), Error> {
+        document.report_problems(self.damaged_checkpoints, "checkpoint", "damaged: names and stacks may be missing")?;
         document.report_problems(self.malformed, "event", "left out: malformed")
     }
 
@@ -178,10 +236,10 @@ impl<'a> Reader<'a> {
         // Copied, because the tables that the thread borrows from gain frames.
         let (thread, tid) = (thread.to_vec(), info.tid);
         tables.find_roots(event, &thread, tid, self.options, sink);
-        let is_truncated = tables.add_stack(event.stack, self.options, sink);
-        let frames = tables.stacks.get(&event.stack).map_or(&[][..], |range| &tables.stack_frames[range.clone()]);
+        let is_truncated = tables.find_stack(event.stack, self.options, sink);
         let info = SampleInfo { time, comm: &thread, tid, ..SampleInfo::default() };
-        self.samples.add(&TimedSample { info, roots: &tables.roots, is_truncated, frames, weight }, sink)
+        let (roots, frames) = (&tables.roots[..], &tables.stack[..]);
+        self.samples.add(&TimedSample { info, roots, is_truncated, frames, weight }, sink)
     }
 
     /// Sets the unit of the weights.
@@ -211,13 +269,13 @@ impl<'a> Reader<'a> {
 
 impl<'a> ChunkTables<'a> {
     fn new(chunk: &'a Chunk, schema: Schema, constants: Constants) -> Self {
+        let frame_count = constants.frame_count();
         Self {
             chunk,
             schema,
             constants,
-            frames: FxHashMap::default(),
-            stacks: FxHashMap::default(),
-            stack_frames: Vec::new(),
+            frames: vec![None; frame_count],
+            stack: Vec::new(),
             threads: FxHashMap::default(),
             roots: Vec::new(),
         }
@@ -251,20 +309,18 @@ impl<'a> ChunkTables<'a> {
         }
     }
 
-    /// Adds the frames of a stack unless they are known. Returns true if the stack is truncated.
-    fn add_stack(&mut self, key: u64, options: &Options, sink: &mut Sink) -> bool {
-        let Some(stack) = self.constants.stack(key) else { return false };
-        if !self.stacks.contains_key(&key) {
-            let start = self.stack_frames.len();
-            for frame in self.constants.frames(stack).iter().rev() {
-                let found = self.frames.get(frame).copied();
-                let id = found.unwrap_or_else(|| intern_frame(&frame_name(*frame, &self.constants, options), sink));
-                self.frames.insert(*frame, id);
-                self.stack_frames.push(id);
-            }
-            self.stacks.insert(key, start..self.stack_frames.len());
+    /// Sets `stack` to the frames of a stack trace. Returns true if it is truncated.
+    fn find_stack(&mut self, key: u64, options: &Options, sink: &mut Sink) -> bool {
+        self.stack.clear();
+        let Some(trace) = self.constants.stack(key) else { return false };
+        for number in self.constants.frames(trace).iter().rev() {
+            let name = self.frames[*number as usize].get_or_insert_with(|| {
+                let frame = self.constants.frame(*number);
+                intern_frame(&frame_name(frame, &self.constants, options), sink)
+            });
+            self.stack.push(*name);
         }
-        stack.is_truncated
+        trace.is_truncated
     }
 }
 

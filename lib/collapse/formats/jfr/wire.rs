@@ -5,6 +5,17 @@
 
 use std::borrow::Cow;
 
+/// The highest and the lowest bit of each byte.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+
+/// Returns the number whose groups of seven bits are in the bytes of a word, the lowest first.
+fn join_septets(word: u64) -> u64 {
+    let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let quads = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    quads & 0x0fff_ffff | (quads & 0x0fff_ffff_0000_0000) >> 4
+}
+
 /// A position in the bytes of a chunk. Methods return `None` at the end of the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -25,6 +36,11 @@ pub(super) enum Text<'a> {
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8], has_varints: bool) -> Self {
         Self { rest: bytes, has_varints }
+    }
+
+    /// Returns true if integers have a variable length.
+    pub(super) fn has_varints(&self) -> bool {
+        self.has_varints
     }
 
     /// Returns the number of bytes that follow.
@@ -71,7 +87,47 @@ impl<'a> Cursor<'a> {
             self.rest = rest;
             return Some(u64::from(*first));
         }
+        if let Some((word, _)) = self.rest.split_first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            let ends = !word & HIGH_BITS;
+            if ends != 0 {
+                let length = ends.trailing_zeros() + 1;
+                self.rest = &self.rest[(length / 8) as usize..];
+                return Some(join_septets(word & (u64::MAX >> (64 - length))));
+            }
+        }
         self.read_long_varint()
+    }
+
+    /// Skips a number of integers, each of at least one byte.
+    pub(super) fn skip_varints(&mut self, count: u64) -> Option<()> {
+        let (mut left, mut rest) = (count, self.rest);
+        // Number of bytes before `rest` that belong to the integer there.
+        let mut started = 0;
+        while left >= 8
+            && let Some((word, after)) = rest.split_first_chunk()
+        {
+            let ends = !u64::from_le_bytes(*word) & HIGH_BITS;
+            // The ninth byte of an integer has no mark at its end.
+            if started + ends.trailing_zeros() / 8 >= 8 {
+                (left, rest, started) = (count, self.rest, 0);
+                break;
+            }
+            // The sum of all bytes ends up in the highest byte.
+            left -= (ends >> 7).wrapping_mul(LOW_BITS) >> 56;
+            started = ends.leading_zeros() / 8;
+            rest = after;
+        }
+        let mut bytes = rest.iter();
+        while left > 0 {
+            let byte = bytes.next()?;
+            started += 1;
+            if byte & 0x80 == 0 || started == 9 {
+                (left, started) = (left - 1, 0);
+            }
+        }
+        self.rest = bytes.as_slice();
+        Some(())
     }
 
     fn read_long_varint(&mut self) -> Option<u64> {
@@ -132,6 +188,34 @@ mod tests {
         assert_eq!((varints.read_long(), varints.read_int()), (Some(u64::MAX), None));
         let mut fixed = Cursor::new(b"\0\0\x01\x02\0\0\0\0\0\0\0\x05\x01", false);
         assert_eq!((fixed.read_int(), fixed.read_long(), fixed.read_int()), (Some(0x102), Some(5), None));
+    }
+
+    #[test]
+    fn skips_integers_as_it_reads_them() {
+        let numbers = [0, 1, 127, 128, 300, 1 << 20, 1 << 31, (1 << 56) - 1, 1 << 56, u64::MAX, u64::MAX >> 1];
+        for (start, rotation) in (0..numbers.len()).flat_map(|start| (0..4).map(move |rotation| (start, rotation))) {
+            let list: Vec<u64> = (0..40).map(|index| numbers[(start + index * rotation) % numbers.len()]).collect();
+            let bytes: Vec<u8> = list.iter().flat_map(|number| encode(*number)).collect();
+            let mut reader = Cursor::new(&bytes, true);
+            for (count, number) in list.iter().enumerate() {
+                let mut skipper = Cursor::new(&bytes, true);
+                assert_eq!(skipper.skip_varints(count as u64), Some(()));
+                assert_eq!(skipper.remaining(), reader.remaining(), "{count} of {list:?}");
+                assert_eq!(reader.read_long(), Some(*number), "{count} of {list:?}");
+            }
+            assert_eq!(Cursor::new(&bytes, true).skip_varints(41), None);
+        }
+    }
+
+    /// Encodes an integer with a variable length.
+    fn encode(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 && bytes.len() < 8 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::markers;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "ghc-json",
     description: "GHC profile as JSON (+RTS -pj)",
-    tried_with: "published files",
+    tried_with: "GHC 9.0, published files",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some())

@@ -26,7 +26,7 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "sentry",
     description: "Sentry profiles (sample format)",
-    tried_with: "",
+    tried_with: "sentry-sdk 2.75 for Python",
     has_times: true,
     recognizes: |head| {
         document_matches(head, |root| {

@@ -7,8 +7,7 @@ use crate::collapse::formats::perf_script::naming::Naming;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::timeline::SampleTime;
-use crate::markers::NO_SPAN;
-use crate::markers::TRUNCATED;
+use crate::markers::{NO_SPAN, OFF_CPU, RUNNABLE, TRUNCATED};
 use crate::perf::data::files;
 use crate::perf::export::profile::comm_frame;
 use crate::perf::objects::object::Object;
@@ -24,7 +23,7 @@ use crate::symbol_name::inlined;
 /// Symbolizes all stacks and adds them to the sink. Returns warnings about missing files and names.
 pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
     let mut warnings = Vec::new();
-    let Samples { recording, machine, has_times, has_cpus, .. } = samples;
+    let Samples { recording, machine, has_times, has_cpus, off_cpu, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
     recording.objects.kernel = find_kernel_symbols(recording, machine, options, in_kernel, &mut warnings)?;
     if machine.copies_stacks {
@@ -38,7 +37,16 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
     let mut names = FrameNames::new(options, &symbols, recording, sink);
     let weight = recording.options.weight;
     let mut stack = Vec::new();
-    if recording.options.keep_samples {
+    if let Some(off_cpu) = off_cpu {
+        for (sample, wait) in off_cpu.zip(&recording.sample_records) {
+            names.resolve_stack(sample.stack, sink, &mut stack);
+            stack.push(sink.intern(if wait.is_runnable { RUNNABLE } else { OFF_CPU }));
+            let weight = Weight::from_millionths(u128::from(wait.nanoseconds) * 1000);
+            if !weight.is_zero() {
+                sink.add(&stack, Weights::plain(weight))?;
+            }
+        }
+    } else if recording.options.keep_samples {
         for sample in &recording.sample_records {
             names.resolve_stack(sample.stack, sink, &mut stack);
             let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));

@@ -1,5 +1,6 @@
 //! Selects the samples of a `perf.data` file and adds them to a [`Recording`], which unwinds them.
 
+use super::off_cpu::{self, OffCpu};
 use crate::Error;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
@@ -14,13 +15,13 @@ use crate::perf::unwind::native;
 use crate::profile::{SampleWeight, Weight};
 
 /// The samples of a file.
-pub(super) struct Samples<'a> {
+pub(in crate::collapse::formats) struct Samples<'a> {
     options: &'a Options,
-    pub(super) recording: Recording,
-    pub(super) events: EventFilter,
+    pub(in crate::collapse::formats) recording: Recording,
+    pub(in crate::collapse::formats) events: EventFilter,
     /// Number of records that could not be parsed.
-    pub(super) malformed: u64,
-    pub(super) machine: Machine,
+    pub(in crate::collapse::formats) malformed: u64,
+    pub(in crate::collapse::formats) machine: Machine,
     filter: SampleFilter,
     /// True if all samples have a time.
     pub(super) has_times: bool,
@@ -33,15 +34,17 @@ pub(super) struct Samples<'a> {
     lost_records: u64,
     /// Number of samples that did not fit, as `perf record` counted them.
     lost_samples: u64,
+    /// The waits of threads, if switches are read as off-CPU time.
+    pub(super) off_cpu: Option<OffCpu>,
 }
 
 /// The machine that the file was recorded on, as far as the file describes it.
 #[derive(Default)]
-pub(super) struct Machine {
+pub(in crate::collapse::formats) struct Machine {
     /// The architecture, as `uname -m` prints it.
     pub(super) arch: Option<String>,
     /// The kernel's release, as `uname -r` prints it.
-    pub(super) release: Option<String>,
+    pub(in crate::collapse::formats) release: Option<String>,
     /// The kernel's build ID.
     pub(super) kernel: Option<Vec<u8>>,
     /// A symbol of the kernel and its address.
@@ -59,7 +62,7 @@ const FORGET_INTERVAL: u64 = 1 << 16;
 const MAX_DELAY: u64 = 1_000_000_000;
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(options: &'a Options) -> Self {
+    pub(in crate::collapse::formats) fn new(options: &'a Options) -> Self {
         let thread = match (options.tid, options.pid) {
             (true, _) => ThreadLabel::Tid,
             (false, true) => ThreadLabel::Pid,
@@ -87,11 +90,12 @@ impl<'a> Samples<'a> {
             records: 0,
             lost_records: 0,
             lost_samples: 0,
+            off_cpu: None,
         }
     }
 
     /// Makes the recording keep each sample, not only the sums of equal stacks.
-    pub(super) fn keep_each_sample(&mut self) {
+    pub(in crate::collapse::formats) fn keep_each_sample(&mut self) {
         self.recording.options.keep_samples = true;
     }
 
@@ -119,8 +123,12 @@ impl<'a> Samples<'a> {
                     self.recording.options.unwind = native::can_unwind(architecture);
                 }
                 self.recording.options.max_stack = attr.max_stack;
-                if self.events.accept(&attr.name) & self.is_selected(stamp, attr.layout.sample_type)? {
-                    self.count_sample(stamp, sample);
+                if let Some(waits) = &mut self.off_cpu {
+                    if attr.name == off_cpu::EVENT && waits.add(stamp, sample.raw) {
+                        self.recording.handle_event(stamp, Event::Sample(sample));
+                    }
+                } else {
+                    self.add_sample(&attr.name, attr.layout.sample_type, stamp, sample)?;
                 }
             }
             // `perf record` also writes such a record at the end.
@@ -136,6 +144,20 @@ impl<'a> Samples<'a> {
             let past = stamp.time.saturating_sub(MAX_DELAY);
             let over = self.recording.take_exited_before(past, |_| false);
             self.recording.forget_before(past, over);
+        }
+        Ok(())
+    }
+
+    /// Adds a sample of an event if the options select it. `sample_type` has the fields of `stamp` that are known.
+    pub(in crate::collapse::formats) fn add_sample(
+        &mut self,
+        event: &[u8],
+        sample_type: u64,
+        stamp: Stamp,
+        sample: Sample<'_>,
+    ) -> Result<(), Error> {
+        if self.events.accept(event) & self.is_selected(stamp, sample_type)? {
+            self.count_sample(stamp, sample);
         }
         Ok(())
     }
@@ -200,6 +222,9 @@ impl<'a> Samples<'a> {
 
     /// Returns the number of samples that were read.
     pub(super) fn sample_count(&self) -> u64 {
+        if let Some(off_cpu) = &self.off_cpu {
+            return off_cpu.waits.len() as u64;
+        }
         self.events.seen().iter().map(|event| event.samples).sum()
     }
 

@@ -97,11 +97,11 @@ fn has_sample(head: &[u8]) -> bool {
     false
 }
 
-/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers.
+/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers or an assignment.
 fn begins_with_perf_frame(text: &[u8]) -> bool {
-    frame::parse(Lines::new(text).next().unwrap_or_default()).is_some_and(|frame| {
-        frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
-    })
+    let begins_name = |first: &u8| !first.is_ascii_digit() && *first != b'=';
+    frame::parse(Lines::new(text).next().unwrap_or_default())
+        .is_some_and(|frame| frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(begins_name))
 }
 
 /// The parser of `perf script` text.

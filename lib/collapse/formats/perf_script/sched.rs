@@ -1,5 +1,5 @@
-//! `perf script` text of `sched:sched_switch` events, read as off-CPU time. Record with
-//! `perf record -e sched:sched_switch -a -g`.
+//! `perf script` text or `perf.data` of `sched:sched_switch` events, read as off-CPU time. Record with
+//! `perf record -e sched:sched_switch -a -g`, or without stacks with `perf sched record`.
 //!
 //! ```text
 //! app 4242/4242 [001] 94564.109216: sched:sched_switch: prev_comm=app prev_pid=4242 prev_state=S ==> next_comm=…
@@ -10,7 +10,7 @@
 //! `sched:sched_stat_*` event states. Its leaf is `[off-cpu]`, or `[runnable]` if the thread was preempted. The idle
 //! thread and threads that exit are left out.
 //!
-//! The same text is also a profile of switches, so this format is never detected: `--format perf-sched` selects it.
+//! The same input is also a profile of switches, so this format is never detected: `--format perf-sched` selects it.
 
 use std::collections::HashMap;
 
@@ -23,6 +23,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::formats::perf_data;
 use crate::collapse::line_helpers::{parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -32,11 +33,11 @@ use crate::symbol_name::inlined;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
-    description: "perf script of sched:sched_switch, as off-CPU time; only if named by --format",
-    tried_with: "published files",
+    description: "perf.data or perf script of sched:sched_switch, as off-CPU time; only if named by --format",
+    tried_with: "perf 6.1, published files",
     has_times: false,
     recognizes: |_| false,
-    reader: FormatReader::Lines(read),
+    reader: FormatReader::Bytes(read),
 };
 
 /// A context switch.
@@ -70,6 +71,13 @@ struct OffCpuThreads {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    match perf_data::recognizes(document.head()?) {
+        true => perf_data::read_off_cpu(document, sink),
+        false => read_text(document, sink),
+    }
+}
+
+fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let naming = Naming::new(document.options);
     let (mut line, mut switch, mut threads) = (Vec::new(), None::<Switch>, OffCpuThreads::default());
     document.set_unit("microseconds");

@@ -1,0 +1,138 @@
+//! The time that threads are off their CPU, from samples of `sched:sched_switch`.
+
+use rustc_hash::FxHashMap;
+
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::perf::event::{Fields, Stamp};
+use crate::perf::recording::SampleRecord;
+
+/// The names of the event, in recordings of `perf record` and `perf sched record`.
+pub(super) const EVENT: &[u8] = b"sched:sched_switch";
+
+/// Bits of a thread's state: those that mean anything but runnable, and those of a thread that exits.
+const NOT_RUNNABLE: u64 = 0xff;
+const EXITING: u64 = 0x30;
+
+/// A context switch (`struct trace_event_raw_sched_switch`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Switch {
+    prev_pid: u32,
+    prev_state: u64,
+    next_pid: u32,
+}
+
+/// A wait of a thread, from its switch-out to its switch-in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wait {
+    pub(super) nanoseconds: u64,
+    /// True if the thread could have run on.
+    pub(super) is_runnable: bool,
+}
+
+/// The waits of all threads.
+#[derive(Debug, Default)]
+pub(super) struct OffCpu {
+    /// The time of the switch-out and the index of its wait, by thread.
+    switched_out: FxHashMap<u32, (u64, usize)>,
+    /// The waits, in the order of the kept samples.
+    pub(super) waits: Vec<Wait>,
+    /// The time of the last switch.
+    last_time: u64,
+    /// Number of waits whose end was recorded.
+    ended: u64,
+    /// Number of waits whose end was not recorded.
+    unended: u64,
+    /// Number of switches whose fields are not those of the thread that was sampled.
+    malformed: u64,
+}
+
+impl Switch {
+    /// Parses the fields of the tracepoint, which begin with eight bytes that all tracepoints have.
+    fn parse(raw: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(raw);
+        let (_common, _prev_comm) = (fields.take(8)?, fields.take(16)?);
+        let (prev_pid, _prev_priority, prev_state) = (fields.u32()?, fields.u32()?, fields.u64()?);
+        let _next_comm = fields.take(16)?;
+        Some(Self { prev_pid, prev_state, next_pid: fields.u32()? })
+    }
+}
+
+impl OffCpu {
+    /// Adds a switch: ends the wait of the thread that is switched in, and begins that of the thread that is switched
+    /// out. Returns true if the sample of the switch is to be kept.
+    pub(super) fn add(&mut self, stamp: Stamp, raw: &[u8]) -> bool {
+        // The tracepoint is hit by the thread that is switched out.
+        let Some(switch) = Switch::parse(raw).filter(|switch| switch.prev_pid == stamp.tid) else {
+            self.malformed += 1;
+            return false;
+        };
+        self.last_time = self.last_time.max(stamp.time);
+        if let Some((start, index)) = self.switched_out.remove(&switch.next_pid) {
+            self.ended += 1;
+            self.waits[index].nanoseconds = stamp.time.saturating_sub(start);
+        }
+        // Thread 0 is the idle thread.
+        if switch.prev_pid == 0 || switch.prev_state & EXITING != 0 {
+            return false;
+        }
+        let is_runnable = switch.prev_state & NOT_RUNNABLE == 0;
+        let out = (stamp.time, self.waits.len());
+        self.unended += u64::from(self.switched_out.insert(switch.prev_pid, out).is_some());
+        self.waits.push(Wait { nanoseconds: 0, is_runnable });
+        true
+    }
+
+    /// Adds the threads that are still off their CPU, with the time until the last switch; unless more than half of all
+    /// ends were not recorded, so that they may have run.
+    pub(super) fn finish(&mut self, document: &mut Document<'_>) -> Result<(), Error> {
+        if self.unended > 0 {
+            let (unended, all) = (self.unended, self.ended.saturating_add(self.unended));
+            document.warn(&format!(
+                "left out {unended} of {all} waits, whose end was not recorded; record all CPUs (perf record -a)"
+            ));
+        }
+        if self.unended <= self.ended {
+            for (start, index) in self.switched_out.values() {
+                self.waits[*index].nanoseconds = self.last_time.saturating_sub(*start);
+            }
+        }
+        if self.waits.is_empty() && self.malformed == 0 {
+            document.warn("has no samples of sched:sched_switch; record with perf record -e sched:sched_switch -a -g");
+        }
+        document.report_problems(self.malformed, "switch", "left out: its fields are not those of its thread")
+    }
+
+    /// Iterates over the kept samples and their waits.
+    pub(super) fn zip<'a>(
+        &'a self,
+        samples: &'a [SampleRecord],
+    ) -> impl Iterator<Item = (&'a SampleRecord, &'a Wait)> + 'a {
+        samples.iter().zip(&self.waits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OffCpu, Switch};
+    use crate::perf::event::Stamp;
+
+    fn raw(prev_pid: u32, prev_state: u64, next_pid: u32) -> Vec<u8> {
+        let (prev, next) = (prev_pid.to_le_bytes(), next_pid.to_le_bytes());
+        [&[0; 24][..], &prev, &[0; 4], &prev_state.to_le_bytes(), &[0; 16], &next, &[0; 4]].concat()
+    }
+
+    #[test]
+    fn pairs_switches_of_each_thread() {
+        let mut threads = OffCpu::default();
+        let mut add = |time, prev: u32, state, next| {
+            threads.add(Stamp { tid: prev, time, ..Stamp::default() }, &raw(prev, state, next))
+        };
+        assert!(add(10, 7, 1, 8) && add(15, 8, 0x100, 0), "a wait begins");
+        assert!(!add(30, 0, 0, 7) && !add(40, 7, 0x10, 8), "the idle thread and an exiting one");
+        let waits: Vec<_> = threads.waits.iter().map(|wait| (wait.nanoseconds, wait.is_runnable)).collect();
+        assert_eq!((waits, threads.ended, threads.unended), (vec![(20, false), (25, true)], 2, 0));
+        assert!(Switch::parse(&raw(1, 0, 2)[..58]).is_none());
+        assert!(!threads.add(Stamp { tid: 3, ..Stamp::default() }, &raw(1, 0, 2)) && threads.malformed == 1);
+    }
+}
