@@ -14,6 +14,7 @@ mod parallel_merge;
 mod parallel_read;
 mod read;
 mod sort_file;
+mod sorted_profile;
 pub mod sorted_reader;
 mod sortedness;
 mod stack_order;
