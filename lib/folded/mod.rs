@@ -13,6 +13,7 @@ mod parallel_files;
 mod parallel_merge;
 mod parallel_read;
 mod read;
+mod repeated_stacks;
 mod sort_file;
 mod sorted_profile;
 pub mod sorted_reader;
