@@ -123,7 +123,7 @@ impl Tool for Args {
         ("fg-csv --summary app.folded", "Show the weight of the kernel, memory allocation, locks and your own code:"),
         ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
         ("fg-record --off-cpu --wakers -p 1234 -d 10 | fg-csv --by waker", "List who kept which thread waiting:"),
-        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
+        ("fg-csv -n --before before.folded --after after.folded --top 10", "List the functions that changed most:"),
         (
             "fg-csv --before b1 b2 b3 --after a1 a2 a3 --top 10",
             "List the changes between runs, judged by how much each function varies:",
@@ -167,7 +167,7 @@ impl Tool for Args {
             if self.runs.before().is_empty() {
                 counts.judge_sums(options);
             }
-            if let Some(caveat) = counts.weight_kind.caveat(counts.is_single) {
+            if let Some(caveat) = counts.caveat {
                 session.diagnostics.warn(caveat);
             }
             session.diagnostics.note(&counts.weight_kind.describe());

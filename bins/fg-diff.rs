@@ -182,7 +182,6 @@ impl Tool for Args {
             "fg-diff -n before.folded after.folded | fg-svg > diff.svg",
             "Draw what grew, in red, and what shrank, in blue:",
         ),
-        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
             "fg-diff --significant --before b1 b2 b3 --after a1 a2 a3",
             "Show only differences that exceed the variation between runs:",

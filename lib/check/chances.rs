@@ -17,6 +17,8 @@ pub(super) struct Chances {
     /// True if there is one run a side, or if the runs are not known.
     pub is_single: bool,
     weight_kind: WeightKind,
+    /// A warning, if the weights deserve one.
+    pub caveat: Option<&'static str>,
     functions: Option<Judgement>,
     /// Row of each function.
     function_rows: BTreeMap<FrameId, usize>,
@@ -44,6 +46,10 @@ impl Chances {
             Some(runs) => runs.design(),
             None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
         };
+        let caveat = match runs {
+            Some(_) => weight_kind.caveat(design.is_single()),
+            None => accumulator.survey.caveat(weight_kind),
+        };
         let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);
         let is_single = design.is_single();
         let rows = nonzero_rows(accumulator.functions.rows()?);
@@ -61,6 +67,7 @@ impl Chances {
         Ok(Self {
             is_single,
             weight_kind,
+            caveat,
             categories: judge_categories(&rows, &observed, functions.as_ref(), accumulator),
             function_rows: rows.iter().enumerate().map(|(number, row)| (row.frames[0], number)).collect(),
             functions,
@@ -68,11 +75,6 @@ impl Chances {
             groups: observe_groups(accumulator, runs)?,
             single_functions: find_single_functions(accumulator),
         })
-    }
-
-    /// Returns a warning if the weights deserve one.
-    pub fn caveat(&self) -> Option<&'static str> {
-        self.weight_kind.caveat(self.is_single)
     }
 
     /// Describes what a weight is taken for.

@@ -107,7 +107,7 @@ pub fn check(
         false => None,
     };
     if let Some(chances) = &chances {
-        chances.caveat().into_iter().for_each(|caveat| diagnostics.warn(caveat));
+        chances.caveat.into_iter().for_each(|caveat| diagnostics.warn(caveat));
         diagnostics.note(&chances.describe());
     }
     let findings = find(accumulator, chances.as_ref());

@@ -7,7 +7,7 @@ use super::formats;
 use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::sorted_reader::{LineStatus, SortedReader, read_sorted};
+use crate::folded::sorted_reader::{LineStatus, SortedInput, SortedReader, read_sorted};
 use crate::folded::{check_sorted, merge_parallel, merge_sorted, no_stacks};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
@@ -82,7 +82,7 @@ pub fn merge_declared_sorted(
 
 /// Opens all sources as sorted streams.
 fn open_sorted(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
-    Ok(read_sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
+    Ok(read_sorted(sources.iter().map(|source| source.open().map(SortedInput::Text)).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Opens all sources as files, if none is compressed or a pipe.

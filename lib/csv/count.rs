@@ -30,8 +30,8 @@ pub struct Counts {
     pub observations: Vec<Vec<Observation>>,
     /// The judgement of the rows of a differential profile, if its weights allow one.
     pub judgement: Option<Judgement>,
-    /// True if the sides are one run each, or sums of which the runs are not known.
-    pub is_single: bool,
+    /// A warning about the judgement, if the weights deserve one.
+    pub caveat: Option<&'static str>,
     survey: WeightSurvey,
 }
 
@@ -39,7 +39,7 @@ impl Counts {
     /// Judges the rows of a differential profile that is the sum of its runs.
     pub fn judge_sums(&mut self, options: WeightOptions) {
         self.weight_kind = self.survey.kind(&self.frames, options);
-        self.is_single = true;
+        self.caveat = self.survey.caveat(self.weight_kind);
         self.observations = observe_sums(&self.rows);
         let design = Design::of_sums(self.weight_kind, self.survey.scale_before());
         self.judge(&observe_sum(self.total), design);
@@ -60,7 +60,7 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
         differential: true,
         total: compared.profile.total(),
         weight_kind: compared.weight_kind,
-        is_single: compared.design().is_single(),
+        caveat: compared.weight_kind.caveat(compared.design().is_single()),
         ..Counts::default()
     };
     counts.observations = observe_runs(&rows, &compared.profile.frames, &compared.runs, by)?;

@@ -39,7 +39,7 @@ pub fn diff_streams(
         return Ok(None);
     }
     let is_whole = before.is_whole && after.is_whole;
-    let is_own_text = before.texts.len() == 1 && after.texts.len() == 1;
+    let is_own_text = before.parts.len() == 1 && after.parts.len() == 1;
     // Fractions of one stack in several parts may add up to a whole number, which decides the unit of rounding.
     if !is_whole && !is_own_text && !matches!(options.scaling, Scaling::Runs) {
         return Ok(None);
@@ -47,7 +47,7 @@ pub fn diff_streams(
     let totals = Weights { before: before.total.after, after: after.total.after };
     let mut comparison =
         Comparison::new(totals, options.ratio(totals, 1, 1, 1.0), scale::rounding_unit(is_whole), options)?;
-    let first_after = before.texts.len();
+    let first_after = before.parts.len();
     let step = |number, input: &mut SortedReader| {
         let more = input.next_stack()?;
         if number < first_after {
@@ -60,7 +60,7 @@ pub fn diff_streams(
         let weights = comparison.scale_stack(weights)?;
         Ok(comparison.flatten_stack(weights, true))
     };
-    let texts = read_sorted(before.texts.into_iter().chain(after.texts));
-    merge_sorted(texts, step, each, Some(LineKind::Differential), &name, output)?;
+    let inputs = read_sorted(before.parts.into_iter().chain(after.parts));
+    merge_sorted(inputs, step, each, Some(LineKind::Differential), &name, output)?;
     Ok(Some(comparison))
 }

@@ -36,11 +36,79 @@ fn read_share<T: StackSink>(input: &Mutex<Blocks>, kind: LineKind, mut sink: T) 
     diagnostics.set_strict(true);
     sink.begin(kind);
     let next_block = |block: &mut Block| lock(input).read_block(block, last_line_end);
-    let mut parser = StackParser::with_kind(&mut sink, kind);
+    let mut parser = StackParser::of_unordered_blocks(&mut sink, kind);
     parser.read_blocks("", next_block, &mut diagnostics).ok()?;
     if parser.may_be_mixture() {
         return None;
     }
+    parser.flush().ok()?;
     sink.end().ok()?;
     Some(sink)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::read_parallel;
+    use crate::Error;
+    use crate::folded::StackSink;
+    use crate::input::Source;
+    use crate::parallel::cores;
+    use crate::profile::{FrameId, Frames, Weight, Weights};
+
+    /// Sums of weights by the text of stacks.
+    #[derive(Default)]
+    struct Sums {
+        frames: Frames,
+        last: Vec<FrameId>,
+        sums: BTreeMap<String, Weight>,
+    }
+
+    impl StackSink for Sums {
+        fn frames(&mut self) -> &mut Frames {
+            &mut self.frames
+        }
+
+        fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+            assert_eq!(stack[..shared], self.last[..shared]);
+            self.last = stack.to_vec();
+            let names: Vec<_> = stack.iter().map(|frame| String::from_utf8_lossy(self.frames.name(*frame))).collect();
+            let sum = self.sums.entry(names.join(";")).or_default();
+            *sum = sum.checked_add(weights.after).unwrap();
+            Ok(())
+        }
+    }
+
+    /// Returns the sums that one thread per core finds in a text, added up.
+    fn read(text: &str) -> BTreeMap<String, u128> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, text).unwrap();
+        let mut sums = BTreeMap::new();
+        for part in read_parallel(&Source::File(path), Sums::default).unwrap() {
+            for (stack, weight) in part.sums {
+                *sums.entry(stack).or_default() += weight.millionths();
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn equal_stacks_add_up_whether_they_are_repeated_or_not() {
+        if cores() == 1 {
+            return;
+        }
+        for distinct in [7, 500, 30_000] {
+            let mut expected = BTreeMap::new();
+            let lines = (0..30_000u64).map(|number| {
+                let (function, weight) = (number * 7919 % distinct, 1 + number % 5);
+                let stack = format!("main;run_{};parse_{function};read", function % 9);
+                *expected.entry(stack.clone()).or_default() += u128::from(weight) * 1_000_000;
+                format!("{stack} {weight}\n")
+            });
+            let text: String = lines.collect();
+            assert_eq!(read(&text), expected, "{distinct}");
+        }
+    }
 }

@@ -1,19 +1,20 @@
-//! Provides files as sorted text, whatever their order.
+//! Provides files as sorted stacks, whatever their order.
 //!
 //! A sorted file is read as it is. Any other file is read into memory on all cores, each of which sorts its part.
 
 use super::grammar::LineKind;
 use super::parallel_files::map_files;
 use super::parallel_read::read_parallel;
+use super::sorted_profile::SortedProfile;
+use super::sorted_reader::SortedInput;
 use super::sortedness::{SortedSummary, check_one};
 use super::stack_parser::StackSink;
-use super::write::SortedText;
 use crate::Error;
-use crate::input::{Blocks, Source};
+use crate::input::Source;
 use crate::parallel;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
-/// A file of one weight per line, as sorted text.
+/// A file of one weight per line, as sorted stacks.
 pub struct SortedFile {
     /// The sum of its weights.
     pub total: Weights,
@@ -21,11 +22,11 @@ pub struct SortedFile {
     pub is_whole: bool,
     /// True if it has no stacks.
     pub is_empty: bool,
-    /// Sorted texts that together contain the stacks of the file.
-    pub texts: Vec<Blocks>,
+    /// Sorted stacks that together are those of the file.
+    pub parts: Vec<SortedInput>,
 }
 
-/// Returns the sorted texts of all files, which are read on all cores.
+/// Returns the sorted stacks of all files, which are read on all cores.
 ///
 /// `None` if a source is not a regular file, has two weights per line, or if there is anything to report about one.
 pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
@@ -33,7 +34,8 @@ pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
         Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
         Some(SortedSummary { total, is_whole, kind }) => {
             let is_empty = kind.is_none();
-            source.open().ok().map(|text| SortedFile { total, is_whole, is_empty, texts: vec![text] })
+            let text = SortedInput::Text(source.open().ok()?);
+            Some(SortedFile { total, is_whole, is_empty, parts: vec![text] })
         }
         None => sort_file(source),
     })
@@ -48,12 +50,9 @@ fn sort_file(source: &Source) -> Option<SortedFile> {
         is_whole &= !part.has_fractions;
     }
     let threads = parts.len();
-    let texts = parallel::map(parts, threads, |mut part| {
-        part.profile.presort(1);
-        Blocks::new(source.name(), Box::new(SortedText::new(part.profile)?)).ok()
-    });
-    let texts = texts.into_iter().collect::<Option<_>>()?;
-    Some(SortedFile { total, is_whole, is_empty: false, texts })
+    let sort = |part: Part| SortedInput::Profile(Box::new(SortedProfile::new(part.profile)));
+    let parts = parallel::map(parts, threads, sort);
+    Some(SortedFile { total, is_whole, is_empty: false, parts })
 }
 
 /// The stacks of a file that one thread read.

@@ -4,9 +4,11 @@
 //! of bytes that both share and proves the order. Only the rest of the line is searched for its end.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::grammar::{Line, LineKind, ends_like_a_weight, is_comment, parse_line};
 use super::line_kind::detect_kind;
+use super::sorted_profile::SortedProfile;
 use super::stack_order::{OffsetValueCode, common_prefix, compare_stacks};
 use crate::Error;
 use crate::bytes::BOM;
@@ -31,10 +33,27 @@ enum LineSource {
 /// Largest number of inputs that are read ahead, each by its own thread.
 const MAX_READ_AHEAD: usize = 16;
 
+/// Sorted stacks.
+pub enum SortedInput {
+    /// Sorted folded text.
+    Text(Blocks),
+    /// The stacks of a profile.
+    Profile(Box<SortedProfile>),
+}
+
 /// Reads several inputs, with read-ahead if they are few.
-pub fn read_sorted(inputs: impl IntoIterator<Item = Blocks>) -> Vec<SortedReader> {
+pub fn read_sorted(inputs: impl IntoIterator<Item = SortedInput>) -> Vec<SortedReader> {
     let inputs: Vec<_> = inputs.into_iter().collect();
-    let new_reader = if inputs.len() <= MAX_READ_AHEAD { SortedReader::with_read_ahead } else { SortedReader::new };
+    let has_read_ahead = inputs.len() <= MAX_READ_AHEAD;
+    let new_reader = |input| match input {
+        SortedInput::Text(text) if has_read_ahead => SortedReader::with_read_ahead(text),
+        SortedInput::Text(text) => SortedReader::new(text),
+        SortedInput::Profile(mut profile) => {
+            let fill = move |lines: &mut Lines| Ok(profile.fill(lines));
+            let source = if has_read_ahead { ReadAhead::new(fill) } else { ReadAhead::SameThread(Box::new(fill)) };
+            SortedReader::from_source(String::new(), LineSource::ReadAhead(source))
+        }
+    };
     inputs.into_iter().map(new_reader).collect()
 }
 
@@ -153,18 +172,39 @@ impl SortedReader {
 
 /// A block of text and its parsed lines.
 #[derive(Default)]
-struct Lines {
+pub(super) struct Lines {
     block: Block,
     entries: Vec<Entry>,
     /// The kind of the lines, once a line has been read.
     kind: Option<LineKind>,
 }
 
+impl Lines {
+    /// Removes all lines and takes the text, into whose end the stacks of the next ones are written.
+    pub(super) fn take_text(&mut self) -> Vec<u8> {
+        self.entries.clear();
+        self.kind = Some(LineKind::Plain);
+        self.block.take()
+    }
+
+    /// Adds a line whose stack is in this part of the text and shares its first bytes with the stack before.
+    pub(super) fn push(&mut self, text: &[u8], stack: Range<usize>, shared: usize, weights: Weights) {
+        let (start, length) = (stack.start as u32, stack.len() as u32);
+        let code = OffsetValueCode::new(&text[stack], shared);
+        self.entries.push(Entry { status: LineStatus::Stack, line_number: 0, start, length, code, weights });
+    }
+
+    /// Sets the text that contains the stacks.
+    pub(super) fn set_text(&mut self, text: Vec<u8>) {
+        self.block = text.into();
+    }
+}
+
 /// A parsed line that is not blank.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     status: LineStatus,
-    /// The number of the line in the input, from 1.
+    /// The number of the line in the input, from 1; 0 if it is in no text.
     line_number: u64,
     /// Start of its stack in the block.
     start: u32,

@@ -3,6 +3,7 @@
 use super::grammar::{Line, LineKind, describe_error, is_comment, parse_line, trim_blanks};
 use super::line_filter::LineFilter;
 use super::line_kind::{DetectedKind, MixtureCheck, detect_kind, mixture_error};
+use super::repeated_stacks::RepeatedStacks;
 use super::stack_order::{common_prefix, shares_frame};
 use crate::Error;
 use crate::bytes::strip_bom;
@@ -55,6 +56,8 @@ pub(super) struct StackParser<'a> {
     ends: Vec<usize>,
     /// Selects the lines that are parsed; `None` for all.
     filter: Option<&'a LineFilter>,
+    /// Stacks that were read and not parsed; `None` if stacks are passed on in their order.
+    repeated: Option<RepeatedStacks>,
 }
 
 /// The kind of the lines of one text, and counts by which a text is rejected.
@@ -72,7 +75,8 @@ impl<'a> StackParser<'a> {
     /// Creates a parser of whole texts; `None` accepts both kinds.
     pub(super) fn new(sink: &'a mut dyn StackSink, kind: Option<LineKind>) -> Self {
         let (frame_indexes, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { sink, kind, lines: LineCheck::default(), frame_indexes, text, stack, ends, filter: None }
+        let lines = LineCheck::default();
+        Self { sink, kind, lines, frame_indexes, text, stack, ends, filter: None, repeated: None }
     }
 
     /// Parses only the lines with one weight that the filter selects. The others are counted as stacks.
@@ -85,11 +89,20 @@ impl<'a> StackParser<'a> {
         self.kind
     }
 
-    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind.
-    pub(super) fn with_kind(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
+    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind and in any order. Adds up the
+    /// weights of equal stacks until [`flush`](Self::flush).
+    pub(super) fn of_unordered_blocks(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
         let detected = Some(DetectedKind { kind, line: 1 });
         let lines = LineCheck { detected, stacks: 1, ..LineCheck::default() };
-        Self { lines, ..Self::new(sink, Some(kind)) }
+        Self { lines, repeated: Some(RepeatedStacks::default()), ..Self::new(sink, Some(kind)) }
+    }
+
+    /// Passes on all stacks whose weights were added up. If few were repeated, those after them are parsed as they are.
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        let Some(mut repeated) = self.repeated.take() else { return Ok(()) };
+        repeated.take_all(|stack, weights| self.add_unordered_stack(stack, weights))?;
+        self.repeated = (!repeated.are_rare()).then_some(repeated);
+        Ok(())
     }
 
     /// True if lines may be of the other kind, which only a parser of the whole text can decide.
@@ -205,6 +218,9 @@ impl<'a> StackParser<'a> {
         };
         self.begin_stacks(kind, name)?;
         self.lines.add_stack(stack, kind, line_number);
+        if self.repeated.is_some() {
+            return self.add_repeated_stack(stack, weights);
+        }
         self.add_stack(stack, shared_bytes.min(stack.len()), weights)
     }
 
@@ -234,6 +250,21 @@ impl<'a> StackParser<'a> {
         self.stack.pop();
         self.ends.pop();
         result
+    }
+
+    /// Adds up the weights of equal stacks.
+    fn add_repeated_stack(&mut self, stack: &[u8], weights: Weights) -> Result<(), Error> {
+        if self.repeated.as_ref().is_some_and(|repeated| !repeated.has_room(stack.len())) {
+            self.flush()?;
+        }
+        match &mut self.repeated {
+            Some(repeated) => repeated.add(stack, weights),
+            None => self.add_unordered_stack(stack, weights),
+        }
+    }
+
+    fn add_unordered_stack(&mut self, stack: &[u8], weights: Weights) -> Result<(), Error> {
+        self.add_stack(stack, common_prefix(&self.text, stack), weights)
     }
 
     /// Replaces the last stack by one that shares its first `shared_bytes`; returns how many frames both share.

@@ -26,6 +26,14 @@ impl Block {
         self.filled = bytes.len();
     }
 
+    /// Returns its buffer, which is empty, and leaves the block without one.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.filled = 0;
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        bytes
+    }
+
     /// Returns the unused bytes after the valid ones, at least `size`. They are zeroed only when the buffer grows.
     fn spare(&mut self, size: usize) -> &mut [u8] {
         if self.bytes.len() < self.filled + size {
@@ -39,6 +47,12 @@ impl Block {
         let read = read_some(reader, &mut self.spare(size)[..size])?;
         self.filled += read;
         Ok(read > 0)
+    }
+}
+
+impl From<Vec<u8>> for Block {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { filled: bytes.len(), bytes }
     }
 }
 

@@ -18,6 +18,16 @@ pub(super) enum Evidence {
     Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation },
 }
 
+/// What the weights tell of samples.
+pub(super) struct Sampling {
+    /// The kind of the weights.
+    pub(super) kind: WeightKind,
+    /// The factor by which weights before were scaled, as far as it is known.
+    pub(super) scale_before: f64,
+    /// A warning about a judgement, if the weights deserve one.
+    pub(super) caveat: Option<&'static str>,
+}
+
 impl Evidence {
     /// Returns the profile of a comparison, and its runs as evidence.
     ///
@@ -35,8 +45,8 @@ impl Evidence {
         Ok((profile, Self::Runs { runs, kind, design, total }))
     }
 
-    /// Returns the kind of the weights, and the factor by which those before were scaled.
-    pub(super) fn weight_kind(&self, profile: &Profile) -> (WeightKind, f64) {
+    /// Returns what the weights tell of samples.
+    pub(super) fn sampling(&self, profile: &Profile) -> Sampling {
         match self {
             Self::Sums(options) => {
                 let mut survey = WeightSurvey::default();
@@ -45,9 +55,12 @@ impl Evidence {
                     true => survey.add_sides(weights),
                     false => survey.add(weights.after),
                 });
-                (survey.kind(&profile.frames, *options), survey.scale_before())
+                let kind = survey.kind(&profile.frames, *options);
+                Sampling { kind, scale_before: survey.scale_before(), caveat: survey.caveat(kind) }
             }
-            Self::Runs { kind, .. } => (*kind, 1.0),
+            Self::Runs { kind, design, .. } => {
+                Sampling { kind: *kind, scale_before: 1.0, caveat: kind.caveat(design.is_single()) }
+            }
         }
     }
 

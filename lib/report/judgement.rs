@@ -1,7 +1,7 @@
 //! The meaning of weights, and the changes that are more than noise: the report's only use of `stats`.
 
 use super::context::Context;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Sampling};
 use super::measure::{format_count, format_microseconds, format_weight};
 use crate::Error;
 use crate::markers::is_thread_state;
@@ -30,7 +30,7 @@ impl Amount {
     pub(super) fn new(context: &Context<'_>) -> Self {
         let profile = context.profile;
         let has_states = profile.frames.iter().any(|(_, name)| is_thread_state(name));
-        let unit = match context.evidence.weight_kind(profile).0 {
+        let unit = match context.evidence.sampling(profile).kind {
             _ if has_states => Unit::Microseconds,
             WeightKind::Samples(sample) => Unit::Samples(sample),
             _ => Unit::Unknown,
@@ -74,12 +74,11 @@ impl Judgement {
         let rows: Vec<Row> =
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
         let observations = evidence.observe(context.origins, &rows)?;
-        let (kind, scale_before) = evidence.weight_kind(profile);
+        let Sampling { kind, scale_before, caveat } = evidence.sampling(profile);
         let (total, design) = match evidence {
             Evidence::Sums(_) => (observe_sum(profile.total()), Design::of_sums(kind, scale_before)),
             Evidence::Runs { total, design, .. } => (total.clone(), design.clone()),
         };
-        let caveat = kind.caveat(design.is_single());
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
         Ok(Self { chances: judged.map(|judged| judged.chances.concat()).unwrap_or_default(), caveat })
     }

@@ -89,9 +89,12 @@ pub struct WeightSurvey {
     divisor: u128,
     smallest: u128,
     total: u128,
+    total_before: u128,
     sizes: Sizes,
     /// Weights before, which may be scaled.
     sizes_before: Sizes,
+    /// True if a stack has not the same weight on both sides.
+    has_difference: bool,
     /// Number of stacks with a large weight, and of those that weigh the same on both sides.
     large: u64,
     equal: u64,
@@ -103,8 +106,10 @@ impl Default for WeightSurvey {
             divisor: 0,
             smallest: u128::MAX,
             total: 0,
+            total_before: 0,
             sizes: Sizes::default(),
             sizes_before: Sizes::default(),
+            has_difference: false,
             large: 0,
             equal: 0,
         }
@@ -129,7 +134,9 @@ impl WeightSurvey {
         self.add(weights.after);
         if !weights.before.is_zero() {
             self.sizes_before.add(weights.before.millionths());
+            self.total_before = self.total_before.saturating_add(weights.before.millionths());
         }
+        self.has_difference |= weights.before != weights.after;
         self.compare(weights);
     }
 
@@ -147,8 +154,10 @@ impl WeightSurvey {
         self.divisor = common_divisor(self.divisor, other.divisor);
         self.smallest = self.smallest.min(other.smallest);
         self.total = self.total.saturating_add(other.total);
+        self.total_before = self.total_before.saturating_add(other.total_before);
         self.sizes.merge(&other.sizes);
         self.sizes_before.merge(&other.sizes_before);
+        self.has_difference |= other.has_difference;
         self.large += other.large;
         self.equal += other.equal;
     }
@@ -191,6 +200,17 @@ impl WeightSurvey {
             && self.equal >= 2
             && 2 * self.equal >= self.large
             && self.equal < self.large
+    }
+
+    /// Returns a warning about judging sides of which only the weights are known, if they deserve one.
+    ///
+    /// `fg-diff -n` makes the totals of both sides equal, which those of two runs hardly ever are. The factor is not
+    /// known, and so neither is the weight of one sample before: with it, the verdict may be another.
+    pub fn caveat(&self, kind: WeightKind) -> Option<&'static str> {
+        let is_scaled = self.has_difference && self.total == self.total_before;
+        let scaled = "both sides have the same total, as fg-diff -n writes them: the weight of one sample before is not known, and \
+                      the verdict may be wrong; give the profiles with --before and --after, and -n";
+        if is_scaled { Some(scaled) } else { kind.caveat(true) }
     }
 
     /// Returns the factor by which weights before were scaled up, as far as their smallest tell: 1 unless they are much

@@ -30,6 +30,7 @@ mod perf_data;
 mod pprof;
 mod report;
 mod sample_selection;
+mod scaled_verdicts;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

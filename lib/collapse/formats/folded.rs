@@ -143,9 +143,10 @@ fn is_assignment(stack: &[u8]) -> bool {
 }
 
 /// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
-/// numbers than weights.
+/// numbers than weights. `_4` is a name.
 fn is_row_of_numbers(stack: &[u8], line: &[u8]) -> bool {
-    let mut words = stack.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let is_blank_or_sign = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+    let mut words = stack.split(is_blank_or_sign).filter(|word| !word.is_empty()).peekable();
     let has_only_numbers = words.peek().is_some() && words.all(is_hexadecimal);
     let words = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let values = words.take_while(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'));
@@ -286,6 +287,7 @@ mod tests {
             ("there are 5\n", false),
             ("there are 5 7\n", false),
             ("1 2 3\n", false),
+            ("_4 5093\n", true),
         ] {
             assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
         }
