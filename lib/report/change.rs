@@ -52,7 +52,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context.survey)];
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(growth_path(context, &tree));
-    let rows = Rows::new(lines, facts.len().max(FACT_LINES));
+    let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
     let grew = change_table(context, &changes, true, rows.first);
     let shrank = change_table(context, &changes, false, rows.second + rows.third);
     let rows = rows.reassign(grew.rows.len() + shrank.rows.len());

@@ -29,10 +29,24 @@ pub(super) struct Fact {
     pub(super) numbers: Vec<(&'static str, f64)>,
 }
 
+/// The width of a path on one line of a page of 80 columns, with a separator after the last function.
+const PATH_WIDTH: usize = 73;
+
 impl Fact {
     /// Creates a fact without numbers.
     pub(super) fn new(label: &'static str, value: Value) -> Self {
         Self { label, value, numbers: Vec::new() }
+    }
+
+    /// Returns the number of lines that the fact takes on a page of 80 columns, if its text fits on one line.
+    pub(super) fn line_count(&self) -> usize {
+        match &self.value {
+            Value::Path(items) => {
+                let width: usize = items.iter().map(|item| item.text().chars().count() + 3).sum();
+                if width > PATH_WIDTH { 2 } else { 1 }
+            }
+            Value::Text(_) | Value::List(_) => 1,
+        }
     }
 }
 
@@ -43,7 +57,7 @@ pub(super) enum Value {
     Text(String),
     /// Items, the most important first. Those that do not fit are left out.
     List(Vec<Item>),
-    /// Functions, each called by the one before. Those in the middle are left out if they do not fit.
+    /// Functions, each called by the one before. Those in the middle are left out if they do not fit on two lines.
     Path(Vec<Item>),
 }
 

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::facts;
 use super::measure::Measure;
 use super::own_code::Origin;
-use super::page::{Block, Item, Number, Page, Row, Table};
+use super::page::{Block, Fact, Item, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
@@ -40,7 +40,7 @@ const FACT_LINES: usize = 5;
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let tree = CallTree::new(context.profile, Measure::After)?;
     let facts = facts::plain(context, inputs, &tree);
-    let rows = Rows::new(lines, facts.len().max(FACT_LINES));
+    let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
     // Who ended the waits says more than functions in many branches.
     let waits = waits_table(context, rows.first)?;
     let has_waits = !waits.rows.is_empty();

@@ -78,7 +78,7 @@ fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
     let lines = match &fact.value {
         Value::Text(value) => wrap(value, room),
         Value::List(items) => vec![fit_list(&texts(items), room)],
-        Value::Path(items) => vec![fit_path(&texts(items), room)],
+        Value::Path(items) => wrap_path(&texts(items), room),
     };
     for (number, line) in lines.iter().enumerate() {
         let label = if number == 0 { fact.label } else { "" };
@@ -234,6 +234,27 @@ fn fit_list(items: &[String], room: usize) -> String {
     cut_middle(&line, room)
 }
 
+/// Returns functions joined by ` > ` on one line, or on two if parts must be left out of one. The callers right before the
+/// last function tell more than any others.
+fn wrap_path(names: &[String], room: usize) -> Vec<String> {
+    let lines = (room..=2 * room).rev().map(|both| break_path(&fit_path(names, both), room));
+    let mut fitting = lines.filter(|lines| lines.len() <= 2 && lines.iter().all(|line| width(line) <= room));
+    fitting.next().unwrap_or_else(|| vec![fit_path(names, room)])
+}
+
+/// Breaks a path before its functions.
+fn break_path(path: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for name in path.split(" > ") {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(name) + 3 <= room => line.push_str(&format!(" > {name}")),
+            Some(_) => lines.push(format!("> {name}")),
+            None => lines.push(name.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Returns functions joined by ` > `. If they do not fit, arguments are left out, then the functions after the first,
 /// then parts of names.
 fn fit_path(names: &[String], room: usize) -> String {
@@ -297,7 +318,7 @@ mod tests {
     use super::super::page::{Column, Number};
     use super::{
         Block, Fact, Item, Page, Row, Table, TextStyle, Value, cut_middle, draw_bar, fit_list, fit_path, render,
-        shortened,
+        shortened, wrap_path,
     };
 
     fn strings(names: &[&str]) -> Vec<String> {
@@ -352,6 +373,14 @@ mod tests {
             names: strings(&["a_function_with_a_long_name", "another_function_with_a_long_name"]),
             details: details.iter().map(|name| Item::share(*name, 50.0)).collect(),
         }
+    }
+
+    #[test]
+    fn a_path_takes_two_lines_before_callers_are_left_out() {
+        let names = strings(&["main", "serve", "route", "load_settings", "parse_json"]);
+        assert_eq!(wrap_path(&names, 60), ["main > serve > route > load_settings > parse_json"]);
+        assert_eq!(wrap_path(&names, 30), ["main > serve > route", "> load_settings > parse_json"]);
+        assert_eq!(wrap_path(&names, 24), ["main > … > load_settings", "> parse_json"]);
     }
 
     #[test]

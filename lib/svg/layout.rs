@@ -40,9 +40,9 @@ pub struct Layout {
     pub largest_delta: Weight,
     /// The largest difference between the self weights of a frame before and after, over all frames, drawn or not.
     pub largest_own_delta: Weight,
-    /// For each of [`MARKER_COLOURS`], the weight of the stacks that contain the marker.
+    /// For each of `MARKER_COLOURS`, the weight of the stacks that contain the marker.
     pub marker_totals: [Weight; MARKER_COLOURS.len()],
-    /// For each of [`MARKER_COLOURS`], the weight of the stacks that end in the marker.
+    /// For each of `MARKER_COLOURS`, the weight of the stacks that end in the marker.
     pub marker_own: [Weight; MARKER_COLOURS.len()],
 }
 
