@@ -220,12 +220,10 @@ impl Args {
                     let line = format_line(finding, rule, style);
                     session.output.write_with(|out| writeln!(out, "{line}"))?;
                 }
-                (Verdict::WithinNoise, Style::Plain) => {
+                (Verdict::WithinNoise | Verdict::NoMatch, Style::Plain) => {
                     session.diagnostics.warn(&format_line(finding, rule, Style::Plain))
                 }
-                (Verdict::Passed | Verdict::NoMatch, _) => {
-                    session.diagnostics.note(&format_line(finding, rule, Style::Plain))
-                }
+                (Verdict::Passed, _) => session.diagnostics.note(&format_line(finding, rule, Style::Plain)),
             }
         }
         Ok(())

@@ -255,7 +255,7 @@ fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
     let per_sample = weight_kind.map_or_else(String::new, |kind| format!("; {}", WeightKind::describe(kind)));
     let flattened =
         if *flattened == 0 { String::new() } else { format!(", {} ignored", plural(*flattened, "difference")) };
-    if let Some(caveat) = weight_kind.and_then(|kind| kind.caveat(comparison.is_single)) {
+    if let Some(caveat) = comparison.caveat {
         diagnostics.warn(caveat);
     }
     diagnostics.note(&format!(

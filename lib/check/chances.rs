@@ -47,7 +47,7 @@ impl Chances {
             None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
         };
         let caveat = match runs {
-            Some(_) => weight_kind.caveat(design.is_single()),
+            Some(runs) => runs.caveat,
             None => accumulator.survey.caveat(weight_kind),
         };
         let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);

@@ -60,7 +60,7 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
         differential: true,
         total: compared.profile.total(),
         weight_kind: compared.weight_kind,
-        caveat: compared.weight_kind.caveat(compared.design().is_single()),
+        caveat: compared.caveat,
         ..Counts::default()
     };
     counts.observations = observe_runs(&rows, &compared.profile.frames, &compared.runs, by)?;

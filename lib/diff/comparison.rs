@@ -28,8 +28,8 @@ pub struct Comparison {
     pub renamed: Vec<Renamed>,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
-    /// True if each side is one run.
-    pub is_single: bool,
+    /// A warning, if significance was tested and the runs deserve one.
+    pub caveat: Option<&'static str>,
     scale: Scaler,
     min_change: Weight,
 }
@@ -50,7 +50,7 @@ impl Comparison {
             flattened: 0,
             renamed: Vec::new(),
             weight_kind: None,
-            is_single: true,
+            caveat: None,
             scale: Scaler::new(ratio, unit),
             min_change: options.min_change.map_or(Ok(Weight::ZERO), |min| min.resolve(totals.after))?,
         })

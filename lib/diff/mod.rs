@@ -164,7 +164,7 @@ fn compare_significant(
 ) -> Result<(Profile, Comparison), Error> {
     let (compared, mut comparison) = compare(before, after, options)?;
     comparison.weight_kind = Some(compared.weight_kind);
-    comparison.is_single = compared.design().is_single();
+    comparison.caveat = compared.caveat;
     let Some(kept) = significant::find_significant(&compared, by)? else {
         let caveat = compared.weight_kind.caveat(true).unwrap_or_default();
         return Err(Error::Invalid(format!("{caveat}, or give the weight of one sample with --per-sample")));
@@ -178,13 +178,14 @@ fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Resu
     let counts = (before.len(), after.len());
     let mut profile = join_sides(Profile::new(true), &before, &after)?;
     let weight_kind = runs::find_weight_kind(&profile, &before, &after, options);
+    let caveat = runs::find_caveat(&before, &after, weight_kind);
     let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
     let median = mean(&runs.factors_before) / mean(&runs.factors_after);
     let ratio = options.ratio(profile.total(), counts.0, counts.1, median);
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
     let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?;
     profile.map_weights(|weights| comparison.scale_stack(weights))?;
-    Ok((ComparedRuns { profile, runs, weight_kind }, comparison))
+    Ok((ComparedRuns { profile, runs, weight_kind, caveat }, comparison))
 }
 
 /// Returns the mean of the factors of a side's runs; 0 if it has none.

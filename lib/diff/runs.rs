@@ -8,6 +8,11 @@ use crate::stats::judgement::{Design, Observation, median};
 use crate::stats::sample_weight::{WeightKind, WeightSurvey};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
+/// Two runs with at least this many stacks and samples are equal by chance in one of a million cases, at most: the weights
+/// of each stack are equal in one of 16, if they follow a Poisson distribution with a mean of 20.
+const REPEATED_STACKS: usize = 5;
+const REPEATED_SAMPLES: f64 = 100.0;
+
 /// A differential profile and the runs that it is the sum of.
 #[derive(Debug)]
 pub struct ComparedRuns {
@@ -17,6 +22,8 @@ pub struct ComparedRuns {
     pub runs: RunSums,
     /// Kind of the weights.
     pub weight_kind: WeightKind,
+    /// A warning about a judgement, if the runs or their weights deserve one.
+    pub caveat: Option<&'static str>,
 }
 
 impl ComparedRuns {
@@ -34,6 +41,29 @@ impl ComparedRuns {
         let totals: Vec<f64> = self.runs.iter().map(|(run, factor)| run.total().after.as_f64() * factor).collect();
         self.runs.observation(&totals)
     }
+}
+
+/// Returns a warning about judging these runs, if they or their weights deserve one.
+pub fn find_caveat(before: &[Profile], after: &[Profile], kind: WeightKind) -> Option<&'static str> {
+    let is_repeated = kind != WeightKind::Exact && [before, after].iter().any(|runs| has_repeated_run(runs, kind));
+    let repeated = "two runs of one side are identical; a run that is given twice makes noise look smaller than it is";
+    if is_repeated { Some(repeated) } else { kind.caveat(before.len() <= 1 && after.len() <= 1) }
+}
+
+/// True if two runs have the same weights, and so many of them that it is no chance.
+fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
+    let (_, sample) = kind.counting(true);
+    let is_large = |run: &Profile| {
+        run.len() >= REPEATED_STACKS && run.total().after.as_f64() >= REPEATED_SAMPLES * sample.max(f64::MIN_POSITIVE)
+    };
+    let text = |run: &Profile| {
+        let mut text = Vec::new();
+        crate::folded::write(run, &mut text).ok().map(|()| text)
+    };
+    runs.iter().enumerate().any(|(number, run)| {
+        let mut alike = runs[..number].iter().filter(|other| other.len() == run.len() && other.total() == run.total());
+        is_large(run) && alike.any(|other| text(other) == text(run))
+    })
 }
 
 /// Returns the kind of the weights of all runs. `joined` has their sums by stack, not scaled.

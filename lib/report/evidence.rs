@@ -15,7 +15,7 @@ pub(super) enum Evidence {
     /// Nothing but the sums of each side.
     Sums(WeightOptions),
     /// The runs of each side. A frame has the same ID in them as in the whole profile.
-    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation },
+    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation, caveat: Option<&'static str> },
 }
 
 /// What the weights tell of samples.
@@ -35,14 +35,14 @@ impl Evidence {
     /// [`Error::Overflow`].
     pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
         let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
-        let ComparedRuns { profile, mut runs, .. } = compared;
+        let ComparedRuns { profile, mut runs, caveat, .. } = compared;
         for run in runs.before.iter_mut().chain(&mut runs.after) {
             let mut renumbered = Profile::new(false);
             renumbered.frames.intern_all(&profile.frames);
             renumbered.merge(run)?;
             *run = renumbered;
         }
-        Ok((profile, Self::Runs { runs, kind, design, total }))
+        Ok((profile, Self::Runs { runs, kind, design, total, caveat }))
     }
 
     /// Returns what the weights tell of samples.
@@ -58,9 +58,7 @@ impl Evidence {
                 let kind = survey.kind(&profile.frames, *options);
                 Sampling { kind, scale_before: survey.scale_before(), caveat: survey.caveat(kind) }
             }
-            Self::Runs { kind, design, .. } => {
-                Sampling { kind: *kind, scale_before: 1.0, caveat: kind.caveat(design.is_single()) }
-            }
+            Self::Runs { kind, caveat, .. } => Sampling { kind: *kind, scale_before: 1.0, caveat: *caveat },
         }
     }
 

@@ -237,6 +237,23 @@ fn a_stack_that_is_scaled_to_zero_counts_alike() {
     assert_agreement(&runs);
 }
 
+#[test]
+fn a_run_that_is_given_twice_is_reported() {
+    let stacks = ["a;b", "a;c", "b", "b;d", "c;e"].map(|stack| stack.split(';').map(str::to_owned).collect());
+    let (one, other) = (vec![48, 610, 39, 165, 21], vec![40, 624, 40, 159, 28]);
+    let runs = |before: [&Vec<u64>; 2], exact| Runs {
+        stacks: stacks.to_vec(),
+        before: before.map(Clone::clone).to_vec(),
+        after: vec![vec![47, 635, 32, 162, 18], vec![45, 601, 37, 171, 25]],
+        scaling: Scaling::Runs,
+        weights: WeightOptions { exact, ..WeightOptions::default() },
+    };
+    let caveat = |before, exact| runs(before, exact).compare().caveat;
+    assert!(caveat([&one, &one], false).is_some_and(|caveat| caveat.contains("two runs of one side are identical")));
+    assert_eq!(caveat([&one, &other], false), None);
+    assert_eq!(caveat([&one, &one], true), None, "exact counts are equal in each run");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

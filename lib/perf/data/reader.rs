@@ -1,7 +1,8 @@
 //! Reads a recording from beginning to end.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::attr::Attr;
@@ -93,14 +94,16 @@ impl<'a> Reader<'a> {
     /// some CPUs. The reader was created from the file `data`.
     ///
     /// # Errors
-    /// [`ReadError`] if a file cannot be opened.
+    /// [`ReadError`] if a file cannot be opened, is no regular file, or is missing although a later one exists.
     pub fn add_files(&mut self, directory: &Path) -> Result<(), ReadError> {
-        for number in 0.. {
-            match File::open(directory.join(format!("data.{number}"))) {
-                Ok(file) => self.files.push(file),
-                Err(error) if error.kind() == ErrorKind::NotFound => break,
-                Err(error) => return Err(error.into()),
+        let count = std::fs::read_dir(directory)?.flatten().filter(|entry| is_part(&entry.file_name())).count();
+        for number in 0..count {
+            let path = directory.join(format!("data.{number}"));
+            // Opening a FIFO would wait for a writer.
+            if !path.is_file() {
+                return Err(ReadError::Corrupt(format!("data.{number} of the directory is missing, or no file")));
             }
+            self.files.push(File::open(path)?);
         }
         self.files.reverse();
         // The rounds of a file say nothing about the records of the others.
@@ -279,4 +282,9 @@ impl Sorter {
         self.buffer.emit_until(u64::MAX, &mut |record| out.send(record));
         finished
     }
+}
+/// True for the name of a file of a directory that has the records of a thread, also if it was compressed since.
+fn is_part(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix("data."));
+    number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
 }

@@ -218,7 +218,8 @@ impl Constants {
                 }));
             }
             (2, Value::Number(method)) => frame.method = method,
-            (3, Value::Number(line)) => frame.line = u32::try_from(line).unwrap_or_default(),
+            // The line is -1 if it is not known.
+            (3, Value::Number(line)) => frame.line = u32::try_from(line as i32).unwrap_or_default(),
             (4, Value::Number(kind)) => frame.kind = kind,
             _ => {}
         });

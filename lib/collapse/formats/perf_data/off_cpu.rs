@@ -62,8 +62,9 @@ impl OffCpu {
     /// Adds a switch: ends the wait of the thread that is switched in, and begins that of the thread that is switched
     /// out. Returns true if the sample of the switch is to be kept.
     pub(super) fn add(&mut self, stamp: Stamp, raw: &[u8]) -> bool {
-        // The tracepoint is hit by the thread that is switched out.
-        let Some(switch) = Switch::parse(raw).filter(|switch| switch.prev_pid == stamp.tid) else {
+        // The tracepoint is hit by the thread that is switched out. At its last switch, a thread that exits has no ID any more.
+        let is_own = |switch: &Switch| stamp.tid == u32::MAX || switch.prev_pid == stamp.tid;
+        let Some(switch) = Switch::parse(raw).filter(is_own) else {
             self.malformed += 1;
             return false;
         };
@@ -73,7 +74,7 @@ impl OffCpu {
             self.waits[index].nanoseconds = stamp.time.saturating_sub(start);
         }
         // Thread 0 is the idle thread.
-        if switch.prev_pid == 0 || switch.prev_state & EXITING != 0 {
+        if switch.prev_pid == 0 || stamp.tid == u32::MAX || switch.prev_state & EXITING != 0 {
             return false;
         }
         let is_runnable = switch.prev_state & NOT_RUNNABLE == 0;
@@ -132,6 +133,10 @@ mod tests {
         assert!(!add(30, 0, 0, 7) && !add(40, 7, 0x10, 8), "the idle thread and an exiting one");
         let waits: Vec<_> = threads.waits.iter().map(|wait| (wait.nanoseconds, wait.is_runnable)).collect();
         assert_eq!((waits, threads.ended, threads.unended), (vec![(20, false), (25, true)], 2, 0));
+        // The last switch of a thread ends the wait of the one that joins it.
+        assert!(threads.add(Stamp { tid: 5, time: 50, ..Stamp::default() }, &raw(5, 1, 6)));
+        assert!(!threads.add(Stamp { tid: u32::MAX, time: 80, ..Stamp::default() }, &raw(6, 0x10, 5)));
+        assert_eq!((threads.waits[2].nanoseconds, threads.malformed), (30, 0));
         assert!(Switch::parse(&raw(1, 0, 2)[..58]).is_none());
         assert!(!threads.add(Stamp { tid: 3, ..Stamp::default() }, &raw(1, 0, 2)) && threads.malformed == 1);
     }
