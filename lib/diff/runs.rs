@@ -8,10 +8,10 @@ use crate::stats::judgement::{Design, Observation, median};
 use crate::stats::sample_weight::{WeightKind, WeightSurvey};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
-/// Two runs with at least this many stacks and samples are equal by chance in one of a million cases, at most: the weights
-/// of each stack are equal in one of 16, if they follow a Poisson distribution with a mean of 20.
+/// Two runs with at least this many stacks of so many samples each are equal by chance in one of a million cases, at most:
+/// if weights follow a Poisson distribution with a mean of 20, those of a stack are equal in one of 16.
 const REPEATED_STACKS: usize = 5;
-const REPEATED_SAMPLES: f64 = 100.0;
+const REPEATED_SAMPLES: f64 = 20.0;
 
 /// A differential profile and the runs that it is the sum of.
 #[derive(Debug)]
@@ -54,7 +54,8 @@ pub fn find_caveat(before: &[Profile], after: &[Profile], kind: WeightKind) -> O
 fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
     let (_, sample) = kind.counting(true);
     let is_large = |run: &Profile| {
-        run.len() >= REPEATED_STACKS && run.total().after.as_f64() >= REPEATED_SAMPLES * sample.max(f64::MIN_POSITIVE)
+        let large = run.all_weights().filter(|weights| weights.after.as_f64() >= REPEATED_SAMPLES * sample);
+        large.count() >= REPEATED_STACKS
     };
     let text = |run: &Profile| {
         let mut text = Vec::new();
