@@ -352,6 +352,7 @@ mod tests {
             ("main;make;malloc;my_hook", Some(1), "allocator"),
             ("main;insert;qsort;by_time", Some(3), "own code"),
             ("main;insert;qsort;msort_with_tmp.part.0", Some(1), "libraries"),
+            ("main;app::copy;<*const u8>::copy_to_nonoverlapping", Some(1), "libraries"),
             ("start_thread;worker;my_net", Some(2), "own code"),
             ("_PyEval_EvalFrameDefault;py::run:/app.py;list_extend", Some(1), "interpreter"),
             ("python3;run (/srv/app.py);load (/srv/app.py);scan_once_unicode", Some(2), "interpreter"),

@@ -112,6 +112,9 @@ pub fn is_kernel_entry(name: &[u8]) -> bool {
 
 /// Returns the origin of a name with `::`: its first part, or that of the type whose method it is.
 fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
+    if is_method_of_primitive(name) {
+        return (Kind::Runtime, "core".into());
+    }
     let mut words = name.split(|next: char| !(next.is_ascii_alphanumeric() || matches!(next, '_' | ':' | '$')));
     // `<&mut T as a::Trait<b::C>>::method` is of crate `a`: the first word with a path.
     let path = match name.starts_with('<') {
@@ -140,6 +143,18 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         Kind::Module
     };
     (kind, module.into())
+}
+
+/// True for names like `<u32>::pow`, `<[T]>::sort` and `<*const T>::add`: only Rust's core library defines methods of these
+/// types.
+fn is_method_of_primitive(name: &str) -> bool {
+    const PRIMITIVES: [&str; 17] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64", "bool",
+        "char", "str",
+    ];
+    let Some((first, _)) = name.strip_prefix('<').and_then(|name| name.split_once(">::")) else { return false };
+    let is_compound = first.starts_with(['[', '*']) && !first.contains(" as ");
+    is_compound || PRIMITIVES.contains(&first)
 }
 
 /// Returns true for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`: packages, then a class.
@@ -269,6 +284,10 @@ mod tests {
             ("<&mut T as tokio::io::AsyncRead>::poll", Kind::Module, "tokio"),
             ("<alloc::vec::Vec<T> as core::Clone>::clone", Kind::Runtime, "alloc"),
             ("std::vector<int>::push_back(int const&)", Kind::Runtime, "std"),
+            ("<u32>::unchecked_add", Kind::Runtime, "core"),
+            ("<[my::Row]>::sort_unstable_by", Kind::Runtime, "core"),
+            ("<*const my::Row>::add", Kind::Runtime, "core"),
+            ("<[T] as my::Sum>::sum", Kind::Module, "my"),
             ("void ns::run<int>(int)", Kind::Module, "ns"),
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
             ("try_to_wake_up_[k]_[w]", Kind::Waker, "waker"),
