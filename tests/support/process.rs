@@ -58,12 +58,35 @@ impl Drop for Background {
 pub struct Usage {
     pub cpu_time: Duration,
     /// Number of times it waited for something.
-    pub voluntary_switches: i64,
+    pub voluntary_switches: u64,
 }
 
-/// Waits until a child exits and returns what it used.
+impl Usage {
+    /// Returns what the threads of a running process have used so far.
+    pub fn of_running(pid: u32) -> Self {
+        let mut usage = Self { cpu_time: Duration::ZERO, voluntary_switches: 0 };
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+            let read = |name: &str| std::fs::read_to_string(thread.as_ref().unwrap().path().join(name)).unwrap();
+            let nanoseconds: u64 = read("schedstat").split_whitespace().next().unwrap().parse().unwrap();
+            usage.cpu_time += Duration::from_nanos(nanoseconds);
+            let switches: u64 = Status(read("status")).field("voluntary_ctxt_switches").parse().unwrap();
+            usage.voluntary_switches += switches;
+        }
+        usage
+    }
+
+    /// Returns what was used since an earlier reading.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_time: self.cpu_time.saturating_sub(earlier.cpu_time),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+        }
+    }
+}
+
+/// Waits until a child exits and returns its CPU time.
 #[allow(unsafe_code)]
-pub fn wait_with_usage(child: &Child) -> (ExitStatus, Usage) {
+pub fn wait_with_cpu_time(child: &Child) -> (ExitStatus, Duration) {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
     // SAFETY: both pointers are valid, and zeroes are a valid rusage.
@@ -72,8 +95,7 @@ pub fn wait_with_usage(child: &Child) -> (ExitStatus, Usage) {
         usage.assume_init()
     };
     let duration = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
-    let cpu_time = duration(usage.ru_utime) + duration(usage.ru_stime);
-    (ExitStatus::from_raw(status), Usage { cpu_time, voluntary_switches: usage.ru_nvcsw })
+    (ExitStatus::from_raw(status), duration(usage.ru_utime) + duration(usage.ru_stime))
 }
 
 /// The fields of `/proc/PID/status`.

@@ -4,7 +4,7 @@ use std::io::{Seek as _, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::process::wait_with_usage;
+use crate::support::process::wait_with_cpu_time;
 use crate::support::statistics::{ensure, statistical};
 use crate::support::{command, tool};
 
@@ -15,10 +15,10 @@ fn cpu_time_to_reject(input: &[u8]) -> Duration {
     file.rewind().unwrap();
     let mut collapse = command(tool("fg-collapse"));
     collapse.args(["-q", "-n", "1"]).stdin(file).stdout(Stdio::null()).stderr(Stdio::null());
-    #[allow(clippy::zombie_processes)] // wait_with_usage waits for it.
-    let (status, usage) = wait_with_usage(&collapse.spawn().unwrap());
+    #[allow(clippy::zombie_processes)] // wait_with_cpu_time waits for it.
+    let (status, cpu_time) = wait_with_cpu_time(&collapse.spawn().unwrap());
     assert_eq!(status.code(), Some(1));
-    usage.cpu_time
+    cpu_time
 }
 
 #[test]

@@ -3,22 +3,12 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::process::{Usage, wait_with_usage};
+use crate::support::process::{Background, Usage};
 use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record};
+use crate::support::recording::{Profile, can_record, finish, wait_until_recording};
+use crate::support::signals::send;
 use crate::support::statistics::{ensure, statistical};
 use crate::support::{command, run_bounded, skip, tool};
-
-/// Returns what a recording of `sleep` uses, including the sleeping process.
-#[allow(clippy::zombie_processes)]
-fn usage_of_recording_sleep(seconds: &str) -> Usage {
-    let mut recorder = command(tool("fg-record"));
-    // At this frequency there are no samples, whose symbolization would cost more than all else.
-    recorder.args(["-q", "-F", "1", "--", "sleep", seconds]).stdin(Stdio::null()).stdout(Stdio::null());
-    let (status, usage) = wait_with_usage(&recorder.spawn().unwrap());
-    assert!(status.success(), "{status}");
-    usage
-}
 
 #[test]
 fn a_recorder_sleeps_while_its_target_sleeps() {
@@ -26,12 +16,22 @@ fn a_recorder_sleeps_while_its_target_sleeps() {
         return;
     }
     statistical(|| {
-        let (short, long) = (usage_of_recording_sleep("0.1"), usage_of_recording_sleep("2.1"));
-        let wakeups = long.voluntary_switches - short.voluntary_switches;
-        let cpu_time = long.cpu_time.saturating_sub(short.cpu_time);
+        let target = Background::sleeping();
+        // At this frequency there are no samples, whose symbolization would cost more than all else.
+        let mut recorder = command(tool("fg-record"));
+        recorder.args(["-q", "-F", "1", "-p", &target.pid()]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut recorder = recorder.spawn().unwrap();
+        wait_until_recording(&mut recorder);
+        // The tables of the target's objects are made first.
+        std::thread::sleep(Duration::from_secs(1));
+        let start = Usage::of_running(recorder.id());
+        std::thread::sleep(Duration::from_secs(2));
+        let used = Usage::of_running(recorder.id()).since(start);
+        send(&recorder, libc::SIGINT);
+        finish(recorder);
         // Polling a hundred times a second would show.
-        ensure!(wakeups < 50, "{wakeups} wakeups in two seconds");
-        ensure!(cpu_time < Duration::from_millis(20), "{cpu_time:?} in two seconds");
+        ensure!(used.voluntary_switches < 100, "{used:?} in two seconds");
+        ensure!(used.cpu_time < Duration::from_millis(20), "{used:?} in two seconds");
         Ok(())
     });
 }

@@ -1,6 +1,9 @@
 //! Shares of samples in code that a running program generates.
 
-use crate::support::recording::{Profile, can_record, finish, recorder};
+use std::time::Duration;
+
+use crate::support::process::Background;
+use crate::support::recording::{Profile, can_record, finish, record_process, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
 use crate::support::{command, directory, require, run, run_command, skip};
 
@@ -108,9 +111,10 @@ fn names_node_code_in_recordings_of_perf() {
     }
 }
 
+/// Runs until it is killed.
 const JAVA: &str = "public class A {
     static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-    public static void main(String[] words) { for (int n = 0; n < 40; n++) if (fib(33) == 0) System.exit(1); }
+    public static void main(String[] words) { while (true) if (fib(33) == 0) System.exit(1); }
 }";
 
 #[test]
@@ -121,11 +125,18 @@ fn unwinds_java_code_that_keeps_frame_pointers() {
     let folder = directory();
     std::fs::write(folder.path().join("A.java"), JAVA).unwrap();
     assert!(command("javac").arg("A.java").current_dir(&folder).status().unwrap().success());
-    statistical(|| {
-        let mut recorder = recorder(["--call-graph", "dwarf", "--", "java", "-XX:+PreserveFramePointer", "A"]);
-        let profile = Profile::from_stdout(&finish(recorder.current_dir(&folder).spawn().unwrap()).ok());
-        let truncated = profile.weight(&["[truncated]"]);
-        ensure!(profile.total() > 200 && truncated * 20 < profile.total(), "{truncated} of {}", profile.total());
-        Ok(())
-    });
+    let mut java = command("java");
+    let java = Background::start(java.args(["-XX:+PreserveFramePointer", "A"]).current_dir(&folder));
+    java.wait_for_cpu_time(Duration::from_secs(1));
+    // Of a BPF program that walks the stack, and of a copy of the stack.
+    for call_graph in ["dwarf", "dwarf,65528"] {
+        statistical(|| {
+            let options = ["-F", "997", "--call-graph", call_graph];
+            let profile = Profile::from_stdout(&record_process(&java, &options, Duration::from_secs(1)).ok());
+            let truncated = profile.weight(&["[truncated]"]);
+            ensure!(profile.total() > 200, "{call_graph}: {}", profile.total());
+            ensure!(truncated * 20 < profile.total(), "{call_graph}: {truncated} of {}", profile.total());
+            Ok(())
+        });
+    }
 }
