@@ -12,6 +12,8 @@ mod options;
 #[cfg(target_os = "linux")]
 #[path = "fg-record/request.rs"]
 mod request;
+#[path = "fg-record/ring_options.rs"]
+mod ring_options;
 #[path = "fg-record/time_options.rs"]
 mod time_options;
 

@@ -45,6 +45,10 @@ pub const EXAMPLES: Entries = &[
         "Print each sample with its time, to see when it was taken:",
     ),
     (
+        "sudo fg-record --wall -p 1234 --ring 30s --when 'block > 500ms' -o 'stall-%t.folded'",
+        "Wait for threads that are stuck, and write the half minute before with every stack:",
+    ),
+    (
         "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",
         "Record continuously with at most 2 % of a CPU, and write a file every ten minutes:",
     ),

@@ -8,6 +8,7 @@ use fgkit::cli::{ColorArgs, CommonArgs, integer_in, parse_duration, parse_percen
 use fgkit::perf::export::perf_script::Clock;
 use fgkit::profile::SampleWeight;
 
+use crate::ring_options::RingArgs;
 use crate::time_options::{OffCpuArgs, PairArgs};
 
 /// Sample the stacks of a command, of processes or of the whole system
@@ -56,6 +57,8 @@ pub struct Args {
     pub stacks: StackArgs,
     #[command(flatten)]
     pub format: FormatArgs,
+    #[command(flatten)]
+    pub ring: RingArgs,
     #[command(flatten)]
     pub common: CommonArgs,
     #[command(flatten)]

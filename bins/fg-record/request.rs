@@ -11,6 +11,8 @@ use fgkit::profile::SampleWeight;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::events::value::SampleValue;
+use fgkit::record::flight_recorder::RingOptions;
+use fgkit::record::flight_recorder::condition::Condition;
 use fgkit::record::off_cpu::OffCpuOptions;
 use fgkit::record::output_pattern;
 use fgkit::record::pairs::spec::PairSpec;
@@ -19,6 +21,7 @@ use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
 use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
+use super::ring_options::RingArgs;
 use super::time_options::{OffCpuArgs, PairArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
@@ -53,6 +56,11 @@ impl Args {
             cpus: target.cpu.as_ref().map(|cpus| cpus.0.clone()),
             duration: target.duration,
             interval: format.interval,
+            ring: self.ring.ring.map(|length| RingOptions {
+                length,
+                condition: self.ring.when.clone(),
+                goes_on: self.output().is_some_and(output_pattern::has_time),
+            }),
             max_overhead: sampling.max_overhead,
             weight,
             each_sample: format.script,
@@ -100,6 +108,7 @@ impl Args {
                 "--interval and --max-overhead cannot be used with --off-cpu, --wall, --latency, --run-queue or --pair",
             );
         }
+        self.check_ring()?;
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
             return usage("--interval must be at least 1s, because files are named by the second");
         }
@@ -107,6 +116,22 @@ impl Args {
             return usage("--interval writes several files: name them by their time, as in -o 'app-%t.folded'");
         }
         Ok(())
+    }
+
+    /// Rejects options that cannot be used with --ring.
+    fn check_ring(&self) -> Result<(), Error> {
+        let RingArgs { ring, when } = &self.ring;
+        if ring.is_some_and(|ring| ring < Duration::from_secs(1)) {
+            return usage("--ring must be at least 1s");
+        }
+        let is_off_cpu = self.off_cpu.off_cpu || self.off_cpu.wall;
+        match when {
+            Some(Condition::Block(_)) if !is_off_cpu => usage("--when 'block > TIME' requires --off-cpu or --wall"),
+            Some(Condition::Block(limit)) if self.off_cpu.min_block.is_some_and(|min| min > *limit) => {
+                usage("--min-block leaves out blocks that --when waits for")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the unwinding method.

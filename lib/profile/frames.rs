@@ -28,7 +28,7 @@ impl FrameId {
 ///
 /// Names never contain `;` or line breaks, which are replaced when a name is interned, so that they can be written as
 /// folded text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Frames {
     /// All names, one after another.
     bytes: Vec<u8>,

@@ -12,7 +12,7 @@ use rustc_hash::FxHasher;
 use super::hash_index::HashIndex;
 
 /// An interner of stacks, which are numbered from 0 in order of first appearance.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Stacks {
     /// For each stack its number, its length, and its ids.
     ids: Vec<u32>,

@@ -9,6 +9,8 @@ pub(super) enum EndReason {
     /// The command beside the target has exited.
     WorkloadExited,
     DurationOver,
+    /// There is a reason to write the last part of the recording, which ends it.
+    Written,
     /// We received this signal.
     Signal(i32),
 }
@@ -21,7 +23,7 @@ impl EndReason {
         match self {
             Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),
             Self::Signal(libc::SIGHUP) => Some(Signal::HUP),
-            Self::TargetExited | Self::WorkloadExited | Self::Signal(_) => None,
+            Self::TargetExited | Self::WorkloadExited | Self::Written | Self::Signal(_) => None,
         }
     }
 

@@ -15,6 +15,7 @@ mod errors;
 pub mod event_record;
 pub mod events;
 mod exit_files;
+pub mod flight_recorder;
 mod hints;
 mod hotspot;
 pub mod observer;

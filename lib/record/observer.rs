@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::command::RunningCommand;
 use super::counters::StackCopies;
 use super::counters::sampling::SampledEvent;
+use super::flight_recorder::condition::Condition;
 use super::off_cpu::totals::StateTotals;
 use super::pairs::PairTotals;
 use super::usage::Usage;
@@ -27,14 +28,16 @@ pub struct FinishedRecording {
     pub pairs: Option<PairTotals>,
     /// The CPU time and the events of the target.
     pub usage: Usage,
-    /// The start, in seconds since 1970.
-    pub start_time: u64,
+    /// The time by which its file is named, in seconds since 1970: the start, or the end of the last part that was kept.
+    pub file_time: u64,
     /// The time from the start of the recording to its end.
     pub elapsed: Duration,
     /// The command, which may still run.
     pub command: Option<RunningCommand>,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// The condition that did not come true, so that nothing is to be written.
+    pub missed: Option<Condition>,
 }
 
 impl FinishedRecording {

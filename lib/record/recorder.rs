@@ -58,6 +58,9 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         session.end_with_process(workload.pid())?;
     }
     session.start(&target, aggregation, switch_tracker(request, &target), request.pair.as_ref())?;
+    if let Some(ring) = &request.ring {
+        session.keep_last_part(ring.clone())?;
+    }
     // Beside time off the CPU, the CPU time of others says nothing.
     let children =
         (request.off_cpu.is_none() && request.pair.is_none()).then(|| UnrecordedChildren::watch(&target)).flatten();

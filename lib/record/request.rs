@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
+use super::flight_recorder::RingOptions;
 use super::off_cpu::OffCpuOptions;
 use super::pairs::spec::PairSpec;
 use crate::perf::recording::{RootLabels, ScriptFrameOptions};
@@ -39,6 +40,8 @@ pub struct Request {
     pub duration: Option<Duration>,
     /// The length of the parts that the recording is split into, if any.
     pub interval: Option<Duration>,
+    /// The last part of the recording that is kept. `None` to keep all.
+    pub ring: Option<RingOptions>,
     /// The largest share of a CPU that the recorder itself may use, in percent.
     pub max_overhead: Option<f64>,
     /// The weight of a sample.

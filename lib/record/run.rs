@@ -50,15 +50,21 @@ pub fn run(
         for note in &finished.notes {
             observer.diagnostics.warn(note);
         }
+        if let Some(condition) = &finished.missed {
+            observer.diagnostics.warn(&format!("nothing to write: `{condition}` did not come true"));
+            return Ok((finished, Ok(())));
+        }
         let (summary, printed) = printer.print(&finished, output);
         show_summary(&summary, observer.diagnostics);
         Ok::<_, Error>((finished, printed))
     })?;
+    // Who reads the output must see that it is empty for a reason.
+    let is_empty = finished.missed.is_some() && printer.pattern.is_none();
     let status = finished.command.as_mut().map_or(Ok(0), |command| command.wait())?;
     match printed {
         // The reader of our output has exited. The command's exit status still counts.
         Err(error) if error.is_broken_pipe() => Ok(status),
-        result => result.map(|()| status),
+        result => result.map(|()| if is_empty { status.max(1) } else { status }),
     }
 }
 
@@ -73,7 +79,7 @@ impl Printer<'_> {
     fn print(&self, finished: &FinishedRecording, mut output: Option<&mut Output>) -> (Summary, Result<(), Error>) {
         self.report.print(finished, |event, write| match (&self.pattern, &mut output) {
             (Some(pattern), _) => {
-                write(&mut Output::create(Some(&output_pattern::expand(pattern, event, finished.start_time)))?)
+                write(&mut Output::create(Some(&output_pattern::expand(pattern, event, finished.file_time)))?)
             }
             (None, Some(output)) => write(output),
             (None, None) => Err(Error::Usage("--interval needs -o with a %t in the file's name".to_owned())),

@@ -1,10 +1,12 @@
 //! The event loop of a recording: waits for rings, the target's exit, signals and the clock, and reads the rings.
 
+mod parts;
+mod slices;
+
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::thread::Builder;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
@@ -12,17 +14,17 @@ use super::bpf::StackSampler;
 use super::counters::sampling::SampledEvent;
 use super::counters::{Counters, CpuRings, Ring};
 use super::end_reason::EndReason;
-use super::observer::{FinishedRecording, Observer};
+use super::flight_recorder::FlightRecorder;
+use super::observer::Observer;
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::off_cpu::switches::SwitchTracker;
 use super::overhead::Overhead;
-use super::pairs::PairTotals;
 use super::pairs::spec::PairSpec;
 use super::pairs::tracker::PairTracker;
 use super::rings::epoll::EpollSet;
 use super::rings::reader::RingReader;
 use super::target::Target;
-use super::usage::{Usage, UsageMeter};
+use super::usage::UsageMeter;
 use super::{clock, exit_files, procfs, sys};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
@@ -53,6 +55,8 @@ pub(super) struct RecordingSession {
     counters: Counters,
     recording: Recording,
     reader: RingReader,
+    /// Keeps the last part alone, if that is wanted.
+    flight_recorder: Option<FlightRecorder>,
     /// The BPF program, if it sums blocks up.
     aggregation: Option<Aggregation>,
     /// Shorter pairs of events are left out.
@@ -120,6 +124,7 @@ impl RecordingSession {
             counters,
             recording,
             reader: RingReader::new(sampler),
+            flight_recorder: None,
             aggregation: None,
             pair_threshold: Duration::ZERO,
             copy_reason: None,
@@ -240,6 +245,9 @@ impl RecordingSession {
                 return Ok(EndReason::TargetExited);
             }
             self.read();
+            if self.write_slices(observer)? {
+                return Ok(EndReason::Written);
+            }
             self.limit_overhead();
             if observer.wants_progress() {
                 observer.on_progress(start.elapsed(), &self.recording.counts);
@@ -252,11 +260,13 @@ impl RecordingSession {
         // Unwinding reads generated code while the process runs.
         let needs_processes = self.counters.stack_copies.is_some() || self.reader.sampler.is_some();
         let needs_switches = self.reader.switches.is_some() || self.reader.pairs.is_some();
+        let needs_slices = self.flight_recorder.is_some();
         let learning = self.reader.is_learning.then_some(LEARNING_INTERVAL);
         if let Some(interval) = learning.into_iter().chain(self.startup_interval).min() {
             return Some(interval);
         }
-        if self.has_silent_ring || wants_progress || needs_processes || needs_switches || self.overhead.is_some() {
+        let has_work = needs_processes || needs_switches || needs_slices || self.overhead.is_some();
+        if self.has_silent_ring || wants_progress || has_work {
             return Some(POLL_INTERVAL);
         }
         self.aggregation.is_some().then_some(WINDOW)
@@ -309,88 +319,6 @@ impl RecordingSession {
             }
         }
     }
-
-    /// Returns what the target has used since the previous part.
-    fn measure_usage(&mut self) -> Usage {
-        let sampler = self.reader.sampler.as_ref();
-        self.usage.as_mut().map_or_else(Usage::default, |usage| usage.take(&self.counters, sampler))
-    }
-
-    /// Returns what was recorded since the previous part, and begins a new one.
-    fn finish_part(&mut self, usage: Usage) -> FinishedRecording {
-        let lost_samples = self.counters.lost_samples();
-        if let Some(pairs) = &mut self.reader.pairs {
-            pairs.finish(None, &mut self.recording);
-        }
-        let mut recording = self.recording.rotate();
-        if let Some(lost) = self.counters.lost_sideband_records() {
-            let before = std::mem::replace(&mut self.reported.lost_sideband_records, lost);
-            recording.counts.lost_sideband = lost - before;
-        }
-        recording.set_lost(lost_samples.map(|lost| {
-            let before = std::mem::replace(&mut self.reported.lost_samples, lost.clone());
-            lost.iter().enumerate().map(|(event, lost)| lost - before.get(event).unwrap_or(&0)).collect()
-        }));
-        let elapsed = self.part_start.elapsed();
-        self.part_start = Instant::now();
-        let start = SystemTime::now().checked_sub(elapsed).and_then(|start| start.duration_since(UNIX_EPOCH).ok());
-        let start_time = start.unwrap_or_default().as_secs();
-        let events = self.events.clone();
-        let notes = self.counters.notes.drain(..).collect();
-        FinishedRecording {
-            recording,
-            events,
-            stack_copies: self.counters.stack_copies,
-            copy_reason: self.copy_reason.clone(),
-            totals: None,
-            pairs: None,
-            usage,
-            start_time,
-            elapsed,
-            command: None,
-            notes,
-        }
-    }
-
-    /// Disables the counters, and reads all that is left.
-    pub(super) fn finish(mut self) -> FinishedRecording {
-        let end = clock::now();
-        let elapsed = self.part_start.elapsed();
-        let pair_sums = self.reader.sampler.as_mut().and_then(StackSampler::finish_pairs);
-        self.counters.disable();
-        let usage = self.measure_usage();
-        self.reader.finish(&self.counters, &mut self.recording);
-        self.reader.finish_switches(end, &mut self.recording);
-        if let Some(pairs) = &mut self.reader.pairs {
-            pairs.finish(pair_sums, &mut self.recording);
-        }
-        let mut totals = None;
-        if let Some(aggregation) = self.aggregation.take() {
-            let (aggregated, notes) = aggregation.finish(end, &mut self.recording);
-            self.counters.notes.extend(notes);
-            totals = Some(aggregated);
-        }
-        self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
-        // A ring only reports losses before its next record. The counters know of the last ones too.
-        let part = self.finish_part(usage);
-        let RingReader { switches, pairs, sampler, .. } = self.reader;
-        let over = self.pair_threshold;
-        let pairs = pairs.zip(pair_sums).map(|(PairTracker { is_sparse, unmatched, .. }, sums)| PairTotals {
-            sums,
-            over,
-            is_sparse,
-            unmatched,
-        });
-        close_in_background((self.counters, sampler));
-        FinishedRecording { elapsed, pairs, totals: switches.map(|switches| switches.totals).or(totals), ..part }
-    }
-}
-
-/// Drops counters and BPF programs on another thread: the kernel waits for all CPUs before it frees them, meanwhile
-/// functions can be named. It took 12 ms of the 80 ms from Ctrl-C to the exit of a recorder (`strace -f -T -e close`).
-fn close_in_background(files: impl Send + 'static) {
-    // If there is no thread, they are dropped here.
-    let _ = Builder::new().spawn(move || drop(files));
 }
 
 fn system_error(error: &std::io::Error) -> Error {

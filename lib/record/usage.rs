@@ -40,10 +40,16 @@ pub struct CpuTime {
 #[derive(Debug)]
 pub struct UsageMeter {
     source: Source,
-    last: Reading,
-    last_counts: Option<Vec<u64>>,
+    last: UsageMark,
     /// True if the counters count nothing but the target.
     has_own_counts: bool,
+}
+
+/// What a target had used at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct UsageMark {
+    reading: Reading,
+    counts: Option<Vec<u64>>,
 }
 
 /// The source of the CPU time.
@@ -88,26 +94,34 @@ impl UsageMeter {
         let is_whole = matches!(target, Target::Cgroup(_) | Target::System);
         let mut meter = Self {
             source: Source::new(target, counters),
-            last: Reading::default(),
-            last_counts: None,
+            last: UsageMark::default(),
             has_own_counts: is_whole || !counters.counts_on_cpus(),
         };
-        meter.take(counters, sampler);
+        meter.last = meter.mark(counters, sampler);
         meter
     }
 
     /// Returns what was used since the last call.
     pub fn take(&mut self, counters: &Counters, sampler: Option<&StackSampler>) -> Usage {
-        let reading = self.source.read(counters, sampler);
-        let cpu_time = reading.since(std::mem::replace(&mut self.last, reading));
+        let now = self.mark(counters, sampler);
+        let last = std::mem::replace(&mut self.last, now.clone());
+        Self::between(&last, now, counters)
+    }
+
+    /// Returns what has been used up to now.
+    pub fn mark(&self, counters: &Counters, sampler: Option<&StackSampler>) -> UsageMark {
         let counts = counters.event_counts().filter(|_| self.has_own_counts);
-        let last_counts = std::mem::replace(&mut self.last_counts, counts.clone());
-        let event_counts = counts.zip(last_counts).map(|(counts, last)| {
-            let differences = counts.iter().zip(last).map(|(count, last)| count.saturating_sub(last));
+        UsageMark { reading: self.source.read(counters, sampler), counts }
+    }
+
+    /// Returns what was used between two moments.
+    pub fn between(earlier: &UsageMark, now: UsageMark, counters: &Counters) -> Usage {
+        let event_counts = now.counts.zip(earlier.counts.as_ref()).map(|(counts, earlier)| {
+            let differences = counts.iter().zip(earlier).map(|(count, earlier)| count.saturating_sub(*earlier));
             differences.collect()
         });
         Usage {
-            cpu_time,
+            cpu_time: now.reading.since(earlier.reading),
             event_counts,
             existing_threads: counters.owner_thread_count(),
             is_per_thread: !counters.counts_on_cpus(),

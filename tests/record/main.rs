@@ -26,6 +26,7 @@ mod pairs;
 mod php;
 mod python;
 mod refusals;
+mod ring;
 mod ruby;
 mod script;
 mod streams;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 12] = [
+const PROGRAMS: [(&str, &[&str]); 13] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("faults", &["faults.c"]),
@@ -16,6 +16,7 @@ const PROGRAMS: [(&str, &[&str]); 12] = [
     ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),
     ("serial", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "serial.c", "-pthread"]),
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
+    ("stalls", &["-fno-optimize-sibling-calls", "stalls.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
     ("wakers", &["-fno-optimize-sibling-calls", "wakers.c", "-pthread"]),

@@ -23,6 +23,7 @@ mod noise;
 mod off_cpu;
 mod pairs;
 mod progress;
+mod ring;
 mod script;
 mod spans;
 mod storms;

@@ -48,6 +48,11 @@ pub enum Object {
 }
 
 impl Object {
+    /// Returns the ID of the process that generated the code.
+    pub fn jit_process(&self) -> Option<u32> {
+        if let Self::Jit { pid, .. } = self { Some(*pid) } else { None }
+    }
+
     /// Returns the object's name as `perf script` prints it.
     pub fn path(&self) -> &[u8] {
         match self {

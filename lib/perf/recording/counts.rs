@@ -33,6 +33,39 @@ pub struct Counts {
     pub malformed: u64,
 }
 
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            samples,
+            lost,
+            skipped,
+            truncated,
+            new_threads,
+            execve,
+            user_stacks,
+            user_frames,
+            throttled,
+            lost_sideband,
+            lost_switches,
+            unmatched_scripts,
+            malformed,
+        } = other;
+        self.samples += samples;
+        self.lost += lost;
+        self.skipped += skipped;
+        self.truncated += truncated;
+        self.new_threads += new_threads;
+        self.execve += execve;
+        self.user_stacks += user_stacks;
+        self.user_frames += user_frames;
+        self.throttled += throttled;
+        self.lost_sideband += lost_sideband;
+        self.lost_switches += lost_switches;
+        self.unmatched_scripts += unmatched_scripts;
+        self.malformed += malformed;
+    }
+}
+
 /// Number of stacks that were cut before their root, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Truncated {
@@ -79,6 +112,29 @@ impl Truncated {
             StopReason::NoUnwindInformation => self.no_unwind_information += 1,
             StopReason::TooDeep => self.too_deep += 1,
         }
+    }
+}
+
+impl std::ops::AddAssign for Truncated {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            dump_too_small,
+            stack_too_large,
+            other_stack,
+            not_resident,
+            stale_mapping,
+            missing,
+            no_unwind_information,
+            too_deep,
+        } = other;
+        self.dump_too_small += dump_too_small;
+        self.stack_too_large += stack_too_large;
+        self.other_stack += other_stack;
+        self.not_resident += not_resident;
+        self.stale_mapping += stale_mapping;
+        self.missing += missing;
+        self.no_unwind_information += no_unwind_information;
+        self.too_deep += too_deep;
     }
 }
 

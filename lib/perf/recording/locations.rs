@@ -9,7 +9,7 @@ use crate::perf::event::Address;
 use crate::perf::location::Location;
 
 /// The distinct locations of a recording.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::perf) struct Locations {
     all: Vec<Location>,
     /// An open-addressing table of the locations that have only an object and an address: nearly all.

@@ -1,9 +1,11 @@
 //! A live recording or a `perf.data` file: samples added up as stacks of locations, which are named once at the end.
 
 mod counts;
+mod history;
 mod jit_reuse;
 mod locations;
 mod options;
+mod renumber;
 mod root_labels;
 mod rotate;
 mod scripts;
@@ -15,13 +17,15 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::counts::{Counts, Tally, Truncated};
+use self::history::History;
 use self::locations::{LocationCache, Locations};
 pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
+pub use self::renumber::StackRenumbering;
 use self::root_labels::Cgroups;
 pub use self::root_labels::{RootLabels, SEPARATOR as ROOT_SEPARATOR};
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
-pub use self::wakers::WakerStack;
+pub use self::wakers::{ChargedTime, WakerStack};
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
 use super::objects::object::{Object, ObjectId};
@@ -89,6 +93,8 @@ pub struct Recording {
     pub(super) interpreters: Interpreters,
     /// The cgroups of processes, if they are shown.
     cgroups: Cgroups,
+    /// The slices before the present one, if the recording keeps the last ones only.
+    history: Option<History>,
 }
 
 impl Recording {
@@ -116,6 +122,7 @@ impl Recording {
             removed_objects: Vec::new(),
             interpreters: Interpreters::default(),
             cgroups: Cgroups::default(),
+            history: None,
         }
     }
 
@@ -283,7 +290,7 @@ impl Recording {
     }
 
     /// Iterates over the stacks of an event.
-    pub(super) fn event_tallies(&self, event: u32) -> impl Iterator<Item = (Stack<'_>, &Tally)> {
+    pub fn event_tallies(&self, event: u32) -> impl Iterator<Item = (Stack<'_>, &Tally)> {
         let stacks = self.tallies.iter().enumerate().map(|(id, tally)| (self.stack(id as u32), tally));
         stacks.filter(move |(stack, _)| stack.event == event)
     }

@@ -7,6 +7,7 @@ use super::Recording;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::objects::registry::{KERNEL, Objects, SCRIPT, UNKNOWN};
 use crate::perf::process::CommId;
+use crate::perf::runtimes::functions::ScriptFrames;
 use crate::perf::unwind::Unwinder;
 use crate::profile::{FrameId, Frames};
 
@@ -15,11 +16,12 @@ impl Recording {
     /// and thread names.
     pub fn rotate(&mut self) -> Self {
         self.finish();
+        let script_frames = std::mem::take(&mut self.objects.script_frames);
         let part = Self {
             options: self.options,
             processes: Default::default(),
             last_exits: Default::default(),
-            objects: self.objects.take_for_symbols(),
+            objects: self.objects.copy_for_symbols(script_frames),
             comms: std::mem::replace(&mut self.comms, Frames::new()),
             locations: std::mem::take(&mut self.locations),
             stacks: std::mem::take(&mut self.stacks),
@@ -37,37 +39,41 @@ impl Recording {
             removed_objects: Default::default(),
             interpreters: self.interpreters.to_report(),
             cgroups: Default::default(),
+            history: None,
         };
         self.interpreters.forget_frames();
         let (past, present) = (&part.comms, &mut self.comms);
         self.processes.renumber_comms(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
-        let used: FxHashSet<ObjectId> = self.processes.objects().collect();
+        self.forget_unused_objects(&FxHashSet::default());
+        part
+    }
+
+    /// Forgets the objects that neither a process nor a location uses.
+    pub(super) fn forget_unused_objects(&mut self, in_locations: &FxHashSet<ObjectId>) {
+        let used: FxHashSet<ObjectId> = self.processes.objects().chain(in_locations.iter().copied()).collect();
         let processes = &self.processes;
-        self.objects.jit_code.retain(|pid| processes.contains(pid));
+        let with_code = self.objects.iter().filter(|(id, _)| in_locations.contains(id));
+        let with_code: FxHashSet<u32> = with_code.filter_map(|(_, object)| object.jit_process()).collect();
+        let is_used = |pid| processes.contains(pid) || with_code.contains(&pid);
+        self.objects.jit_code.retain(is_used);
         self.cgroups.retain(|pid| processes.contains(pid));
         let removed = self.objects.forget_unused(
-            |id, object| match object {
-                Object::Jit { pid, .. } => processes.contains(*pid),
-                _ => used.contains(&id),
+            |id, object| match object.jit_process() {
+                Some(pid) => is_used(pid),
+                None => used.contains(&id),
             },
             &mut self.unwinder,
         );
         self.sparse_objects.retain(|object| !removed.contains(object));
         removed.iter().for_each(|object| self.interpreters.forget(*object));
         self.removed_objects.extend(removed);
-        part
     }
 }
 
 impl Objects {
-    /// Copies the objects for symbolization, and takes the script frames. No object is to be added to the copy.
-    fn take_for_symbols(&mut self) -> Self {
-        Self {
-            objects: self.objects.clone(),
-            jit_code: self.jit_code.clone(),
-            script_frames: std::mem::take(&mut self.script_frames),
-            ..Self::default()
-        }
+    /// Copies the objects for symbolization. No object is to be added to the copy.
+    pub(super) fn copy_for_symbols(&self, script_frames: ScriptFrames) -> Self {
+        Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), script_frames, ..Self::default() }
     }
 
     /// Closes the files of all objects that are not in use, and returns their numbers.

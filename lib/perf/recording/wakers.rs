@@ -22,10 +22,21 @@ pub struct WakerStack<'a> {
     pub locations: &'a [u32],
 }
 
+/// Time that is charged to a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChargedTime {
+    /// Number of blocks or samples.
+    pub count: u64,
+    /// Their total duration.
+    pub nanoseconds: u64,
+    /// The time at which it began, if it was without interruption.
+    pub start: Option<u64>,
+}
+
 impl Recording {
-    /// Adds a number of blocks, and their time in nanoseconds, to a stack in a thread state. `wakers` are the IDs of the
-    /// stacks of the thread that ended the blocks, of the one that had ended its block before, and so on.
-    pub fn charge(&mut self, stack: u32, wakers: &[u32], state: ThreadState, (count, nanoseconds): (u64, u64)) {
+    /// Charges time to a stack in a thread state. `wakers` are the IDs of the stacks of the thread that ended the blocks, of
+    /// the one that had ended its block before, and so on.
+    pub fn charge(&mut self, stack: u32, wakers: &[u32], state: ThreadState, time: ChargedTime) {
         let mut ids = std::mem::take(&mut self.scratch);
         ids.clear();
         ids.extend_from_slice(self.stacks.get(stack));
@@ -38,7 +49,8 @@ impl Recording {
         }
         let stack = self.stacks.intern(&ids);
         self.scratch = ids;
-        self.add_to_tally(stack, count, nanoseconds);
+        let nanoseconds = self.charge_past_slices(stack, time);
+        self.add_to_tally(stack, time.count, nanoseconds);
     }
 
     /// Returns the ID of the stack of a waker of which nothing is known.
@@ -51,6 +63,12 @@ impl Recording {
 /// Splits the IDs behind a stack's header into its own locations, and those of wakers.
 pub(super) fn split_wakers(ids: &[u32]) -> (&[u32], &[u32]) {
     ids.split_at(ids.iter().position(|id| id & WAKER != 0).unwrap_or(ids.len()))
+}
+
+/// Returns the ID that begins the stack of a waker with another ID of the waker's name. `None` for the ID of a location.
+pub(super) fn renumber_waker(id: u32, renumber: impl FnOnce(CommId) -> CommId) -> Option<u32> {
+    let flags = id & (WAKER | TRUNCATED);
+    (id & WAKER != 0).then(|| flags | renumber(id & !flags))
 }
 
 /// Iterates over the stacks of wakers in the second part of what [`split_wakers`] returns.
@@ -66,17 +84,21 @@ pub(super) fn waker_stacks(mut ids: &[u32]) -> impl Iterator<Item = WakerStack<'
 
 #[cfg(test)]
 mod tests {
-    use crate::perf::recording::{Options, Recording};
+    use crate::perf::recording::{ChargedTime, Options, Recording};
     use crate::perf::thread_state::ThreadState;
+
+    fn charged(count: u64, nanoseconds: u64) -> ChargedTime {
+        ChargedTime { count, nanoseconds, start: None }
+    }
 
     #[test]
     fn stacks_of_wakers_follow_that_of_the_thread_that_they_woke() {
         let mut recording = Recording::new(Options::default());
         let stack = recording.stacks.intern(&[7, 0, 1, 2]);
         let wakers = [recording.stacks.intern(&[8, 0, 3]), recording.stacks.intern(&[9, 1])];
-        recording.charge(stack, &wakers, ThreadState::Blocked, (1, 500));
-        recording.charge(stack, &wakers[..1], ThreadState::Blocked, (1, 30));
-        recording.charge(stack, &wakers, ThreadState::Blocked, (2, 20));
+        recording.charge(stack, &wakers, ThreadState::Blocked, charged(1, 500));
+        recording.charge(stack, &wakers[..1], ThreadState::Blocked, charged(1, 30));
+        recording.charge(stack, &wakers, ThreadState::Blocked, charged(2, 20));
         let charged: Vec<(usize, u64, u128)> = recording
             .event_tallies(0)
             .filter(|(_, tally)| tally.samples > 0)

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 const FRACTION_BITS: u32 = 32;
 
 /// A clock that advances by the elapsed time divided by the number of running threads, while any runs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SharedClock {
     /// Number of threads that run.
     running: u64,
@@ -17,7 +17,7 @@ pub struct SharedClock {
 }
 
 /// The shared time of a thread while it ran, by its samples.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SharedTime {
     is_running: bool,
     /// The shared time up to which its time is accounted.

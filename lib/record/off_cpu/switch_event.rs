@@ -67,6 +67,8 @@ pub struct Charge {
     pub state: ThreadState,
     /// The number of blocks or samples, and their duration.
     pub amount: Amount,
+    /// The time at which it began, if it was without interruption.
+    pub start: Option<u64>,
 }
 
 /// The time that is to be charged.

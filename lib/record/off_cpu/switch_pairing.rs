@@ -11,10 +11,14 @@
 //! If wake-ups are recorded, a block has two parts: the thread was blocked until it was woken, and then waited for a CPU. The
 //! last wake-up before it ran again ended the block.
 
+mod slices;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::slices::BlockWatch;
+pub use self::slices::LongBlock;
 use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
 use super::parallelism::{SharedClock, SharedTime, TimeShare};
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
@@ -39,17 +43,19 @@ struct Block {
     state: ThreadState,
     selected: bool,
     stack: Option<SwitchStack>,
+    /// True if the watch has been told that it is long.
+    is_reported: bool,
 }
 
 /// Blocks of one state and of about equal duration.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct DurationBucket {
     total: Amount,
     /// The blocks whose stacks are known.
     sampled: FxHashMap<BlockStacks, BlockTime>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Thread {
     state: CpuState,
     /// Time that is accounted up to now.
@@ -66,7 +72,7 @@ struct Thread {
 }
 
 /// Pairs the switches of all threads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SwitchPairing {
     selection: TimeSelection,
     /// True if every switch up to now should have a stack. If one has none, its sample was lost.
@@ -77,6 +83,7 @@ pub struct SwitchPairing {
     charges: Vec<Charge>,
     chains: WakerChains,
     clock: SharedClock,
+    watch: BlockWatch,
 }
 
 impl SwitchPairing {
@@ -90,6 +97,7 @@ impl SwitchPairing {
             charges: Vec::new(),
             chains: WakerChains::new(selection.waker_depth),
             clock: SharedClock::default(),
+            watch: BlockWatch::default(),
         }
     }
 
@@ -154,7 +162,7 @@ impl SwitchPairing {
         thread.state = match event.kind {
             SwitchEventKind::Out { preempted, selected } => {
                 let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-                CpuState::OffCpu(Block { state, selected, stack: None })
+                CpuState::OffCpu(Block { state, selected, stack: None, is_reported: false })
             }
             SwitchEventKind::In | SwitchEventKind::Exec => CpuState::OnCpu,
             SwitchEventKind::RunSample(_) if thread.state == CpuState::Unknown => CpuState::OnCpu,
@@ -184,7 +192,8 @@ impl SwitchPairing {
                     CpuState::New | CpuState::OffCpu(_) => self.charge_lost_switch(thread, event),
                 }
                 let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-                thread.state = CpuState::OffCpu(Block { state, selected, stack: thread.next_stack.take() });
+                let stack = thread.next_stack.take();
+                thread.state = CpuState::OffCpu(Block { state, selected, stack, is_reported: false });
             }
             SwitchEventKind::In => {
                 match thread.state {
@@ -205,10 +214,10 @@ impl SwitchPairing {
             CpuState::OnCpu => thread.run_time += nanoseconds,
             // It has slept since before the recording began, with an unknown stack.
             CpuState::Unknown if self.selection.wall => {
-                self.charge(event, None, ThreadState::Asleep, Amount { count: 1, nanoseconds });
+                self.charge_span(event, None, ThreadState::Asleep, nanoseconds);
             }
             CpuState::New if self.selection.wall => {
-                self.charge(event, None, ThreadState::Runnable, Amount { count: 1, nanoseconds });
+                self.charge_span(event, None, ThreadState::Runnable, nanoseconds);
             }
             CpuState::Unknown | CpuState::New => {}
             CpuState::OffCpu(block) => self.charge_block(thread, event, block, nanoseconds),
@@ -230,13 +239,14 @@ impl SwitchPairing {
             None => (WakerChain::NONE, nanoseconds),
         };
         let time = BlockTime { count: 1, before_wakeup: before, after_wakeup: nanoseconds - before };
+        if block.state == ThreadState::Blocked && !block.is_reported {
+            self.watch.note(event.tid, event.time, before);
+        }
         match block.stack {
             Some(SwitchStack { stack, from_every_switch: true }) => {
-                self.charge_wait(event, BlockStacks { stack, wakers }, block.state, time);
+                self.charge_wait(event, BlockStacks { stack, wakers }, block.state, time, Some(event.time));
             }
-            None if self.every_switch => {
-                self.charge(event, None, ThreadState::Lost, Amount { count: 1, nanoseconds });
-            }
+            None if self.every_switch => self.charge_span(event, None, ThreadState::Lost, nanoseconds),
             sampled => {
                 let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
                 bucket.total += Amount { count: 1, nanoseconds };
@@ -251,24 +261,50 @@ impl SwitchPairing {
     fn charge_lost_switch(&mut self, thread: &mut Thread, event: SwitchEvent) {
         let nanoseconds = thread.advance(event.time);
         if self.selection.wall || matches!(event.kind, SwitchEventKind::Out { .. }) {
-            self.charge(event, None, ThreadState::Lost, Amount { count: 1, nanoseconds });
+            self.charge_span(event, None, ThreadState::Lost, nanoseconds);
         }
     }
 
+    /// Charges a share of the time of a thread.
     fn charge(&mut self, event: SwitchEvent, stack: Option<u32>, state: ThreadState, amount: Amount) {
         let SwitchEvent { tid, time, .. } = event;
-        self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount });
+        self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount, start: None });
+    }
+
+    /// Charges the time before an event.
+    fn charge_span(&mut self, event: SwitchEvent, stack: Option<u32>, state: ThreadState, nanoseconds: u64) {
+        let SwitchEvent { tid, time, .. } = event;
+        let (amount, start) = (Amount { count: 1, nanoseconds }, Some(time.saturating_sub(nanoseconds)));
+        self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount, start });
     }
 
     /// Charges a block to its stack and its wakers, and the time after the wake-up to its stack alone: then the thread could
-    /// have run.
-    fn charge_wait(&mut self, event: SwitchEvent, stacks: BlockStacks, state: ThreadState, block: BlockTime) {
+    /// have run. `end` is the end of a single block.
+    fn charge_wait(
+        &mut self,
+        event: SwitchEvent,
+        stacks: BlockStacks,
+        state: ThreadState,
+        block: BlockTime,
+        end: Option<u64>,
+    ) {
         let (SwitchEvent { tid, time, .. }, BlockStacks { stack, wakers }) = (event, stacks);
         let BlockTime { count, before_wakeup, after_wakeup } = block;
-        let amount = Amount { count, nanoseconds: before_wakeup };
-        self.charges.push(Charge { tid, time, stack: Some(stack), wakers, state, amount });
+        let woken = end.map(|end| end.saturating_sub(after_wakeup));
+        let charge = Charge {
+            tid,
+            time,
+            stack: Some(stack),
+            wakers,
+            state,
+            amount: Amount { count, nanoseconds: before_wakeup },
+            start: woken.map(|woken| woken.saturating_sub(before_wakeup)),
+        };
+        self.charges.push(charge);
         if after_wakeup > 0 {
-            self.charge(event, Some(stack), ThreadState::Runnable, Amount { count, nanoseconds: after_wakeup });
+            let amount = Amount { count, nanoseconds: after_wakeup };
+            let wakers = WakerChain::NONE;
+            self.charges.push(Charge { wakers, state: ThreadState::Runnable, amount, start: woken, ..charge });
         }
     }
 
@@ -310,7 +346,7 @@ impl SwitchPairing {
             let mut sum = BlockTime::default();
             sampled.values().for_each(|time| sum += *time);
             for (stacks, time) in sampled {
-                self.charge_wait(event, *stacks, *state, time.share(sum, *total));
+                self.charge_wait(event, *stacks, *state, time.share(sum, *total), None);
             }
         }
     }

@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 use super::interrupts::{KernelFunctions, WakerContext};
 use super::rate_control::RateControl;
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
-use super::switch_pairing::SwitchPairing;
+use super::switch_pairing::{LongBlock, SwitchPairing};
 use super::totals::StateTotals;
 use super::waker_chains::Waking;
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
-use crate::perf::recording::Recording;
+use crate::perf::recording::{Recording, StackRenumbering};
 use crate::record::event_record::EventRecord;
 
 /// A record is in its ring this long after it was stamped, at the latest.
@@ -28,6 +28,8 @@ pub struct SwitchTracker {
     pending: Vec<SwitchEvent>,
     /// The recorder's own process, whose switches are left out.
     own_pid: u32,
+    /// Events up to this time have been processed.
+    processed_until: u64,
     /// The last switch-out on each CPU.
     last_out: FxHashMap<u32, SwitchOut>,
     /// The CPUs on which the recorded blocks begin; empty for all.
@@ -41,7 +43,7 @@ pub struct SwitchTracker {
     kernel: KernelFunctions,
     /// A buffer for the callchain of a waker.
     callchain: Vec<u8>,
-    /// The time that has been charged.
+    /// What is known of all blocks, without their sums.
     pub totals: StateTotals,
 }
 
@@ -64,6 +66,7 @@ impl SwitchTracker {
             pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
             roles,
             pending: Vec::new(),
+            processed_until: 0,
             own_pid: std::process::id(),
             last_out: FxHashMap::default(),
             cpus,
@@ -173,6 +176,7 @@ impl SwitchTracker {
     /// Charges the time that is known when all rings have been read up to `read_time`.
     pub(in crate::record) fn process_until(&mut self, read_time: u64, recording: &mut Recording) {
         let until = read_time.saturating_sub(MAX_RECORD_LATENCY_NS);
+        self.processed_until = until;
         self.pending.sort_by_key(|event| event.time);
         let ready = self.pending.partition_point(|event| event.time < until);
         for event in self.pending.drain(..ready) {
@@ -190,16 +194,66 @@ impl SwitchTracker {
     }
 
     fn charge(&mut self, recording: &mut Recording) {
-        for Charge { tid, time, stack, wakers, state, amount } in self.pairing.take_charges() {
-            if self.run_queue_only && !state.is_runnable() {
-                continue;
-            }
-            let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
-            let wakers = self.pairing.wakers(wakers);
-            let wakers: Vec<u32> =
-                wakers.map(|waker| waker.unwrap_or_else(|| recording.intern_unknown_waker())).collect();
-            self.totals.charge(recording, (stack, &wakers), state, amount);
+        for charge in self.pairing.take_charges() {
+            self.add_charge(&self.pairing, charge, recording);
         }
+    }
+
+    /// Adds a charge to a recording.
+    fn add_charge(&self, pairing: &SwitchPairing, charge: Charge, recording: &mut Recording) {
+        let Charge { tid, time, stack, wakers, state, amount, start } = charge;
+        if self.run_queue_only && !state.is_runnable() {
+            return;
+        }
+        let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
+        let wakers = pairing.wakers(wakers);
+        let wakers: Vec<u32> = wakers.map(|waker| waker.unwrap_or_else(|| recording.intern_unknown_waker())).collect();
+        recording.charge(stack, &wakers, state, amount.since(start));
+    }
+
+    /// Watches for blocks of more than this many nanoseconds.
+    pub(in crate::record) fn watch_blocks(&mut self, threshold: u64) {
+        self.pairing.watch_blocks(threshold);
+    }
+
+    /// Returns the first long block since the last call, over or not.
+    pub(in crate::record) fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
+        self.pairing.take_long_block(now)
+    }
+
+    /// Charges all that is known, except blocks that are not over. Returns the time up to which it is known.
+    pub(in crate::record) fn end_slice(&mut self, recording: &mut Recording) -> u64 {
+        self.pairing.end_slice(self.processed_until);
+        self.charge(recording);
+        self.processed_until
+    }
+
+    /// Returns a copy of the recording's slices, to which everything is charged, blocks that are not over included.
+    pub(in crate::record) fn copy_slices(&self, recording: &mut Recording) -> Recording {
+        let mut pairing = self.pairing.clone();
+        pairing.finish(self.processed_until);
+        let mut charges = pairing.take_charges();
+        for Charge { tid, time, stack, .. } in &mut charges {
+            // The copy does not know the names of threads.
+            stack.get_or_insert_with(|| recording.intern_unknown_stack(*tid, *time));
+        }
+        let mut copy = recording.copy_slices();
+        charges.into_iter().for_each(|charge| self.add_charge(&pairing, charge, &mut copy));
+        copy
+    }
+
+    /// Renumbers the stacks of events that have not been charged.
+    pub(in crate::record) fn renumber_stacks(&mut self, renumbering: &mut StackRenumbering) {
+        for event in &mut self.pending {
+            let stack = match &mut event.kind {
+                SwitchEventKind::RunSample(stack) => stack,
+                SwitchEventKind::SwitchSample(SwitchStack { stack, .. }) => stack,
+                SwitchEventKind::Woken(Waking { stack, .. }) => stack,
+                _ => continue,
+            };
+            *stack = renumbering.renumber(*stack);
+        }
+        self.pairing.renumber_stacks(renumbering);
     }
 
     /// Returns whether every switch is to collect its stack from now on, if that changes. `lost_samples` is the total

@@ -1,7 +1,7 @@
 //! The total time that threads spent in each state.
 
 use super::OffCpuOptions;
-use crate::perf::recording::Recording;
+use crate::perf::recording::{ChargedTime, Recording};
 use crate::perf::thread_state::ThreadState;
 
 /// A number of blocks or samples, and their total duration.
@@ -11,6 +11,13 @@ pub struct Amount {
     pub count: u64,
     /// Their total duration.
     pub nanoseconds: u64,
+}
+
+impl Amount {
+    /// Returns the time to charge. `start` is the time at which it began, if it was without interruption.
+    pub(super) fn since(self, start: Option<u64>) -> ChargedTime {
+        ChargedTime { count: self.count, nanoseconds: self.nanoseconds, start }
+    }
 }
 
 impl std::ops::AddAssign for Amount {
@@ -41,25 +48,17 @@ impl StateTotals {
         Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks }
     }
 
-    /// Charges an amount of time to a stack, and to the stacks of those that ended the blocks.
-    pub(super) fn charge(
-        &mut self,
-        recording: &mut Recording,
-        (stack, wakers): (u32, &[u32]),
-        state: ThreadState,
-        amount: Amount,
-    ) {
-        recording.charge(stack, wakers, state, (amount.count, amount.nanoseconds));
-        match self.sums.iter_mut().find(|(other, _)| *other == state) {
-            Some((_, sum)) => *sum += amount,
-            None => self.sums.push((state, amount)),
+    /// Sums up what a recording has charged.
+    pub(in crate::record) fn with_sums_of(mut self, recording: &Recording) -> Self {
+        self.sums.clear();
+        for (stack, tally) in recording.event_tallies(0) {
+            let amount = Amount { count: tally.samples, nanoseconds: u64::try_from(tally.period).unwrap_or(u64::MAX) };
+            match self.sums.iter_mut().find(|(other, _)| *other == stack.state) {
+                Some((_, sum)) => *sum += amount,
+                None => self.sums.push((stack.state, amount)),
+            }
         }
-    }
-
-    /// Charges blocks of unknown threads and stacks.
-    pub(super) fn charge_lost(&mut self, recording: &mut Recording, amount: Amount) {
-        let stack = recording.intern_unknown_stack(0, 0);
-        self.charge(recording, (stack, &[]), ThreadState::Lost, amount);
+        self
     }
 
     /// Returns the total time in a state, with or without a sampled stack.

@@ -3,6 +3,7 @@
 //! A chain continues if the waker itself was blocked during the block that it ended. So the last stack of a chain is that of a
 //! thread that ran, or of an interrupt, and all threads before it waited for that.
 
+use crate::perf::recording::StackRenumbering;
 use crate::profile::Stacks;
 
 /// A wake-up of a thread.
@@ -73,10 +74,28 @@ impl Wakeups {
         self.last = Some(Wakeup { time, wakers: chains.extend(stack, before) });
         self.last
     }
+
+    /// True if the thread was woken and has not run since.
+    pub fn is_woken(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Renumbers the stacks, and moves the chains from one table to another.
+    pub fn renumber(&mut self, old: &WakerChains, new: &mut WakerChains, renumbering: &mut StackRenumbering) {
+        if let Some(PendingWaking { stack, before, .. }) = &mut self.pending {
+            *stack = renumbering.renumber(*stack);
+            if let Some(before) = before {
+                before.wakers = new.renumber(old, before.wakers, renumbering);
+            }
+        }
+        if let Some(last) = &mut self.last {
+            last.wakers = new.renumber(old, last.wakers, renumbering);
+        }
+    }
 }
 
 /// All distinct chains.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WakerChains {
     chains: Stacks,
     /// The largest number of wakers of a chain; 0 if wakers are not recorded.
@@ -98,6 +117,20 @@ impl WakerChains {
         self.chain.clear();
         self.chain.push(stack);
         self.chain.extend(self.chains.get(before.0).iter().take(self.depth - 1));
+        WakerChain(self.chains.intern(&self.chain))
+    }
+
+    /// Takes out all chains.
+    pub fn take(&mut self) -> Self {
+        let empty = Self::new(Some(self.depth));
+        std::mem::replace(self, empty)
+    }
+
+    /// Adds a chain of another table, whose stacks have got other IDs.
+    fn renumber(&mut self, old: &Self, chain: WakerChain, renumbering: &mut StackRenumbering) -> WakerChain {
+        self.chain.clear();
+        let stacks = old.chains.get(chain.0).iter();
+        self.chain.extend(stacks.map(|stack| if *stack == UNKNOWN { UNKNOWN } else { renumbering.renumber(*stack) }));
         WakerChain(self.chains.intern(&self.chain))
     }
 

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::PairSums;
 use crate::perf::event::{Callchain, Sample, Stamp};
-use crate::perf::recording::Recording;
+use crate::perf::recording::{ChargedTime, Recording};
 use crate::perf::thread_state::ThreadState;
 use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::off_cpu::multiply_ratio;
@@ -103,7 +103,7 @@ impl PairTracker {
         });
         if self.sparse.is_empty() && total.count > 0 {
             let unknown = recording.intern_unknown_stack(0, 0);
-            recording.charge(unknown, &[], ThreadState::Lost, (total.count, total.nanoseconds));
+            charge_in_state(recording, unknown, ThreadState::Lost, total);
         }
         for (stack, time) in self.sparse.drain() {
             let time = PairTime {
@@ -120,6 +120,11 @@ impl PairTracker {
     }
 }
 
-fn charge(recording: &mut Recording, stack: u32, PairTime { count, nanoseconds }: PairTime) {
-    recording.charge(stack, &[], ThreadState::Running, (count, nanoseconds));
+fn charge(recording: &mut Recording, stack: u32, time: PairTime) {
+    charge_in_state(recording, stack, ThreadState::Running, time);
+}
+
+fn charge_in_state(recording: &mut Recording, stack: u32, state: ThreadState, time: PairTime) {
+    let PairTime { count, nanoseconds } = time;
+    recording.charge(stack, &[], state, ChargedTime { count, nanoseconds, start: None });
 }

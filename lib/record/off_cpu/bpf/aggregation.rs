@@ -141,7 +141,7 @@ impl Aggregation {
             nanoseconds: counts.lost_nanoseconds - before.lost_nanoseconds,
         };
         if lost.count > 0 {
-            self.totals.charge_lost(recording, lost);
+            charge_lost(recording, lost);
         }
         let removed = self.maps.remove_stacks(counts.stored_stacks);
         self.note_error(removed);
@@ -168,7 +168,7 @@ impl Aggregation {
             }
         }
         let notes = self.notes();
-        (self.totals, notes)
+        (self.totals.with_sums_of(recording), notes)
     }
 
     /// Charges blocks of one context: of threads with this name, or of the stamp's thread if there is none.
@@ -181,7 +181,7 @@ impl Aggregation {
         recording: &mut Recording,
     ) {
         let Some((kernel, user)) = self.maps.stacks(context, recording.options.max_stack) else {
-            return self.totals.charge_lost(recording, amount);
+            return charge_lost(recording, amount);
         };
         if !user.is_empty() && !recording.knows_process(stamp.pid)
             || name.is_none() && !recording.knows_thread(stamp.tid)
@@ -205,7 +205,7 @@ impl Aggregation {
             None => recording.intern_stack(stamp, &sample),
         };
         let state = if context.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-        self.totals.charge(recording, (stack, &[]), state, amount);
+        recording.charge(stack, &[], state, amount.since(None));
     }
 
     /// Returns the result, or notes the error and returns the default.
@@ -238,6 +238,12 @@ impl Aggregation {
 /// Returns a function of the program, by its name.
 fn function<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, BoxError> {
     Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
+}
+
+/// Charges blocks of unknown threads and stacks.
+fn charge_lost(recording: &mut Recording, amount: Amount) {
+    let stack = recording.intern_unknown_stack(0, 0);
+    recording.charge(stack, &[], ThreadState::Lost, amount.since(None));
 }
 
 #[cfg(test)]

@@ -1,0 +1,88 @@
+//! The conditions on which the last part of a recording is written.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::{Error, io_error_text};
+
+/// A condition on which the last part of a recording is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A thread is blocked for longer than this.
+    Block(Duration),
+    /// A shell command exits with status 0.
+    Command(String),
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Block(limit) => write!(f, "block > {limit:?}"),
+            Self::Command(command) => f.write_str(command),
+        }
+    }
+}
+
+/// A command that has failed starts again after this time.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The exit status of a shell that cannot run the command.
+const CANNOT_RUN: [i32; 2] = [126, 127];
+
+/// Runs a shell command again and again.
+#[derive(Debug)]
+pub(super) struct ConditionCommand {
+    command: String,
+    running: Option<Child>,
+    next_start: Instant,
+}
+
+impl ConditionCommand {
+    pub(super) fn new(command: String) -> Self {
+        Self { command, running: None, next_start: Instant::now() }
+    }
+
+    /// Starts the command if it is due. Returns true if it has exited with status 0 since the last call.
+    pub(super) fn poll(&mut self) -> Result<bool, Error> {
+        let Some(running) = &mut self.running else {
+            if Instant::now() >= self.next_start {
+                self.running = Some(self.start().map_err(|error| self.error(&io_error_text(&error)))?);
+            }
+            return Ok(false);
+        };
+        let Some(status) = running.try_wait().map_err(|error| self.error(&io_error_text(&error)))? else {
+            return Ok(false);
+        };
+        (self.running, self.next_start) = (None, Instant::now() + RETRY_INTERVAL);
+        if status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
+            return Err(self.error("the shell cannot run it"));
+        }
+        Ok(status.success())
+    }
+
+    /// Starts the command in a process group of its own, without our signal from the terminal.
+    fn start(&self) -> io::Result<Child> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null());
+        shell.process_group(0).spawn()
+    }
+
+    fn error(&self, reason: &str) -> Error {
+        Error::System(format!("--when {:?}: {reason}", self.command))
+    }
+}
+
+impl Drop for ConditionCommand {
+    fn drop(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        if let Some(group) = Pid::from_raw(running.id().cast_signed()) {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+        let _ = running.kill();
+        let _ = running.wait();
+    }
+}

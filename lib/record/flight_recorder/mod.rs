@@ -1,0 +1,159 @@
+//! Keeps the last part of a recording, and says when it is to be written: `--ring`.
+
+pub mod condition;
+
+use std::collections::VecDeque;
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use self::condition::{Condition, ConditionCommand};
+use super::usage::UsageMark;
+use crate::{Error, io_error_text};
+
+/// Options of a recording of which only the last part is kept.
+#[derive(Clone, Debug)]
+pub struct RingOptions {
+    /// The time that is kept.
+    pub length: Duration,
+    /// The condition on which it is written. `None` to write it at the end of the recording.
+    pub condition: Option<Condition>,
+    /// True if the recording goes on when it has been written.
+    pub goes_on: bool,
+}
+
+/// The ring is divided into about this many slices.
+const SLICES: u32 = 16;
+/// The length of a slice.
+const SLICE_BOUNDS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+
+/// Decides when the last part of a recording is written.
+#[derive(Debug)]
+pub(super) struct FlightRecorder {
+    options: RingOptions,
+    /// The start of the oldest slice that is kept, and what the target had used then.
+    oldest: (u64, UsageMark),
+    /// The same of the other slices.
+    newer: VecDeque<(u64, UsageMark)>,
+    slice_start: Instant,
+    /// Becomes readable with each SIGUSR2.
+    signals: UnixStream,
+    command: Option<ConditionCommand>,
+    /// The reason to write what is kept. Reasons that come meanwhile are left out.
+    reason: Option<Reason>,
+    last_written: Option<Instant>,
+}
+
+/// A reason to write what is kept.
+#[derive(Debug)]
+struct Reason {
+    text: String,
+    /// True if somebody asked for it.
+    is_request: bool,
+}
+
+impl FlightRecorder {
+    /// Begins with a recording, of which the target had used `mark` at `time`. From now on SIGUSR2 writes what is kept.
+    pub(super) fn begin(options: RingOptions, time: u64, mark: UsageMark) -> Result<Self, Error> {
+        let cannot_listen = |error: std::io::Error| Error::System(format!("SIGUSR2: {}", io_error_text(&error)));
+        let (signals, sender) = UnixStream::pair().map_err(cannot_listen)?;
+        signals.set_nonblocking(true).map_err(cannot_listen)?;
+        signal_hook::low_level::pipe::register(libc::SIGUSR2, sender).map_err(cannot_listen)?;
+        let command = match &options.condition {
+            Some(Condition::Command(command)) => Some(ConditionCommand::new(command.clone())),
+            _ => None,
+        };
+        let (oldest, newer) = ((time, mark), VecDeque::new());
+        let (slice_start, reason, last_written) = (Instant::now(), None, None);
+        Ok(Self { options, oldest, newer, slice_start, signals, command, reason, last_written })
+    }
+
+    /// True if the present slice is long enough.
+    pub(super) fn is_slice_over(&self) -> bool {
+        let (least, most) = SLICE_BOUNDS;
+        self.slice_start.elapsed() >= (self.options.length / SLICES).clamp(least, most)
+    }
+
+    /// Begins a slice at `time`. `oldest` is the start of the oldest slice that is kept.
+    pub(super) fn start_slice(&mut self, time: u64, mark: UsageMark, oldest: u64) {
+        self.newer.push_back((time, mark));
+        while self.oldest.0 < oldest
+            && let Some(next) = self.newer.pop_front()
+        {
+            self.oldest = next;
+        }
+        self.slice_start = Instant::now();
+    }
+
+    /// Returns the start of the oldest slice that is kept.
+    pub(super) fn oldest_start(&self) -> u64 {
+        self.oldest.0
+    }
+
+    /// Returns the start of the present slice.
+    pub(super) fn newest_start(&self) -> u64 {
+        self.newer.back().unwrap_or(&self.oldest).0
+    }
+
+    /// Returns what the target had used at the start of the oldest slice that is kept.
+    pub(super) fn oldest_mark(&self) -> &UsageMark {
+        &self.oldest.1
+    }
+
+    /// Returns the length from which on a block is a reason, in nanoseconds.
+    pub(super) fn block_limit(&self) -> Option<u64> {
+        match self.options.condition {
+            Some(Condition::Block(limit)) => Some(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
+            _ => None,
+        }
+    }
+
+    /// Notes that the condition has come true.
+    pub(super) fn note(&mut self, text: String) {
+        self.reason.get_or_insert(Reason { text, is_request: false });
+    }
+
+    /// Asks the command, and looks for signals.
+    pub(super) fn poll(&mut self) -> Result<(), Error> {
+        let mut signals = [0; 64];
+        if self.signals.read(&mut signals).is_ok_and(|count| count > 0) {
+            self.reason = Some(Reason { text: "SIGUSR2 came".to_owned(), is_request: true });
+        }
+        if let Some(command) = &mut self.command
+            && command.poll()?
+        {
+            let text =
+                self.options.condition.as_ref().map_or(String::new(), |condition| format!("`{condition}` succeeded"));
+            self.note(text);
+        }
+        Ok(())
+    }
+
+    /// Returns why what is kept is to be written now. On a condition, it is written once in the time that is kept: all that
+    /// happens is then in one file.
+    pub(super) fn take_reason(&mut self) -> Option<String> {
+        let is_early = self.last_written.is_some_and(|written| written.elapsed() < self.options.length);
+        let reason = self.reason.take_if(|reason| reason.is_request || !is_early)?;
+        if self.options.goes_on {
+            self.last_written = Some(Instant::now());
+        } else {
+            // The end of the recording writes it.
+            self.reason = Some(Reason { text: reason.text.clone(), ..reason });
+        }
+        Some(reason.text)
+    }
+
+    /// True if the recording goes on when what is kept has been written.
+    pub(super) fn goes_on(&self) -> bool {
+        self.options.goes_on
+    }
+
+    /// Returns the note for the end of the recording, or if nothing is to be written, the condition that did not come true.
+    pub(super) fn end(self) -> Result<Option<String>, Condition> {
+        match (self.reason, self.options.condition) {
+            (Some(reason), _) => Ok(Some(reason.text)),
+            (None, None) => Ok(None),
+            (None, Some(condition)) => Err(condition),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Ends of slices, and blocks that last long: for recordings that keep the last slices only.
+
+use super::{CpuState, SwitchEvent, SwitchEventKind, SwitchPairing};
+use crate::perf::recording::StackRenumbering;
+use crate::perf::thread_state::ThreadState;
+
+/// A block that was long, or is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongBlock {
+    /// The thread that was blocked.
+    pub tid: u32,
+    /// A time at which it existed.
+    pub time: u64,
+    /// The length until then.
+    pub nanoseconds: u64,
+}
+
+/// Watches for long blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlockWatch {
+    /// Longer blocks are long. `None` if nobody wants to know.
+    threshold: Option<u64>,
+    /// The first long block since the last question.
+    first: Option<LongBlock>,
+}
+
+impl BlockWatch {
+    /// Notes a block, or a block until now. Returns true if it is long.
+    pub(super) fn note(&mut self, tid: u32, time: u64, nanoseconds: u64) -> bool {
+        let is_long = self.threshold.is_some_and(|threshold| nanoseconds > threshold);
+        if is_long {
+            self.first.get_or_insert(LongBlock { tid, time, nanoseconds });
+        }
+        is_long
+    }
+}
+
+impl SwitchPairing {
+    /// Watches for blocks of more than this many nanoseconds.
+    pub fn watch_blocks(&mut self, threshold: u64) {
+        self.watch.threshold = Some(threshold);
+    }
+
+    /// Returns the first long block since the last call, over or not. Blocks that began before the recording are left out.
+    pub fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
+        self.watch.threshold?;
+        for (tid, thread) in &mut self.threads {
+            let blocked = now.saturating_sub(thread.accounted);
+            if let CpuState::OffCpu(block) = &mut thread.state
+                && (block.state, block.selected, block.is_reported) == (ThreadState::Blocked, true, false)
+                // After the wake-up it waits for a CPU.
+                && !thread.wakeups.is_woken()
+            {
+                block.is_reported = self.watch.note(*tid, now, blocked);
+            }
+        }
+        self.watch.first.take()
+    }
+
+    /// Charges all that does not wait for the end of a block: the time of threads on CPUs until `time`, and that of blocks
+    /// without stacks of their own.
+    pub fn end_slice(&mut self, time: u64) {
+        let mut tids: Vec<u32> = self.threads.keys().copied().collect();
+        tids.sort_unstable();
+        for tid in tids {
+            let Some(mut thread) = self.threads.remove(&tid) else { continue };
+            let event = SwitchEvent { time, tid, kind: SwitchEventKind::Existing };
+            if thread.state == CpuState::OnCpu {
+                thread.run_time += thread.advance(time);
+            }
+            self.charge_buckets(&thread, event);
+            if self.selection.wall {
+                self.charge_run_time(&thread, event);
+            }
+            thread.buckets.clear();
+            thread.run_samples.clear();
+            thread.run_time = 0;
+            self.threads.insert(tid, thread);
+        }
+    }
+
+    /// Renumbers the stacks of threads and wakers, when a slice has ended.
+    pub fn renumber_stacks(&mut self, renumbering: &mut StackRenumbering) {
+        let old = self.chains.take();
+        for thread in self.threads.values_mut() {
+            if let CpuState::OffCpu(block) = &mut thread.state
+                && let Some(stack) = &mut block.stack
+            {
+                stack.stack = renumbering.renumber(stack.stack);
+            }
+            if let Some(next) = &mut thread.next_stack {
+                next.stack = renumbering.renumber(next.stack);
+            }
+            thread.wakeups.renumber(&old, &mut self.chains, renumbering);
+        }
+    }
+}
