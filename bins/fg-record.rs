@@ -24,7 +24,11 @@ impl Tool for Args {
 
     const EXIT_STATUS: Entries = &[
         ("N", "The command's exit status, or 128+N if signal N ended it. Without a command, 0."),
-        ("125", "Nothing could be recorded, or the output could not be written."),
+        (
+            "125",
+            "Nothing could be recorded, or the output could not be written. With --when and without %t in the file name: \
+             nothing was written, because CONDITION did not come true.",
+        ),
         ("126", "The command could not be run."),
         ("127", "The command was not found."),
         ("2", "Invalid command line."),

@@ -45,8 +45,8 @@ pub const EXAMPLES: Entries = &[
         "Print each sample with its time, to see when it was taken:",
     ),
     (
-        "sudo fg-record --wall -p 1234 --ring 30s --when 'block > 500ms' -o 'stall-%t.folded'",
-        "Wait for threads that are stuck, and write the half minute before with every stack:",
+        "sudo fg-record --wall -t 1240,1241 --ring 30s --when 'block > 500ms' -o 'stall-%t.folded'",
+        "Each time that one of two threads is blocked for more than 500 ms, write where they spent the last 30 seconds:",
     ),
     (
         "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",

@@ -130,6 +130,9 @@ impl Args {
             Some(Condition::Block(limit)) if self.off_cpu.min_block.is_some_and(|min| min > *limit) => {
                 usage("--min-block leaves out blocks that --when waits for")
             }
+            Some(Condition::Block(limit)) if self.off_cpu.max_block.is_some_and(|max| max <= *limit) => {
+                usage("--max-block leaves out the blocks that --when waits for")
+            }
             _ => Ok(()),
         }
     }

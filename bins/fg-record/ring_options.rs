@@ -10,26 +10,32 @@ use fgkit::cli::parse_duration;
 pub struct RingArgs {
     /// Keep only the last TIME, like 30s, and write it at the end or on SIGUSR2
     ///
-    /// What is older is forgotten, so fg-record can wait for a problem for days. The profile is written when the recording
-    /// ends, and fg-record ends when it gets a SIGUSR2.
+    /// Older data are dropped, so fg-record can wait for a problem for days. TIME is at least 1s, and up to 2 s more than TIME
+    /// are kept. When fg-record receives a SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is
+    /// written. A recorded command keeps running, and fg-record waits for it; a command beside -p, -t, -a or --cgroup gets a
+    /// SIGTERM.
     ///
-    /// If the file name of -o contains `%t`, as in `-o 'app-%t.folded'`, the recording goes on: each SIGUSR2 writes a file,
-    /// whose name contains the time of day at which it was written.
+    /// With `%t` in the file name of -o, as in `-o 'app-%t.folded'`, the recording goes on: SIGUSR2 writes a file, and so does
+    /// the end of the recording, unless --when is given. Then `%t` is the UTC date and time of writing.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     #[arg(conflicts_with_all = ["interval", "bpf", "latency", "pair", "io_latency", "syscall_latency", "lock_wait"])]
     pub ring: Option<Duration>,
 
-    /// Write what --ring keeps if this happens, and else nothing
+    /// Write what --ring keeps when CONDITION comes true, and not at the end
     ///
-    /// CONDITION is `block > TIME`, as in --when 'block > 200ms', or a shell command. `block > TIME` happens when a thread of
-    /// the target is off the CPU for longer than TIME; this needs --off-cpu or --wall. Threads that wait for work are
-    /// blocked too: name the threads that should not wait with -t.
+    /// `block > TIME`, as in --when 'block > 200ms', comes true as soon as a thread of the target has been blocked for longer
+    /// than TIME, even if it is still blocked. It requires --off-cpu or --wall. Preempted threads do not count. Without
+    /// --wakers, the wait for a CPU after the wake-up counts as part of the block. Threads that wait for work are blocked, too:
+    /// select those that should not wait with -t. A block that began before the recording is not seen: to look into a process
+    /// that already hangs, use --wall and -d.
     ///
-    /// A command is run with `sh -c` about once a second, and happens when it exits with status 0. It can also wait for what
-    /// it tells: `tail -n 0 -F app.log | grep -q timeout`.
+    /// Any other CONDITION is a shell command, which comes true when it exits with status 0. It runs with `sh -c` as the user
+    /// of fg-record, and again one second after it has exited. Its standard output is discarded. It may block until the event,
+    /// as in `tail -n 0 -F app.log | grep -q timeout`.
     ///
-    /// While the recording goes on, at most one file is written for a condition in the TIME of --ring, so all that happens
-    /// is in one of the files. SIGUSR2 writes at once.
+    /// If the recording ends before, nothing is written, and the exit status is 125. SIGUSR2 writes at any time. With `%t` in
+    /// the file name, files for a condition are at least the TIME of --ring apart. If it comes true sooner, the next file is
+    /// written when that time has passed, or at the end, and contains that moment.
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "ring", hide_short_help = true)]
     pub when: Option<fgkit::record::flight_recorder::condition::Condition>,
@@ -38,9 +44,12 @@ pub struct RingArgs {
 #[cfg(target_os = "linux")]
 fn parse_condition(text: &str) -> Result<fgkit::record::flight_recorder::condition::Condition, String> {
     use fgkit::record::flight_recorder::condition::Condition;
-    match text.split_once('>') {
-        _ if text.trim().is_empty() => Err("expected `block > TIME` or a command".to_owned()),
-        Some((subject, limit)) if subject.trim() == "block" => parse_duration(limit.trim()).map(Condition::Block),
+    const EXPECTED: &str = "expected `block > TIME` or a shell command";
+    match text.split_once('>').map(|(subject, limit)| (subject.trim(), parse_duration(limit.trim()))) {
+        _ if text.trim().is_empty() => Err(EXPECTED.to_owned()),
+        Some(("block", limit)) => limit.map(Condition::Block),
+        // The shell would write to a file of that name.
+        Some((_, Ok(_))) => Err(EXPECTED.to_owned()),
         _ => Ok(Condition::Command(text.to_owned())),
     }
 }

@@ -9,7 +9,7 @@ pub(super) enum EndReason {
     /// The command beside the target has exited.
     WorkloadExited,
     DurationOver,
-    /// There is a reason to write the last part of the recording, which ends it.
+    /// There is a reason to write what `--ring` keeps, and the output takes one profile only.
     Written,
     /// We received this signal.
     Signal(i32),

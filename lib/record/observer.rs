@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::command::RunningCommand;
 use super::counters::StackCopies;
 use super::counters::sampling::SampledEvent;
-use super::flight_recorder::condition::Condition;
 use super::off_cpu::totals::StateTotals;
 use super::pairs::PairTotals;
 use super::usage::Usage;
@@ -36,8 +35,8 @@ pub struct FinishedRecording {
     pub command: Option<RunningCommand>,
     /// Notes for the user.
     pub notes: Vec<String>,
-    /// The condition that did not come true, so that nothing is to be written.
-    pub missed: Option<Condition>,
+    /// The reason why nothing is to be written, if that is so.
+    pub missed: Option<String>,
 }
 
 impl FinishedRecording {

@@ -27,7 +27,8 @@ const COMMAND_FREQUENCY: u64 = 997;
 /// Samples a second of processes that already run.
 const RUNNING_FREQUENCY: u64 = 99;
 
-/// Records until the target exits, the duration is over, or a signal comes.
+/// Records until the target or the command beside it exits, the duration is over, a signal arrives, or what `--ring` keeps
+/// is to be written to a single output.
 ///
 /// # Errors
 /// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it,

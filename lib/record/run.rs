@@ -45,26 +45,28 @@ pub fn run(
         let has_command = matches!(request.target, RequestTarget::Command(_)) || request.workload.is_some();
         let wants_progress = !has_command && diagnostics.shows_progress();
         let mut observer = PrintingObserver { wants_progress, diagnostics, printer: &printer, scope, printing: None };
-        let finished = recorder::record(request, &mut observer)?;
+        let mut finished = recorder::record(request, &mut observer)?;
         observer.finish_printing()?;
         for note in &finished.notes {
             observer.diagnostics.warn(note);
         }
-        if let Some(condition) = &finished.missed {
-            observer.diagnostics.warn(&format!("nothing to write: `{condition}` did not come true"));
+        if let Some(reason) = finished.missed.take() {
+            if printer.pattern.is_none() {
+                // Who reads the output must see that it is empty for a reason.
+                return Ok((finished, Err(Error::System(reason))));
+            }
+            observer.diagnostics.warn(&reason);
             return Ok((finished, Ok(())));
         }
         let (summary, printed) = printer.print(&finished, output);
         show_summary(&summary, observer.diagnostics);
         Ok::<_, Error>((finished, printed))
     })?;
-    // Who reads the output must see that it is empty for a reason.
-    let is_empty = finished.missed.is_some() && printer.pattern.is_none();
     let status = finished.command.as_mut().map_or(Ok(0), |command| command.wait())?;
     match printed {
         // The reader of our output has exited. The command's exit status still counts.
         Err(error) if error.is_broken_pipe() => Ok(status),
-        result => result.map(|()| if is_empty { status.max(1) } else { status }),
+        result => result.map(|()| status),
     }
 }
 

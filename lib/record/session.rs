@@ -55,7 +55,7 @@ pub(super) struct RecordingSession {
     counters: Counters,
     recording: Recording,
     reader: RingReader,
-    /// Keeps the last part alone, if that is wanted.
+    /// Keeps only the last part, if that is wanted.
     flight_recorder: Option<FlightRecorder>,
     /// The BPF program, if it sums blocks up.
     aggregation: Option<Aggregation>,

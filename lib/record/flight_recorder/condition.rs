@@ -39,11 +39,13 @@ pub(super) struct ConditionCommand {
     command: String,
     running: Option<Child>,
     next_start: Instant,
+    /// True if the shell could run it.
+    has_run: bool,
 }
 
 impl ConditionCommand {
     pub(super) fn new(command: String) -> Self {
-        Self { command, running: None, next_start: Instant::now() }
+        Self { command, running: None, next_start: Instant::now(), has_run: false }
     }
 
     /// Starts the command if it is due. Returns true if it has exited with status 0 since the last call.
@@ -58,13 +60,14 @@ impl ConditionCommand {
             return Ok(false);
         };
         (self.running, self.next_start) = (None, Instant::now() + RETRY_INTERVAL);
-        if status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
+        if !self.has_run && status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
             return Err(self.error("the shell cannot run it"));
         }
+        self.has_run = true;
         Ok(status.success())
     }
 
-    /// Starts the command in a process group of its own, without our signal from the terminal.
+    /// Starts the command in a process group of its own: Ctrl-C on the terminal does not end it.
     fn start(&self) -> io::Result<Child> {
         let mut shell = Command::new("sh");
         shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null());

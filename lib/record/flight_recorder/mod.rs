@@ -24,8 +24,11 @@ pub struct RingOptions {
 
 /// The ring is divided into about this many slices.
 const SLICES: u32 = 16;
-/// The length of a slice.
+/// The shortest and the longest slice.
 const SLICE_BOUNDS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+
+/// Files are named by the second.
+const FILE_NAME_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Decides when the last part of a recording is written.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ pub(super) struct FlightRecorder {
     /// Becomes readable with each SIGUSR2.
     signals: UnixStream,
     command: Option<ConditionCommand>,
-    /// The reason to write what is kept. Reasons that come meanwhile are left out.
+    /// The first reason to write what is kept. A SIGUSR2 replaces it.
     reason: Option<Reason>,
     last_written: Option<Instant>,
 }
@@ -113,11 +116,11 @@ impl FlightRecorder {
         self.reason.get_or_insert(Reason { text, is_request: false });
     }
 
-    /// Asks the command, and looks for signals.
+    /// Polls the command and the pipe of signals.
     pub(super) fn poll(&mut self) -> Result<(), Error> {
         let mut signals = [0; 64];
         if self.signals.read(&mut signals).is_ok_and(|count| count > 0) {
-            self.reason = Some(Reason { text: "SIGUSR2 came".to_owned(), is_request: true });
+            self.reason = Some(Reason { text: "SIGUSR2 received".to_owned(), is_request: true });
         }
         if let Some(command) = &mut self.command
             && command.poll()?
@@ -129,11 +132,13 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Returns why what is kept is to be written now. On a condition, it is written once in the time that is kept: all that
-    /// happens is then in one file.
+    /// Returns the reason to write now what is kept. After a file, a condition waits until `length` has passed, so that each
+    /// moment is in one file. A request only waits for a file name of its own.
     pub(super) fn take_reason(&mut self) -> Option<String> {
-        let is_early = self.last_written.is_some_and(|written| written.elapsed() < self.options.length);
-        let reason = self.reason.take_if(|reason| reason.is_request || !is_early)?;
+        let since_last = self.last_written.map_or(Duration::MAX, |written| written.elapsed());
+        let length = self.options.length;
+        let reason =
+            self.reason.take_if(|reason| since_last >= if reason.is_request { FILE_NAME_INTERVAL } else { length })?;
         if self.options.goes_on {
             self.last_written = Some(Instant::now());
         } else {
@@ -148,12 +153,16 @@ impl FlightRecorder {
         self.options.goes_on
     }
 
-    /// Returns the note for the end of the recording, or if nothing is to be written, the condition that did not come true.
-    pub(super) fn end(self) -> Result<Option<String>, Condition> {
+    /// Returns the reason to write what is kept at the end of the recording, if there is one, or as an error why it is not to be
+    /// written.
+    pub(super) fn end(self) -> Result<Option<String>, String> {
         match (self.reason, self.options.condition) {
             (Some(reason), _) => Ok(Some(reason.text)),
             (None, None) => Ok(None),
-            (None, Some(condition)) => Err(condition),
+            (None, Some(condition)) if self.last_written.is_some() => {
+                Err(format!("nothing to write at the end: `{condition}` has not come true since the last file"))
+            }
+            (None, Some(condition)) => Err(format!("nothing to write: `{condition}` did not come true")),
         }
     }
 }

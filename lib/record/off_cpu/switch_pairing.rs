@@ -43,7 +43,7 @@ struct Block {
     state: ThreadState,
     selected: bool,
     stack: Option<SwitchStack>,
-    /// True if the watch has been told that it is long.
+    /// True if it has been reported as long.
     is_reported: bool,
 }
 

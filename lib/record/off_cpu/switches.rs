@@ -216,7 +216,7 @@ impl SwitchTracker {
         self.pairing.watch_blocks(threshold);
     }
 
-    /// Returns the first long block since the last call, over or not.
+    /// Returns the first long block since the last call, even if it is in progress.
     pub(in crate::record) fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
         self.pairing.take_long_block(now)
     }

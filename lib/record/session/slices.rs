@@ -9,7 +9,6 @@ use crate::perf::event::Stamp;
 use crate::perf::recording::Recording;
 use crate::profile::FrameId;
 use crate::record::clock;
-use crate::record::flight_recorder::condition::Condition;
 use crate::record::flight_recorder::{FlightRecorder, RingOptions};
 use crate::record::observer::Observer;
 use crate::record::off_cpu::switch_pairing::LongBlock;
@@ -95,9 +94,9 @@ impl RecordingSession {
         }
     }
 
-    /// Returns what was used in the slices that are kept and how long they are, and if nothing is to be written, the condition
-    /// that did not come true. The recording ended at `end`.
-    pub(super) fn finish_slices(&mut self, end: u64) -> (Option<(Usage, Duration)>, Option<Condition>) {
+    /// Returns what was used in the slices that are kept and how long they are, and if nothing is to be written, the reason.
+    /// The recording ended at `end`.
+    pub(super) fn finish_slices(&mut self, end: u64) -> (Option<(Usage, Duration)>, Option<String>) {
         let Some(flight_recorder) = self.flight_recorder.take() else { return (None, None) };
         let (usage, _) = self.measure_slices(&flight_recorder);
         let elapsed = Duration::from_nanos(end.saturating_sub(flight_recorder.oldest_start()));
@@ -106,7 +105,7 @@ impl RecordingSession {
                 self.counters.notes.extend(reason.map(|reason| describe_part(elapsed, &reason)));
                 (Some((usage, elapsed)), None)
             }
-            Err(condition) => (Some((usage, elapsed)), Some(condition)),
+            Err(missed) => (Some((usage, elapsed)), Some(missed)),
         }
     }
 

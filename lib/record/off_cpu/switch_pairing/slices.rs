@@ -4,7 +4,7 @@ use super::{CpuState, SwitchEvent, SwitchEventKind, SwitchPairing};
 use crate::perf::recording::StackRenumbering;
 use crate::perf::thread_state::ThreadState;
 
-/// A block that was long, or is.
+/// A block that is longer than the threshold. It may still be in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongBlock {
     /// The thread that was blocked.
@@ -18,9 +18,9 @@ pub struct LongBlock {
 /// Watches for long blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlockWatch {
-    /// Longer blocks are long. `None` if nobody wants to know.
+    /// Blocks of more than this many nanoseconds are reported; `None` to report none.
     threshold: Option<u64>,
-    /// The first long block since the last question.
+    /// The first long block since the last [`SwitchPairing::take_long_block`].
     first: Option<LongBlock>,
 }
 
@@ -41,7 +41,7 @@ impl SwitchPairing {
         self.watch.threshold = Some(threshold);
     }
 
-    /// Returns the first long block since the last call, over or not. Blocks that began before the recording are left out.
+    /// Returns the first long block since the last call, even if it is in progress. Blocks that began before the recording are left out.
     pub fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
         self.watch.threshold?;
         for (tid, thread) in &mut self.threads {
