@@ -81,7 +81,7 @@ struct EndArgs {
     #[arg(long, value_name = "N", value_parser = cli::integer_in::<u32>(2..))]
     pairs: Option<u32>,
 
-    /// Fail if a run takes longer than this
+    /// Fail with status 2 if a run takes longer than this [default: no limit but --max-time]
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration)]
     timeout: Option<Duration>,
 
@@ -185,8 +185,8 @@ impl Tool for Args {
     const EXIT_STATUS: Entries = &[
         ("0", "No growth of --min-growth or more was found."),
         ("1", "A function grew by --min-growth or more."),
-        ("2", "Invalid command line, or an error: a command failed, or too few runs were made."),
-        ("128+N", "Signal N ended the benchmark. Two or more complete pairs are judged."),
+        ("2", "Invalid command line, or an error: a command failed, or fewer than two pairs of runs were completed."),
+        ("128+N", "Signal N ended the benchmark. The verdict on the completed pairs, if there are two, is printed."),
     ];
 
     const HAS_INPUTS: bool = false;

@@ -14,7 +14,7 @@ use fgkit::{Error, folded};
 /// Convert profiler output to folded stacks
 ///
 /// Writes each distinct stack once with its total weight, in the sorted text format of fg-folded(5). The inputs may
-/// have different formats: each is recognised by its content. For the formats, see FORMATS in fg-collapse(1).
+/// have different formats: each is recognized by its content. For the formats, see FORMATS in fg-collapse(1).
 ///
 /// --pid, --tid, --kernel, --jit and --skip-after affect only perf script text and perf.data.
 #[derive(clap::Parser)]

@@ -122,7 +122,7 @@ impl Tool for Args {
         ("fg-csv --sort self_samples --top 10 app.folded", "List the ten heaviest functions, by self weight:"),
         ("fg-csv --summary app.folded", "Show the weight of the kernel, memory allocation, locks and your own code:"),
         ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
-        ("fg-record --off-cpu --wakers -p 1234 -d 10 | fg-csv --by waker", "List who kept which thread waiting:"),
+        ("sudo fg-record --off-cpu --wakers -p 1234 -d 10 | fg-csv --by waker", "List who kept which thread waiting:"),
         ("fg-csv -n --before before.folded --after after.folded --top 10", "List the functions that changed most:"),
         (
             "fg-csv --before b1 b2 b3 --after a1 a2 a3 --top 10",

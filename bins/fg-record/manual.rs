@@ -116,7 +116,8 @@ const EVENTS: &[(&str, &str)] = &[
 
 const INTERPRETERS_TEXT: &str = "The functions of running scripts replace the frames of the interpreter, and code that a \
      virtual machine has compiled has the names of its functions. The program needs no options and no restart. fg-record \
-     needs root, or CAP_BPF and CAP_PERFMON, on x86-64. --native-only turns this off.";
+     needs root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later, and the default --call-graph. \
+     --native-only turns this off.";
 
 const INTERPRETERS: &[(&str, &str)] = &[
     ("Python 3.8 to 3.15", "`NAME (FILE)`, or `[python]` if the name cannot be read. Tried with 3.8 to 3.14."),
@@ -148,7 +149,10 @@ const INTERPRETERS: &[(&str, &str)] = &[
 const PERMISSIONS: &[(&str, &str)] = &[
     ("3 or more", "Nothing, on kernels such as those of Debian and Ubuntu; elsewhere the same as 2."),
     ("2 or less", "Commands and your own processes."),
-    ("1 or less", "Also kernel frames, kernel events, --off-cpu and --wall. Above 1, kernel frames are left out."),
+    (
+        "1 or less",
+        "Also kernel frames, kernel events, --off-cpu, --wall and --latency. Above 1, kernel frames are left out.",
+    ),
     ("0 or less", "Also -a and --cgroup."),
 ];
 

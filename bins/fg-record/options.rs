@@ -34,8 +34,8 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 /// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
 /// SIGTERM.
 ///
-/// If fg-record runs as root, or with CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters are per
-/// CPU. Otherwise counters are per thread: a thread that exits before its first sample is due is not recorded. If a
+/// If fg-record runs as root, or with CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later, a BPF program takes the
+/// stacks (see --call-graph), and clocks and hardware events are counted per CPU. Otherwise counters are per thread: a thread that exits before its first sample is due is not recorded. If a
 /// program then starts many short-lived threads or processes, raise -F. The summary says how much of the CPU time the
 /// samples cover.
 #[derive(clap::Parser)]
@@ -75,7 +75,7 @@ pub struct TargetArgs {
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
-    /// Record running processes and children they start
+    /// Record running processes and their new children
     ///
     /// Separate several PIDs by commas.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
@@ -172,7 +172,7 @@ pub struct SamplingArgs {
 
     /// Set the size of each CPU's ring buffer, in pages or as 512K or 4M
     ///
-    /// The number of pages is rounded up to a power of two.
+    /// The default is 512K, and 2M to 16M if the kernel copies stacks. The number of pages is rounded up to a power of two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
     #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::ring_size::parse_ring_size))]
     pub mmap_pages: Option<u8>,
@@ -249,7 +249,7 @@ pub struct FormatArgs {
 
     /// Use this clock for the times of --script: `monotonic` or `realtime`
     ///
-    /// `realtime` is the time of day. Choose the clock with which the program logs its spans: see --span in
+    /// `realtime` is CLOCK_REALTIME, in seconds since 1970. Choose the clock with which the program logs its spans: see --span in
     /// fg-collapse(1).
     #[arg(
         long,
@@ -270,7 +270,8 @@ pub struct FormatArgs {
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///
-    /// Use this for recordings that last for days. In the file name of -o, `%t` is the time at which a profile begins:
+    /// Use this for recordings that last for days. TIME is at least 1s, and --off-cpu, --wall, --latency, --run-queue and --pair
+    /// cannot be used with it. In the file name of -o, `%t` is the time at which a profile begins:
     /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
     /// after each profile, to limit memory.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]

@@ -77,6 +77,8 @@ pub struct OffCpuArgs {
     pub off_cpu_period: Option<u64>,
 
     /// Leave out blocks that are shorter than TIME, like 1ms or 50us
+    ///
+    /// A number without a unit is in seconds.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
     pub min_block: Option<Duration>,
 
@@ -118,6 +120,8 @@ pub struct PairArgs {
     pub pair: Option<String>,
 
     /// Leave out pairs that are shorter than TIME, like 5ms
+    ///
+    /// A number without a unit is in seconds.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub over: Option<Duration>,
 
@@ -128,7 +132,9 @@ pub struct PairArgs {
     #[arg(long, value_name = "WHICH", value_parser = ["first", "last"], hide_possible_values = true, hide_short_help = true)]
     pub pair_stack: Option<String>,
 
-    /// Record how long requests to block devices take, by the stack that makes them
+    /// Record how long block I/O takes, by the stack that issued it
+    ///
+    /// This and the next two options are forms of --pair: the weights are microseconds, and the requirements are the same.
     #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE, conflicts_with = "pair")]
     pub io_latency: bool,
 
@@ -137,7 +143,7 @@ pub struct PairArgs {
     #[arg(conflicts_with_all = ["pair", "io_latency"])]
     pub syscall_latency: bool,
 
-    /// Record how long threads wait for locks of the kernel
+    /// Record how long threads wait for contended locks of the kernel
     #[arg(long, hide_short_help = true, conflicts_with_all = PAIRS_EXCLUDE)]
     #[arg(conflicts_with_all = ["pair", "io_latency", "syscall_latency"])]
     pub lock_wait: bool,

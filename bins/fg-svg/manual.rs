@@ -52,7 +52,7 @@ const VIEWER: Entries = &[
          Shift-Enter.",
     ),
     ("r", "Merge recursive calls, or separate them again."),
-    ("v", "Invert stacks: the functions with self weight first, each with its callers."),
+    ("v", "Reverse stacks, as --reverse does: the functions with self weight first, each with its callers."),
     ("w", "Sort by weight, as at first, or by name. A flame chart is in the order of time at first."),
     (
         "e",

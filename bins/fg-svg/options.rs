@@ -193,7 +193,7 @@ pub struct ColourArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Layout")]
 pub struct LayoutArgs {
-    /// Reverse stacks: draw callers above their callees
+    /// Reverse stacks: merge them from the leaf, so that the children of a function are its callers
     #[arg(long)]
     pub reverse: bool,
 

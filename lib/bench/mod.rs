@@ -2,8 +2,8 @@
 //!
 //! Runs are pairs, one before and one after, in random order, so that both sides meet the same state of the machine.
 //! The difference is judged after 5 pairs, 10, 20 and so on, and when the time is over; each look has its share of the
-//! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as no growth that matters is left
-//! possible.
+//! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as soon as growth that
+//! matters is ruled out.
 
 mod process;
 mod recorder;
@@ -37,7 +37,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Longest time of all runs.
     pub max_time: Duration,
-    /// Longest time of one run; the rest of the time if `None`.
+    /// Time limit of one run. `None`: until `max_time`.
     pub timeout: Option<Duration>,
     /// Exact number of pairs of runs.
     pub pairs: Option<u32>,

@@ -47,7 +47,7 @@ pub(super) fn line_filter<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Op
     Some(LineFilter::new(pattern, required.and_then(Required::compile)))
 }
 
-/// Literals of which each match of some patterns contains one.
+/// Literals: each match of some patterns contains at least one.
 #[derive(Default)]
 struct Required {
     literals: Vec<Hir>,

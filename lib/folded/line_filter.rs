@@ -19,7 +19,7 @@ pub struct LineFilter {
     comment: memmem::Finder<'static>,
 }
 
-/// Literals of which each match of a pattern within a line contains one.
+/// Literals: each match of a pattern within a line contains at least one.
 #[derive(Debug)]
 pub struct RequiredLiterals {
     /// Matches each literal.
@@ -141,7 +141,7 @@ impl<'a> Iterator for SelectedLines<'a> {
     }
 }
 
-/// True for a stack and a whole number. Comments are not told from stacks.
+/// True for a stack and a whole number. A comment may pass for a stack.
 #[inline]
 fn is_regular(line: &[u8]) -> bool {
     let Some(blank) = line.iter().rposition(|byte| !byte.is_ascii_digit()) else { return false };

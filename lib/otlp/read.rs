@@ -129,7 +129,7 @@ struct RawSample {
     second: Vec<u64>,
     third: Vec<u64>,
     fourth: Vec<u64>,
-    /// True if the third or fourth field is a list, as only the schema before or from version 1.10 has it.
+    /// True if the third field is a list, which it is only before version 1.10, or the fourth, which it is only from then on.
     has_third_list: bool,
     has_fourth_list: bool,
     times: Vec<u64>,
@@ -172,8 +172,8 @@ impl RawSample {
     }
 }
 
-/// Returns true if samples have the fields of version 1.10 and later. Without a list that only one of the versions has,
-/// the second field has as many values as times, or one value, in versions before.
+/// Returns true if samples have the fields of version 1.10 and later. If neither list is there, the second field decides: before
+/// 1.10 it has one value, or one for each time.
 fn is_renumbered(samples: &[RawSample]) -> bool {
     if samples.iter().any(|sample| sample.has_fourth_list) {
         return true;

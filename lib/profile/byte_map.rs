@@ -14,7 +14,7 @@ const INLINE_LENGTH: usize = 36;
 
 /// A map from byte strings to values. Keys are compared by their bytes, not only by their hashes.
 ///
-/// Not compared with a `hashbrown::HashMap` whose keys are boxed slices.
+/// Not benchmarked against a `hashbrown::HashMap` whose keys are boxed slices.
 pub(crate) struct ByteMap<V> {
     index: HashIndex,
     entries: Vec<Entry<V>>,

@@ -139,7 +139,7 @@ impl RunningCommand {
         }
     }
 
-    /// Waits until the command exits. Returns its exit status as a shell does: 128 and the signal's number if it was
+    /// Waits until the command exits. Returns its exit status as a shell does: 128 plus the signal's number if it was
     /// killed.
     ///
     /// # Errors

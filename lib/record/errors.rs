@@ -20,7 +20,7 @@ pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, ev
     let hertz = if let Rate::Frequency(hertz) = event.rate { hertz } else { 0 };
     Error::System(match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) if sampling.record_switches && paranoid_level() > 1 => {
-            format!("--off-cpu and --wall need kernel events: {}", paranoid_advice(1))
+            format!("--off-cpu, --wall and --latency need kernel events: {}", paranoid_advice(1))
         }
         Some(libc::EACCES | libc::EPERM) if sampling.needs_kernel() && paranoid_level() > 1 => {
             let kernel_event = sampling.events.iter().find(|event| event.spec.excluded.user);

@@ -13,7 +13,7 @@ pub const MARKER_COLOURS: [(&[u8], Colour); 6] = [
     (markers::UNKNOWN, Colour(189, 189, 189)),
 ];
 
-/// Number of the first entries of [`MARKER_COLOURS`] that are leaves of time in which no sample was taken on a CPU.
+/// Number of leading entries of [`MARKER_COLOURS`] that are states of threads, or `[lost]`.
 pub const OFF_CPU_COUNT: usize = 4;
 
 /// Returns the colour of a marker, or of the separators `--` and `-`, which no palette changes.

@@ -84,7 +84,7 @@ pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bo
     options
 }
 
-/// Returns the attributes of the counter of what the BPF program writes. Its samples begin with the fields
+/// Returns the attributes of the counter into whose ring the BPF program writes. Its samples begin with the fields
 /// that those of all counters begin with, up to the counter's ID.
 pub fn stack_options(sampling: &Sampling) -> Opts {
     let mut options = common_options(false, true);
@@ -105,7 +105,7 @@ pub fn switch_options(target: &Target, sampling: &Sampling) -> Opts {
     options
 }
 
-/// Returns the attributes of all counters. Each ring belongs to one CPU, so records need not name theirs.
+/// Returns the attributes that all counters share. Each ring belongs to one CPU, so records need not name theirs.
 fn common_options(exclude_kernel: bool, records_counter_id: bool) -> Opts {
     let mut options = Opts::default();
     options.exclude.hv = true;
