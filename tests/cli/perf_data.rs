@@ -231,3 +231,22 @@ fn reports_damage_in_one_line() {
     let swapped = fold(b"2ELIFREP\0\0\0\0\0\0\0\x68", &[]);
     assert!(swapped.stderr.contains("big-endian"), "{swapped:?}");
 }
+
+#[test]
+fn says_what_follows_a_recording() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&comm(7, 7, 1, "app"));
+    (10..200).for_each(|time| file.push(&sample(7, 7, time, 0, 1)));
+    let whole = file.bytes();
+    let path = folder.path().join("two.data");
+    std::fs::write(&path, [&whole[..], &whole].concat()).unwrap();
+    let behind = format!("{} bytes behind the recording, from byte {} on, are not read", whole.len(), whole.len());
+    let both = collapse(&path, &[]).ok();
+    assert_eq!(both.text(), "app;[unknown] 190\n");
+    assert!(both.stderr.contains(&behind) && both.stderr.lines().count() == 1, "{both:?}");
+    assert_eq!(collapse(&path, &["--strict"]).code(), 1);
+    let piped = run("fg-collapse", ["-"], &[file.stream(), file.stream()].concat()).ok();
+    assert_eq!(piped.text(), "app;[unknown] 190\n");
+    assert!(piped.stderr.contains("another recording begins after"), "{piped:?}");
+}
