@@ -250,3 +250,19 @@ fn says_what_follows_a_recording() {
     assert_eq!(piped.text(), "app;[unknown] 190\n");
     assert!(piped.stderr.contains("another recording begins after"), "{piped:?}");
 }
+
+#[test]
+fn refuses_to_add_up_events_of_different_units() {
+    let folder = directory();
+    let mut file = Handmade::with_events(&["cpu_core/cycles/u", "cpu_atom/cycles/", "cycles:k", "faults"]);
+    file.push(&comm(7, 7, 1, "app"));
+    (0..3).for_each(|event| file.push(&sample(7, 7, 10 + event, event, 100)));
+    assert_eq!(collapse(&file.write(folder.path()), &["--event=all"]).ok().text(), "app;[unknown] 300\n");
+    file.push(&sample(7, 7, 20, 3, 2));
+    let path = file.write(folder.path());
+    let refused = collapse(&path, &["--event=all"]);
+    assert!(refused.code() != 0 && refused.stdout.is_empty(), "{refused:?}");
+    assert!(refused.stderr.contains("different units") && refused.stderr.contains("faults (1)"), "{refused:?}");
+    let counted = collapse(&path, &["--event=all", "--weight=samples"]).ok();
+    assert_eq!(counted.text(), "app;[unknown] 4\n");
+}

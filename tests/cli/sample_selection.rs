@@ -18,12 +18,14 @@ fn takes_the_first_event_and_reports_the_others() {
 
 #[test]
 fn selects_an_event() {
-    for (event, expected) in
-        [("all", "aa;f 12\nbb 1\n"), ("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")]
-    {
+    for (event, expected) in [("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")] {
         assert_eq!(collapse(&["--event", event], EVENTS).ok().text(), expected, "{event}");
         assert_eq!(collapse(&["--event-filter", event], EVENTS).ok().text(), expected, "{event}");
     }
+    assert_eq!(collapse(&["--event", "all", "--weight", "samples"], EVENTS).ok().text(), "aa;f 2\nbb 1\n");
+    let refused = collapse(&["--event", "all"], EVENTS);
+    assert_eq!((refused.code(), refused.text().as_str()), (1, ""));
+    assert!(refused.stderr.contains("different units: cycles (1), cycles:u (1), faults (1)"), "{}", refused.stderr);
     let outcome = collapse(&["--event", "cache-misses"], EVENTS);
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
     let expected = "fg-collapse: --event cache-misses: no sample of this event; the input has cycles (1), cycles:u (1), faults (1)\n";
