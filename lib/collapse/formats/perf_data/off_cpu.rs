@@ -93,13 +93,14 @@ impl OffCpu {
             self.ended += 1;
             self.waits[index].nanoseconds = stamp.time.saturating_sub(start);
         }
+        // A thread that is switched out has run: the end of its wait was not recorded.
+        self.unended += u64::from(self.switched_out.remove(&switch.prev_pid).is_some());
         // Thread 0 is the idle thread.
         if !is_selected || switch.prev_pid == 0 || stamp.tid == u32::MAX || switch.prev_state & EXITING != 0 {
             return false;
         }
         let is_runnable = switch.prev_state & NOT_RUNNABLE == 0;
-        let out = (stamp.time, self.waits.len());
-        self.unended += u64::from(self.switched_out.insert(switch.prev_pid, out).is_some());
+        self.switched_out.insert(switch.prev_pid, (stamp.time, self.waits.len()));
         self.waits.push(Wait { nanoseconds: 0, is_runnable });
         true
     }
@@ -150,6 +151,10 @@ mod tests {
         assert!(!threads.add(Stamp { tid: 5, time: 90, ..Stamp::default() }, &raw(5, 1, 6), false));
         assert!(!threads.add(Stamp { tid: 5, time: 95, ..Stamp::default() }, &raw(5, 1, 7), false));
         assert_eq!((threads.waits.len(), threads.unended), (3, 0));
+        // That thread 8 ran between 96 and 97 was not recorded; its second wait is not selected.
+        assert!(threads.add(Stamp { tid: 8, time: 96, ..Stamp::default() }, &raw(8, 1, 5), true));
+        assert!(!threads.add(Stamp { tid: 8, time: 97, ..Stamp::default() }, &raw(8, 1, 5), false));
+        assert!(threads.unended == 1 && !threads.switched_out.contains_key(&8));
         assert!(Switch::parse(&raw(1, 0, 2)[..58]).is_none());
         assert!(!threads.add(Stamp { tid: 3, ..Stamp::default() }, &raw(1, 0, 2), true) && threads.malformed == 1);
     }

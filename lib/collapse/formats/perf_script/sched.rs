@@ -194,12 +194,14 @@ impl OffCpuThreads {
             self.ended += 1;
             wait.add(switch.time.saturating_sub(wait.start), self.weight, sink)?;
         }
+        // A thread that is switched out has run: the end of its wait was not recorded.
+        self.unended += u64::from(self.switched_out.remove(&switch.prev_pid).is_some());
         // Thread 0 is the idle thread.
         if switch.is_selected && switch.prev_pid != 0 && !switch.is_exit {
             switch.frames.extend(switch.roots);
             switch.frames.reverse();
             let wait = Wait { start: switch.time, stack: switch.frames, sample_time: switch.sample_time };
-            self.unended += u64::from(self.switched_out.insert(switch.prev_pid, wait).is_some());
+            self.switched_out.insert(switch.prev_pid, wait);
         }
         Ok(())
     }
