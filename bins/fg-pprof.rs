@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
+use fgkit::diagnostics::plural;
 use fgkit::pprof::{self, Metadata, Unit};
 use fgkit::{Error, folded, otlp};
 
@@ -88,6 +89,11 @@ impl Tool for Args {
             let what = "--otlp: the input is a comparison, for which OpenTelemetry has no format; leave --otlp out";
             return Err(Error::Invalid(what.to_owned()));
         } else {
+            let escaped = otlp::count_escaped_names(&profile);
+            if escaped > 0 {
+                let names = plural(escaped, "name");
+                session.diagnostics.warn(&format!("--otlp: {names} with bytes that are not UTF-8, written as \\xNN"));
+            }
             session.output.write_with(|out| otlp::write_profile(&profile, &metadata, out))?;
         }
         Ok(0)

@@ -206,6 +206,10 @@ impl Diagnostics {
 pub fn plural(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{count} {noun}es"),
+        _ if noun.ends_with('y') && !["ay", "ey", "oy", "uy"].iter().any(|end| noun.ends_with(end)) => {
+            format!("{count} {}ies", &noun[..noun.len() - 1])
+        }
         _ => format!("{count} {noun}s"),
     }
 }
@@ -232,7 +236,16 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Instant;
 
-    use super::{Diagnostics, Progress, printable};
+    use super::{Diagnostics, Progress, plural, printable};
+
+    #[test]
+    fn formats_plurals() {
+        for (noun, expected) in
+            [("line", "lines"), ("switch", "switches"), ("batch", "batches"), ("entry", "entries"), ("key", "keys")]
+        {
+            assert_eq!((plural(1, noun), plural(2, noun)), (format!("1 {noun}"), format!("2 {expected}")));
+        }
+    }
 
     /// A writer whose content a test can read afterwards.
     #[derive(Clone, Default)]

@@ -1,5 +1,6 @@
 //! Summary of an input: samples by event, lost samples, and the unit of the weights.
 
+use super::filter::event::strip_modifiers;
 use crate::profile::Weight;
 
 /// The summary of an input.
@@ -34,6 +35,19 @@ pub(super) struct EventCounts {
 }
 
 impl EventCounts {
+    /// Returns the unit of the weights: an empty name if each sample weighs 1, else the event without its PMU and its
+    /// modifiers, which names what is counted.
+    pub(super) fn unit(&self) -> &[u8] {
+        if self.weight == Weight::new(self.counted_samples) {
+            return b"";
+        }
+        let name = strip_modifiers(&self.name);
+        match name.split(|byte| *byte == b'/').nth(1).unwrap_or(name) {
+            b"cpu-cycles" => b"cycles",
+            counted => counted,
+        }
+    }
+
     /// Returns the same event with all counts zero.
     pub(super) fn without_samples(&self) -> Self {
         Self { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..self.clone() }

@@ -1,6 +1,7 @@
 //! Sources of input: standard input and files.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -145,9 +146,18 @@ fn is_dash(path: &Path) -> bool {
 fn open_file(path: &Path) -> io::Result<File> {
     let file = File::open(find_file(path))?;
     if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, explain_directory(path)));
     }
     Ok(file)
+}
+
+/// Returns the message for a directory: it names the files of `perf record --switch-output`, if there are any.
+fn explain_directory(path: &Path) -> String {
+    let is_switched = |name: OsString| name.as_encoded_bytes().starts_with(b"perf.data.");
+    let has_switched = std::fs::read_dir(path)
+        .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_switched(entry.file_name()))));
+    let files = if has_switched { "perf.data.*" } else { "*" };
+    format!("is a directory; name the files in it: {}", path.join(files).display())
 }
 
 /// Returns true for a directory that `perf record --threads` or `--kcore` writes.

@@ -10,7 +10,7 @@ mod read;
 mod write;
 
 pub use read::is_otlp;
-pub use write::write_profile;
+pub use write::{count_escaped_names, write_profile};
 
 /// Profiles and the dictionary that they refer to.
 #[derive(Clone, Debug, Default)]

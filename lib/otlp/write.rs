@@ -1,5 +1,6 @@
 //! Writes OpenTelemetry profiles as protobuf, by the schema of version 1.10 and later.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::field;
@@ -87,12 +88,29 @@ impl Tables {
         }
         let frames = self.frames.iter().map(|frame| profile.frames.name(*frame));
         for string in [metadata.sample_type.as_bytes(), metadata.unit.name.as_bytes()].into_iter().chain(frames) {
-            // Strings of protobuf are UTF-8.
-            put_bytes(&mut out, STRING, String::from_utf8_lossy(string).as_bytes());
+            put_bytes(&mut out, STRING, escape_name(string).as_bytes());
         }
         out.extend_from_slice(&self.stacks);
         out
     }
+}
+
+/// Returns a name as UTF-8, as strings of protobuf are. Other bytes become `\xNN`, so that names that differ still do.
+fn escape_name(name: &[u8]) -> Cow<'_, str> {
+    if let Ok(name) = std::str::from_utf8(name) {
+        return name.into();
+    }
+    let mut escaped = String::with_capacity(name.len() + 4);
+    for chunk in name.utf8_chunks() {
+        escaped.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| escaped.push_str(&format!("\\x{byte:02x}")));
+    }
+    escaped.into()
+}
+
+/// Returns the number of frames whose names are not UTF-8. [`write_profile`] escapes the bytes that are not.
+pub fn count_escaped_names(profile: &Profile) -> u64 {
+    profile.frames.iter().filter(|(_, name)| std::str::from_utf8(name).is_err()).count() as u64
 }
 
 fn build(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

@@ -231,3 +231,38 @@ fn reports_damage_in_one_line() {
     let swapped = fold(b"2ELIFREP\0\0\0\0\0\0\0\x68", &[]);
     assert!(swapped.stderr.contains("big-endian"), "{swapped:?}");
 }
+
+#[test]
+fn says_what_follows_a_recording() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&comm(7, 7, 1, "app"));
+    (10..200).for_each(|time| file.push(&sample(7, 7, time, 0, 1)));
+    let whole = file.bytes();
+    let path = folder.path().join("two.data");
+    std::fs::write(&path, [&whole[..], &whole].concat()).unwrap();
+    let behind = format!("{} bytes behind the recording, from byte {} on, are not read", whole.len(), whole.len());
+    let both = collapse(&path, &[]).ok();
+    assert_eq!(both.text(), "app;[unknown] 190\n");
+    assert!(both.stderr.contains(&behind) && both.stderr.lines().count() == 1, "{both:?}");
+    assert_eq!(collapse(&path, &["--strict"]).code(), 1);
+    let piped = run("fg-collapse", ["-"], &[file.stream(), file.stream()].concat()).ok();
+    assert_eq!(piped.text(), "app;[unknown] 190\n");
+    assert!(piped.stderr.contains("another recording begins after"), "{piped:?}");
+}
+
+#[test]
+fn refuses_to_add_up_events_of_different_units() {
+    let folder = directory();
+    let mut file = Handmade::with_events(&["cpu_core/cycles/u", "cpu_atom/cycles/", "cycles:k", "faults"]);
+    file.push(&comm(7, 7, 1, "app"));
+    (0..3).for_each(|event| file.push(&sample(7, 7, 10 + event, event, 100)));
+    assert_eq!(collapse(&file.write(folder.path()), &["--event=all"]).ok().text(), "app;[unknown] 300\n");
+    file.push(&sample(7, 7, 20, 3, 2));
+    let path = file.write(folder.path());
+    let refused = collapse(&path, &["--event=all"]);
+    assert!(refused.code() != 0 && refused.stdout.is_empty(), "{refused:?}");
+    assert!(refused.stderr.contains("different units") && refused.stderr.contains("faults (1)"), "{refused:?}");
+    let counted = collapse(&path, &["--event=all", "--weight=samples"]).ok();
+    assert_eq!(counted.text(), "app;[unknown] 4\n");
+}

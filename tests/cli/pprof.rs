@@ -220,3 +220,12 @@ fn rejects_an_empty_unit_or_type() {
         }
     }
 }
+
+#[test]
+fn otlp_keeps_names_that_are_not_utf_8_apart() {
+    let written = run("fg-pprof", ["--otlp"], b"a;b\xff 1\na;b\xfe 2\nc 3\n").ok();
+    assert!(written.stderr.contains("--otlp: 2 names with bytes that are not UTF-8, written as \\xNN"), "{written:?}");
+    let back = run("fg-collapse", ["-q"], &written.stdout).ok().text();
+    assert_eq!(back, "a;b\\xfe 2\na;b\\xff 1\nc 3\n");
+    assert_eq!(run("fg-pprof", ["--otlp"], "é 1\n".as_bytes()).ok().stderr, "");
+}

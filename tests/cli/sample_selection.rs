@@ -1,7 +1,7 @@
 //! fg-collapse: the options that select samples by event, time, thread, CPU and span, and the order of samples.
 
 use crate::collapse::{collapse, long_text};
-use crate::support::{directory, run};
+use crate::support::{data, directory, run};
 
 const EVENTS: &str =
     "aa 1 2.0: 5 cycles:u:\n\t 7f00 f (/x)\n\naa 1 2.0: 7 cycles:\n\t 7f00 f (/x)\n\nbb 1 2.0: faults:\n\n";
@@ -18,12 +18,14 @@ fn takes_the_first_event_and_reports_the_others() {
 
 #[test]
 fn selects_an_event() {
-    for (event, expected) in
-        [("all", "aa;f 12\nbb 1\n"), ("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")]
-    {
+    for (event, expected) in [("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")] {
         assert_eq!(collapse(&["--event", event], EVENTS).ok().text(), expected, "{event}");
         assert_eq!(collapse(&["--event-filter", event], EVENTS).ok().text(), expected, "{event}");
     }
+    assert_eq!(collapse(&["--event", "all", "--weight", "samples"], EVENTS).ok().text(), "aa;f 2\nbb 1\n");
+    let refused = collapse(&["--event", "all"], EVENTS);
+    assert_eq!((refused.code(), refused.text().as_str()), (1, ""));
+    assert!(refused.stderr.contains("different units: cycles (1), cycles:u (1), faults (1)"), "{}", refused.stderr);
     let outcome = collapse(&["--event", "cache-misses"], EVENTS);
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
     let expected = "fg-collapse: --event cache-misses: no sample of this event; the input has cycles (1), cycles:u (1), faults (1)\n";
@@ -171,5 +173,31 @@ fn in_order_keeps_the_order_of_samples() {
     assert!(reference.stdout.len() > 500_000);
     for threads in ["-n2", "-n8"] {
         assert!(run("fg-collapse", ["--in-order", threads], &long_text()).ok().stdout == reference.stdout);
+    }
+}
+
+#[test]
+fn selects_blocks_of_a_go_trace() {
+    let trace = std::fs::read(data("collapse/formats/go-trace.trace")).unwrap();
+    let sum = |options: &[&str]| {
+        let folded = run("fg-collapse", [&["--event=sync"], options].concat(), &trace).ok();
+        folded.text().lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let parts = (sum(&["--time=+0,+0.01"]), sum(&["--time=+0.01,+10"]));
+    assert_eq!((parts.0, parts.1, sum(&[])), (13_504, 28_045_824, 28_059_328));
+    assert_eq!(sum(&["--in-order"]), sum(&[]));
+    assert!(run("fg-heatmap", ["--event=sync"], &trace).ok().text().contains("sync.(*Mutex).Lock"));
+}
+
+/// Without its tables, a generation has neither functions nor reasons: each block would be a `wait`.
+#[test]
+fn leaves_out_a_generation_of_a_go_trace_that_is_cut() {
+    let trace = std::fs::read(data("collapse/formats/go-trace.trace")).unwrap();
+    for (missing, what) in [(50, "cut short: the input ends within a batch; 1 generation left out"), (3000, "; 1 gene")]
+    {
+        let cut = run("fg-collapse", ["--event=wait"], &trace[..trace.len() - missing]);
+        assert!(cut.code() == 1 && cut.stdout.is_empty(), "{cut:?}");
+        assert!(cut.stderr.contains(what) && cut.stderr.lines().count() == 1, "{cut:?}");
+        assert_eq!(cut.stderr.matches("standard input").count() + cut.stderr.matches("stdin").count(), 1, "{cut:?}");
     }
 }

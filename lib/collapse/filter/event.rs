@@ -94,7 +94,7 @@ impl EventFilter {
 }
 
 /// Returns the event's name without modifiers such as `:ppp` or `:u`. The colon in a tracepoint's name is no modifier.
-fn strip_modifiers(name: &[u8]) -> &[u8] {
+pub(in crate::collapse) fn strip_modifiers(name: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', name) {
         Some(colon) if name[colon + 1..].iter().all(|byte| b"ukhGHIpPSDeWb".contains(byte)) => &name[..colon],
         _ => name,

@@ -31,6 +31,7 @@ pub(in crate::collapse) fn report_selection(
 ) -> Result<LostSamples, Error> {
     report_units(summaries, diagnostics);
     let events = merge_events(summaries);
+    check_units(&events, options, diagnostics)?;
     report_left_out(&events, &options.event, is_empty, diagnostics)?;
     if is_empty && events.iter().any(|event| event.is_selected) {
         diagnostics.warn("no sample matches --time, --comm and similar options");
@@ -42,6 +43,26 @@ pub(in crate::collapse) fn report_selection(
     let mean = mean.max(u128::from(counted == 0));
     let lost = mean.checked_mul(samples.into()).and_then(|lost| lost.checked_mul(1_000_000)).ok_or(Error::Overflow)?;
     Ok(LostSamples { count: samples, weight: Weight::from_millionths(lost) })
+}
+
+/// Checks that the weights of all selected events have one unit.
+///
+/// # Errors
+/// [`Error::Invalid`] with `--event all` if they do not. Events that were selected by name or by default in different
+/// inputs are only reported.
+fn check_units(events: &[EventCounts], options: &Options, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    let counted = || events.iter().filter(|event| event.is_selected && event.counted_samples > 0);
+    let Some(first) = counted().next() else { return Ok(()) };
+    if counted().all(|event| event.unit() == first.unit()) {
+        return Ok(());
+    }
+    let what = format!("the weights of the events have different units: {}", list_events(events, true));
+    if options.event == EventChoice::All {
+        let remedy = "name one of them with --event, or count samples with --weight samples";
+        return Err(Error::Invalid(format!("--event all: {what}; {remedy}")));
+    }
+    diagnostics.warn(&format!("{what}; use --event to select, or --weight samples"));
+    Ok(())
 }
 
 /// Merges equal events; the one with the most samples comes first.

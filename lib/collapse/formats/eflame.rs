@@ -17,7 +17,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "eflame",
     description: "eflame (Erlang)",
-    tried_with: "",
+    tried_with: "eflame with Erlang/OTP 25",
     has_times: false,
     recognizes: |head| most_lines_fit(head, 90, |line| parse_line(line).is_some()),
     reader: FormatReader::Lines(read),

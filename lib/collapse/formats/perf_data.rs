@@ -13,7 +13,7 @@ mod samples;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use self::off_cpu::OffCpu;
+pub(super) use self::off_cpu::{SWITCH_EVENT, wait_weight};
 pub(super) use self::samples::Samples;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -59,14 +59,16 @@ pub(super) fn recognizes(head: &[u8]) -> bool {
 /// microseconds until the thread runs again.
 pub(super) fn read_off_cpu(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut samples = Samples::new(document.options);
-    samples.keep_each_sample();
-    samples.off_cpu = Some(OffCpu::default());
-    document.set_unit("microseconds");
+    samples.read_off_cpu();
     read_samples(document, &mut samples)?;
     if let Some(off_cpu) = &mut samples.off_cpu {
         off_cpu.finish(document)?;
     }
+    document.summary.events = samples.events.seen().to_vec();
     document.summary.lost_samples = samples.lost_count();
+    if samples.events.seen().is_empty() {
+        document.warn("has no samples of sched:sched_switch; record with perf record -e sched:sched_switch -a -g");
+    }
     add_stacks(document, &mut samples, sink)
 }
 

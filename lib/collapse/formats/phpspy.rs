@@ -23,7 +23,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "phpspy",
     description: "phpspy (PHP)",
-    tried_with: "",
+    tried_with: "phpspy 0.8 with PHP 8.2",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

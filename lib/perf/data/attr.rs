@@ -97,6 +97,11 @@ impl Attr {
         Some(if size == 0 { FIRST_VERSION } else { size })
     }
 
+    /// True if the event is a tracepoint whose name the recording does not have.
+    pub fn is_unnamed_tracepoint(&self) -> bool {
+        self.name.starts_with(UNNAMED_TRACEPOINT.as_bytes())
+    }
+
     /// True if a bit of `sample_type` is set.
     pub const fn has(&self, bit: u64) -> bool {
         self.layout.sample_type & bit != 0
@@ -107,6 +112,9 @@ impl Attr {
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
+
+/// The name of a tracepoint before its number, if the recording does not have its name.
+const UNNAMED_TRACEPOINT: &str = "tracepoint-";
 
 const HARDWARE: [&str; 10] = [
     "cycles",
@@ -145,7 +153,7 @@ fn default_name(kind: u32, config: u64, flags: u64) -> String {
     };
     let name = match (known, kind) {
         (Some(name), _) => (*name).to_owned(),
-        (None, TYPE_TRACEPOINT) => format!("tracepoint-{config}"),
+        (None, TYPE_TRACEPOINT) => format!("{UNNAMED_TRACEPOINT}{config}"),
         _ => format!("raw-{kind}-{config:#x}"),
     };
     // The bits exclude_user and exclude_kernel.

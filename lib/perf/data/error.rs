@@ -21,3 +21,16 @@ impl From<std::io::Error> for ReadError {
 pub(super) fn corrupt<T>(what: impl Into<String>) -> Result<T, ReadError> {
     Err(ReadError::Corrupt(what.into()))
 }
+
+/// What to do about several recordings in one file: the events, processes and mappings of each are its own.
+const ONE_FILE_EACH: &str = "give each recording as a file of its own";
+
+/// Explains why the rest of a file, behind the end of its recording, is not read.
+pub(super) fn explain_trailing(end: u64, length: u64) -> String {
+    format!("{} bytes behind the recording, from byte {end} on, are not read: {ONE_FILE_EACH}", length - end)
+}
+
+/// Explains why records behind the beginning of another recording are not read.
+pub(super) fn explain_second(offset: u64) -> String {
+    format!("another recording begins after {offset} bytes of records and is not read: {ONE_FILE_EACH}")
+}

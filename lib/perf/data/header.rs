@@ -26,6 +26,8 @@ pub struct Header {
     pub build_ids: Vec<BuildId>,
     /// True if the feature sections, which follow the records, are not complete.
     pub is_cut: bool,
+    /// The length of the recording in its file. `None` if it is not known.
+    pub(super) length: Option<u64>,
 }
 
 /// The build ID of a file that ran.
@@ -98,7 +100,8 @@ impl Header {
             header.add_entry(entry, file)?;
         }
         if data.size > 0 {
-            header.is_cut = header.read_features(file, data, features).is_none();
+            header.length = header.read_features(file, data, features);
+            header.is_cut = header.length.is_none();
         }
         Ok((header, data))
     }
@@ -123,24 +126,27 @@ impl Header {
 
     /// Reads the feature sections. A table behind the records has the offset and size of each whose bit is set.
     ///
-    /// `None` if the file ends too early.
-    fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) -> Option<()> {
+    /// Returns where the last of the sections ends. `None` if the file ends too early.
+    fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) -> Option<u64> {
         let length = file.seek(SeekFrom::End(0)).ok()?;
         let mut entry_offset = data.offset.checked_add(data.size)?;
+        let mut end = entry_offset;
         for feature in (0..FEATURES).filter(|feature| bits[(feature / 64) as usize] >> (feature % 64) & 1 == 1) {
             let entry = read_section(file, entry_offset, 16).ok()?;
             entry_offset = entry_offset.saturating_add(16);
             let mut entry = Fields::new(&entry);
             let (offset, size) = (entry.u64()?, entry.u64()?);
-            if offset.checked_add(size)? > length {
+            let section_end = offset.checked_add(size)?;
+            if section_end > length {
                 return None;
             }
+            end = end.max(section_end).max(entry_offset);
             if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature) {
                 let bytes = read_section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
                 self.add_feature(feature, &bytes);
             }
         }
-        Some(())
+        Some(end)
     }
 
     /// Adds the content of a feature section, or of the record that pipe output has instead.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::attr::Attr;
 use super::compressed::Decompressor;
-use super::error::{ReadError, corrupt};
+use super::error::{ReadError, corrupt, explain_trailing};
 use super::header::{Header, PIPE_HEADER, is_pipe_format};
 use super::read_ahead::{RecordSender, record_channel};
 use super::record_reader::{RECORD_HEADER, RecordReader, record_type};
@@ -39,6 +39,8 @@ pub struct Reader<'a> {
     records: RecordReader<Box<dyn Read + Send + 'a>>,
     /// True for a file whose header does not have the size of the records: `perf record` writes it at the end.
     is_unfinished: bool,
+    /// The message about bytes behind the recording, if there are any.
+    trailing: Option<String>,
     /// The files of a directory whose records are still to be read, the last one first.
     files: Vec<File>,
     sorter: Sorter,
@@ -59,9 +61,11 @@ impl<'a> Reader<'a> {
             return Ok(Self::new(Header::default(), Box::new(file), None));
         }
         let (header, data) = Header::read(&mut file)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        let trailing = header.length.filter(|end| *end < length).map(|end| explain_trailing(end, length));
         file.seek(SeekFrom::Start(data.offset.min(i64::MAX as u64)))?;
         let size = (data.size > 0).then_some(data.size);
-        Ok(Self { is_unfinished: size.is_none(), ..Self::new(header, Box::new(file), size) })
+        Ok(Self { is_unfinished: size.is_none(), trailing, ..Self::new(header, Box::new(file), size) })
     }
 
     /// Reads from a pipe.
@@ -87,7 +91,8 @@ impl<'a> Reader<'a> {
 
     fn new(header: Header, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
         let sorter = Sorter { buffer: ReorderBuffer::default(), decompressor: None, ignores_rounds: false };
-        Self { header, records: RecordReader::new(reader, size), is_unfinished: false, files: Vec::new(), sorter }
+        let records = RecordReader::new(reader, size);
+        Self { header, records, is_unfinished: false, trailing: None, files: Vec::new(), sorter }
     }
 
     /// Adds the files `data.0`, `data.1`, … of a directory that `perf record --threads` wrote: each has the records of
@@ -152,14 +157,18 @@ impl<'a> Reader<'a> {
 
     /// Reads one record. False at the end.
     fn read_record(&mut self, out: &mut RecordSender) -> Result<bool, ReadError> {
-        let Self { header, records, is_unfinished, sorter, files } = self;
+        let Self { header, records, is_unfinished, trailing, sorter, files } = self;
         let Some(record) = records.next()? else {
             if let Some(file) = files.pop() {
                 sorter.finish_decompression(header, out)?;
                 *records = RecordReader::new(Box::new(file), None);
                 return Ok(true);
             }
-            return if *is_unfinished { corrupt(KILLED) } else { Ok(false) };
+            return match trailing.take() {
+                _ if *is_unfinished => corrupt(KILLED),
+                Some(what) => corrupt(what),
+                None => Ok(false),
+            };
         };
         let mut body = Fields::new(&record[RECORD_HEADER..]);
         let mut skipped = 0;

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use super::error::{ReadError, corrupt};
+use super::error::{ReadError, corrupt, explain_second};
+use super::header::MAGIC;
 
 /// Number of bytes that are read at once.
 const BLOCK: usize = 256 * 1024;
@@ -51,6 +52,9 @@ impl<R: Read> RecordReader<R> {
                 _ => corrupt(self.cut_short()),
             };
         }
+        if self.buffer[self.start..self.end].starts_with(MAGIC) {
+            return corrupt(explain_second(self.offset));
+        }
         let size = record_size(&self.buffer[self.start..]).unwrap_or_default();
         if size < RECORD_HEADER {
             return corrupt(format!("corrupt: no record at byte {} of its records", self.offset));
@@ -79,7 +83,14 @@ impl<R: Read> RecordReader<R> {
     }
 
     fn cut_short(&self) -> String {
-        format!("cut short after {} bytes of records", self.offset)
+        let buffered = (self.end - self.start) as u64;
+        match self.remaining {
+            Some(missing) => {
+                let all = self.offset.saturating_add(buffered).saturating_add(missing);
+                format!("cut short after {} of {all} bytes of records", self.offset)
+            }
+            None => format!("cut short after {} bytes of records", self.offset),
+        }
     }
 
     /// Reads until the buffer has `bytes` bytes. False if the input ends before.

@@ -96,8 +96,12 @@ fn reports_an_unreadable_file_and_reads_the_others() {
         assert_eq!((outcome.code(), &outcome.stdout), (program.failure, &expected), "{outcome:?}");
         let name = program.name;
         assert!(outcome.stderr.contains(&format!("{name}: missing: No such file or directory\n")), "{outcome:?}");
-        assert!(outcome.stderr.contains(&format!("{name}: folder: is a directory\n")), "{outcome:?}");
+        let directory = format!("{name}: folder: is a directory; name the files in it: folder/*\n");
+        assert!(outcome.stderr.contains(&directory), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 2, "{outcome:?}");
+        std::fs::write(workspace.path().join("folder/perf.data.2026112420000000"), "").unwrap();
+        let outcome = workspace.run(["folder", "in.folded"]);
+        assert!(outcome.stderr.contains("name the files in it: folder/perf.data.*\n"), "{outcome:?}");
     }
 }
 

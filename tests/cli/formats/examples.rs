@@ -80,6 +80,8 @@ const EXAMPLES: &[Example] = &[
     example("art-trace.trace", "art-trace", &[(&[], "500"), (&["--event=cpu", "--srcline"], "150")]),
     example("d3-flame-graph.json", "d3-flame-graph", &[(&[], "5")]),
     example("d3-flame-graph-self.json", "d3-flame-graph", &[(&[], "4")]),
+    // The samples of the recording, from which perf script flamegraph -f json made it
+    example("d3-flame-graph-perf.json", "d3-flame-graph", &[(&[], "39")]),
     // "tb" of all stacks, and "gb": 2000000 + 2500000 + 10000
     example(
         "dhat.json",

@@ -9,6 +9,8 @@ const RAW: u64 = 1 << 10;
 const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
 const ATTR: usize = 128;
+/// `PERF_TYPE_TRACEPOINT`.
+const TRACEPOINT: u8 = 2;
 
 /// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks unless they are
 /// copied.
@@ -113,6 +115,7 @@ impl Handmade {
         let copies_stacks = if self.user_registers == 0 { 0 } else { REGS_USER | STACK_USER };
         let fields = if self.has_fields { RAW } else { 0 };
         let mut attr = vec![0; ATTR];
+        attr[0] = if self.has_fields { TRACEPOINT } else { 0 };
         attr[4] = ATTR as u8;
         attr[24..32].copy_from_slice(&(SAMPLE_TYPE | copies_stacks | fields).to_le_bytes());
         // freq, sample_id_all

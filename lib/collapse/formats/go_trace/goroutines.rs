@@ -30,6 +30,16 @@ struct Block {
     stack: Vec<FrameId>,
 }
 
+/// A block that has ended.
+pub(super) struct Ended {
+    pub(super) value: Value,
+    /// The start in nanoseconds on the clock of the trace.
+    pub(super) start: u64,
+    pub(super) nanoseconds: u64,
+    /// The frames, leaf first.
+    pub(super) stack: Vec<FrameId>,
+}
+
 impl Default for Goroutines {
     fn default() -> Self {
         Self { running: FxHashMap::default(), blocked: FxHashMap::default(), nanoseconds: 1.0 }
@@ -44,14 +54,8 @@ impl Goroutines {
         }
     }
 
-    /// Adds an event on a thread. Returns the value, the nanoseconds and the stack of the block that it ends.
-    pub(super) fn add(
-        &mut self,
-        thread: u64,
-        event: &Event,
-        tables: &Tables<'_>,
-        sink: &mut Sink,
-    ) -> Option<(Value, u64, Vec<FrameId>)> {
+    /// Adds an event on a thread. Returns the block that it ends.
+    pub(super) fn add(&mut self, thread: u64, event: &Event, tables: &Tables<'_>, sink: &mut Sink) -> Option<Ended> {
         let [first, second, third, fourth] = event.arguments;
         let time = self.time(event.time);
         match event.kind {
@@ -100,7 +104,7 @@ impl Goroutines {
     }
 
     /// Converts a time to nanoseconds. Go also calculates in floating point, so that the differences are the same.
-    fn time(&self, units: u64) -> u64 {
+    pub(super) fn time(&self, units: u64) -> u64 {
         (units as f64 * self.nanoseconds) as u64
     }
 
@@ -108,9 +112,10 @@ impl Goroutines {
         self.blocked.insert(goroutine, Block { value, start, stack: tables.frames(stack, sink) });
     }
 
-    fn unblock(&mut self, goroutine: u64, time: u64) -> Option<(Value, u64, Vec<FrameId>)> {
+    fn unblock(&mut self, goroutine: u64, time: u64) -> Option<Ended> {
         let block = self.blocked.remove(&goroutine)?;
-        Some((block.value, time.saturating_sub(block.start), block.stack))
+        let nanoseconds = time.saturating_sub(block.start);
+        Some(Ended { value: block.value, start: block.start, nanoseconds, stack: block.stack })
     }
 }
 

@@ -4,33 +4,38 @@
 //! CPU time (`cpu`, if a CPU profile was taken at the same time) and nanoseconds that goroutines spent blocked: on
 //! channels, `select` and locks (`sync`), on the network (`net`), in system calls (`syscall`), and for other reasons
 //! such as `time.Sleep` (`wait`). `sync`, `net` and `syscall` are what `go tool trace -pprof=TYPE` reports. The default
-//! is the first that the trace has. A goroutine that is still blocked at the end of the trace is left out.
+//! is the first that the trace has. A goroutine that is still blocked at the end of the trace is left out. The time of a
+//! sample is that at which the goroutine was sampled or blocked.
+//!
+//! The runtime writes the tables of a generation after its events. If a trace is cut short, those of its last generation
+//! are missing, so that neither functions nor the reasons of blocks are known: that generation is left out.
 //!
 //! Sources: `internal/trace/tracev2` and `internal/trace` of Go.
 
 mod batches;
 mod goroutines;
+mod sums;
 mod tables;
 
 use bstr::ByteSlice as _;
-use rustc_hash::FxHashMap;
 
 use self::batches::{Batches, Event, EventKind};
-use self::goroutines::Goroutines;
+use self::goroutines::{Ended, Goroutines};
+use self::sums::Sums;
 use self::tables::Tables;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::line_helpers::parse_number;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Stack;
-use crate::profile::{FrameId, Weight};
+use crate::diagnostics::plural;
+use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "go-trace",
     description: "Go execution traces (runtime/trace, Go 1.22 and later)",
     tried_with: "Go 1.27",
-    has_times: false,
+    has_times: true,
     recognizes,
     reader: FormatReader::Bytes(read),
 };
@@ -48,11 +53,13 @@ enum Value {
     Wait,
 }
 
-/// The sums of the values of each stack, whose frames are leaf first.
+/// The number of problems of a trace.
 #[derive(Default)]
-struct Sums {
-    numbers: FxHashMap<Box<[FrameId]>, usize>,
-    values: Vec<[Weight; VALUES.len()]>,
+struct Problems {
+    /// Number of batches that end early.
+    malformed: u64,
+    /// Number of generations that are left out.
+    left_out: u64,
 }
 
 /// The first minor version of Go whose traces have this form.
@@ -75,87 +82,87 @@ fn go_version(head: &[u8]) -> Option<u64> {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut batches, mut goroutines, mut sums) = (Batches::default(), Goroutines::default(), Sums::default());
+    let (mut batches, mut goroutines) = (Batches::default(), Goroutines::default());
+    let mut sums = Sums::new(document.options, sink);
     if !recognizes(document.head()?) {
         return Err(document.unreadable("no execution trace of Go 1.22 or later"));
     }
-    let (mut damage, mut malformed) = (None, 0);
+    let (mut damage, mut problems) = (None, Problems::default());
     batches.skip_magic(document)?;
     loop {
         match batches.read_generation(document) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error @ Error::Read { .. }) => return Err(error),
-            Err(error) => damage = Some(error.to_string()),
+            Err(Error::Unreadable { what, .. }) => damage = Some(what),
+            Err(error) => return Err(error),
         }
-        add_generation(&mut batches, &mut goroutines, &mut sums, &mut malformed, document, sink)?;
+        let is_whole = damage.is_none();
+        add_generation(&batches, &mut goroutines, &mut sums, &mut problems, is_whole, document, sink)?;
         if damage.is_some() {
             break;
         }
     }
     let selected = sums.select(document)?;
     document.set_unit_silently(if selected == Value::Cpu as usize { "samples" } else { "nanoseconds" });
-    sums.add_to(selected, sink)?;
-    document.report_problems(malformed, "batch", "damaged; the rest of each is left out")?;
-    match damage {
-        Some(what) => document.report_damage(&what, sink.is_input_empty()),
-        None => Ok(()),
+    sums.add_to(selected, document, sink)?;
+    document.report_problems(problems.malformed, "batch", "damaged; the rest of each is left out")?;
+    let left_out = (problems.left_out > 0).then(|| {
+        format!("{} left out: its table of strings or stacks is missing", plural(problems.left_out, "generation"))
+    });
+    let damage: Vec<String> = damage.into_iter().chain(left_out).collect();
+    match damage.is_empty() {
+        true => Ok(()),
+        false => document.report_damage(&damage.join("; "), sink.is_input_empty()),
     }
 }
 
-/// Adds the events of a generation.
+/// Adds the events of a generation, unless its tables lack what the events refer to.
 fn add_generation(
-    batches: &mut Batches,
+    batches: &Batches,
     goroutines: &mut Goroutines,
     sums: &mut Sums,
-    malformed: &mut u64,
+    problems: &mut Problems,
+    is_whole: bool,
     document: &Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let mut tables = Tables::read(batches.tables(), document.options, malformed);
-    for stack in tables.take_cpu_samples() {
-        sums.add(&tables.frames(stack, sink), Value::Cpu, Weight::ONE)?;
+    let mut malformed = 0;
+    let mut tables = Tables::read(batches.tables(), document.options, &mut malformed);
+    // A trace may also end between two batches.
+    if (!is_whole || !tables.has_entries()) && refers_to_missing(batches, &tables) {
+        problems.left_out += 1;
+        // Which goroutine runs on which thread is not known after it.
+        *goroutines = Goroutines::default();
+        return Ok(());
     }
     goroutines.set_frequency(tables.frequency);
-    let mut events = batches.events(malformed);
+    for (time, stack) in tables.take_cpu_samples() {
+        sums.add(&tables.frames(stack, sink), Value::Cpu, goroutines.time(time), Weight::ONE)?;
+    }
+    let mut events = batches.events(&mut malformed);
     while let Some((thread, event)) = events.next() {
-        if let Some((value, nanoseconds, stack)) = goroutines.add(thread, &event, &tables, sink) {
-            sums.add(&stack, value, Weight::new(nanoseconds))?;
+        if let Some(Ended { value, start, nanoseconds, stack }) = goroutines.add(thread, &event, &tables, sink) {
+            sums.add(&stack, value, start, Weight::new(nanoseconds))?;
         }
     }
+    problems.malformed += malformed;
     Ok(())
 }
 
-impl Sums {
-    fn add(&mut self, stack: &[FrameId], value: Value, weight: Weight) -> Result<(), Error> {
-        let number = match self.numbers.get(stack) {
-            Some(number) => *number,
-            None => {
-                self.numbers.insert(stack.into(), self.values.len());
-                self.values.push(Default::default());
-                self.values.len() - 1
-            }
+/// Returns true if a block of the generation has a reason or a stack that the tables do not have.
+fn refers_to_missing(batches: &Batches, tables: &Tables<'_>) -> bool {
+    let mut malformed = 0;
+    let mut events = batches.events(&mut malformed);
+    while let Some((_, event)) = events.next() {
+        let [first, second, ..] = event.arguments;
+        let is_missing = match event.kind {
+            EventKind::Block => tables.string(first).is_empty() || !tables.has_stack(second),
+            EventKind::SyscallBegin => !tables.has_stack(second),
+            _ => false,
         };
-        let sum = &mut self.values[number][value as usize];
-        *sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
-        Ok(())
-    }
-
-    /// Returns the index of the value that counts.
-    fn select(&self, document: &mut Document<'_>) -> Result<usize, Error> {
-        let has = |value: &usize| self.values.iter().any(|weights| !weights[*value].is_zero());
-        let default = (0..VALUES.len()).find(has).unwrap_or_default();
-        document.select_value(&VALUES, default)
-    }
-
-    fn add_to(&self, value: usize, sink: &mut Sink) -> Result<(), Error> {
-        let mut stacks: Vec<_> = self.numbers.iter().collect();
-        stacks.sort_unstable_by_key(|(_, number)| **number);
-        for (frames, number) in stacks {
-            let mut stack = Stack::default();
-            stack.extend(frames);
-            stack.add_leaf_first(self.values[*number][value], sink)?;
+        if is_missing {
+            return true;
         }
-        Ok(())
     }
+    false
 }

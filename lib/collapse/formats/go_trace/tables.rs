@@ -23,8 +23,8 @@ pub(super) struct Tables<'a> {
     options: &'a Options,
     strings: FxHashMap<u64, Vec<u8>>,
     stacks: FxHashMap<u64, Vec<Frame>>,
-    /// The stacks of the samples of CPU time.
-    cpu_samples: Vec<u64>,
+    /// The times and stacks of the samples of CPU time.
+    cpu_samples: Vec<(u64, u64)>,
     /// The units of the trace's clock per second.
     pub(super) frequency: u64,
 }
@@ -96,14 +96,25 @@ impl<'a> Tables<'a> {
     }
 
     fn read_cpu_sample(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
-        // The time, the thread, the processor and the goroutine.
-        (0..4).try_for_each(|_| bytes.varint().map(drop))?;
-        self.cpu_samples.push(bytes.varint()?);
+        let time = bytes.varint()?;
+        // The thread, the processor and the goroutine.
+        (0..3).try_for_each(|_| bytes.varint().map(drop))?;
+        self.cpu_samples.push((time, bytes.varint()?));
         Some(())
     }
 
-    /// Takes out the keys of the stacks of all samples of CPU time.
-    pub(super) fn take_cpu_samples(&mut self) -> Vec<u64> {
+    /// Returns true if there are strings and stacks.
+    pub(super) fn has_entries(&self) -> bool {
+        !self.strings.is_empty() && !self.stacks.is_empty()
+    }
+
+    /// Returns true if there is a stack with this key. Key 0 stands for no stack.
+    pub(super) fn has_stack(&self, key: u64) -> bool {
+        key == 0 || self.stacks.contains_key(&key)
+    }
+
+    /// Takes out the time, in units of the trace's clock, and the key of the stack of all samples of CPU time.
+    pub(super) fn take_cpu_samples(&mut self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.cpu_samples)
     }
 

@@ -83,11 +83,6 @@ pub(super) fn short_name(name: &[u8]) -> &[u8] {
     name.rsplit(|byte| *byte == b'.').next().unwrap_or(name)
 }
 
-/// Returns the names of the groups, for a message.
-pub(super) fn group_names() -> String {
-    GROUPS.map(|(name, _)| name).join(", ")
-}
-
 /// Returns the names of the events that a name selects: itself, those of its group, or those with this short name.
 pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
@@ -101,16 +96,29 @@ pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a 
         .collect()
 }
 
+/// Returns true if a name is that of the group of which only one kind of event counts: all of them measure CPU time.
+pub(super) fn is_cpu_group(name: &[u8]) -> bool {
+    name == GROUPS[0].0.as_bytes()
+}
+
+/// Returns the name of the event of CPU time that counts, if the recording has one.
+pub(super) fn select_cpu(counts: &FxHashMap<Vec<u8>, u64>) -> Option<Vec<u8>> {
+    let events = GROUPS[0].1;
+    let found = select_by_name(GROUPS[0].0.as_bytes(), counts.keys().map(Vec::as_slice));
+    found.into_iter().min_by_key(|name| events.iter().position(|event| event.as_bytes() == short_name(name)))
+}
+
 /// Returns the names of the default events: those of the first group of which the recording has events, else the first
 /// event by name. Of events for CPU time only one kind counts.
 pub(super) fn select_default(counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    if let Some(name) = select_cpu(counts) {
+        return vec![name];
+    }
     let mut known: Vec<&[u8]> = counts.keys().map(Vec::as_slice).collect();
     known.sort_unstable();
-    for (group, events) in GROUPS {
-        let mut found = select_by_name(group.as_bytes(), known.iter().copied());
+    for (group, _) in &GROUPS[1..] {
+        let found = select_by_name(group.as_bytes(), known.iter().copied());
         if !found.is_empty() {
-            found.sort_by_key(|name| events.iter().position(|event| event.as_bytes() == short_name(name)));
-            found.truncate(if group == "cpu" { 1 } else { found.len() });
             return found;
         }
     }
@@ -207,5 +215,25 @@ impl Label {
             (Value::Text(Text::Constant(key)), _) => Self::String(key),
             (Value::Text(Text::Null) | Value::End, _) => Self::Missing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashMap;
+
+    use super::{is_cpu_group, select_cpu, select_default};
+
+    #[test]
+    fn selects_one_kind_of_cpu_time() {
+        let counts = |names: &[&str]| -> FxHashMap<Vec<u8>, u64> {
+            names.iter().map(|name| (name.as_bytes().to_vec(), 1)).collect()
+        };
+        let both = counts(&["jdk.CPUTimeSample", "jdk.ExecutionSample", "jdk.ThreadPark"]);
+        assert_eq!(select_cpu(&both), Some(b"jdk.ExecutionSample".to_vec()));
+        assert_eq!(select_default(&both), [b"jdk.ExecutionSample"]);
+        assert_eq!(select_cpu(&counts(&["jdk.CPUTimeSample"])), Some(b"jdk.CPUTimeSample".to_vec()));
+        assert_eq!(select_cpu(&counts(&["jdk.ThreadPark"])), None);
+        assert!(is_cpu_group(b"cpu") && !is_cpu_group(b"alloc"));
     }
 }

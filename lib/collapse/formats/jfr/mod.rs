@@ -23,7 +23,7 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use self::chunk::Chunk;
-use self::events::{find_event_types, is_first_default, select_by_name, select_default};
+use self::events::{find_event_types, is_cpu_group, is_first_default, select_by_name, select_cpu, select_default};
 use self::reader::Reader;
 use self::source::{MAGIC, Recording, Window};
 use crate::Error;
@@ -95,11 +95,13 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
     if choice == EventChoice::All {
         return Ok(None);
     }
+    // Whether an event of CPU time counts depends on the others.
+    let is_named = matches!(&choice, EventChoice::Named(wanted) if !is_cpu_group(wanted));
     let mut counts: FxHashMap<Vec<u8>, u64> = FxHashMap::default();
     for_each_chunk(window, |chunk, window| {
         let Some(schema) = chunk.read_schema(window)? else { return Ok(true) };
         let types = find_event_types(&schema, &[]);
-        if matches!(choice, EventChoice::Named(_)) {
+        if is_named {
             counts.extend(types.into_values().map(|class| (class.name, 0)));
             return Ok(true);
         }
@@ -120,6 +122,7 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
         Ok(true)
     })?;
     Ok(Some(match choice {
+        EventChoice::Named(wanted) if !is_named => vec![select_cpu(&counts).unwrap_or(wanted)],
         EventChoice::Named(wanted) => {
             let found = select_by_name(&wanted, counts.keys().map(Vec::as_slice));
             if found.is_empty() { vec![wanted] } else { found }

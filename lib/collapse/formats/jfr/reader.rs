@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chunk::{CHECKPOINT, Chunk};
 use super::constants::{Constants, StackFrame};
-use super::events::{Event, EventType, Label, find_event_types, group_names};
+use super::events::{Event, EventType, Label, find_event_types};
 use super::metadata::Schema;
 use super::source::Window;
 use super::wire::Cursor;
@@ -24,8 +24,8 @@ use crate::profile::{FrameId, Weight};
 pub(super) struct Reader<'a> {
     options: &'a Options,
     samples: TimedSamples,
-    /// The unit of the events that were counted.
-    unit: Option<&'static str>,
+    /// The unit of the events that were counted, and the first of them.
+    unit: Option<(&'static str, Vec<u8>)>,
     /// Number of events that could not be decoded.
     malformed: u64,
     /// Number of checkpoints that could be decoded in part only.
@@ -248,18 +248,17 @@ impl<'a> Reader<'a> {
     /// [`Error::Invalid`] if events were counted whose weights have another unit.
     fn check_unit(&mut self, class: &EventType, document: &mut Document<'_>) -> Result<(), Error> {
         let unit = if uses_input_weights(self.options) { class.unit } else { "samples" };
-        match self.unit {
-            Some(known) if known == unit => Ok(()),
-            Some(known) => {
-                let groups = group_names();
-                Err(Error::Invalid(format!(
-                    "{}: the events have weights in {known} and in {unit}, which cannot be added up; name one with \
-                     --event ({groups}), or use --weight samples",
-                    document.name()
-                )))
-            }
+        match &self.unit {
+            Some((known, _)) if *known == unit => Ok(()),
+            Some((known, name)) => Err(Error::Invalid(format!(
+                "{}: weights of {} are {known} and those of {} {unit}, which cannot be added up; name one of them with \
+                 --event, or use --weight samples",
+                document.name(),
+                String::from_utf8_lossy(name),
+                String::from_utf8_lossy(&class.name)
+            ))),
             None => {
-                self.unit = Some(unit);
+                self.unit = Some((unit, class.name.clone()));
                 document.set_unit(unit);
                 Ok(())
             }

@@ -5,7 +5,8 @@
 //! {"name":"root","value":3,"children":[{"name":"main","value":3,"children":[{"name":"work","value":2}]}]}
 //! ```
 //! The weight of a node is its value without those of its children. If the children of any node add up to more, values
-//! are those of the nodes alone. A root named `root`, `all` or `total`, or without a name, is left out.
+//! are those of the nodes alone, as `perf script flamegraph -f json` writes them, with the members `n`, `v` and `c`. A
+//! root named `root`, `all` or `total`, or without a name, is left out.
 
 use super::tree::{Node, fold_tree};
 use super::value::Value;
@@ -20,7 +21,7 @@ use crate::collapse::stack::CallTree;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "d3-flame-graph",
     description: "d3-flame-graph JSON (a tree of name, value, children)",
-    tried_with: "",
+    tried_with: "perf 6.1",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
@@ -28,24 +29,51 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 fn recognizes(root: Value<'_>) -> bool {
     // The root's value may come after its children, in a part of the document that is not seen yet.
-    root.get(b"name").is_some() && root.get_items(b"children").next().is_some_and(is_node)
+    let has_node = |keys: &Keys| {
+        root.get(keys.name).is_some() && root.get_items(keys.children).next().is_some_and(|node| keys.is_node(node))
+    };
+    [LONG, SHORT].iter().any(has_node)
 }
 
-fn is_node(node: Value<'_>) -> bool {
-    node.get(b"name").and_then(Value::as_string).is_some() && node.get_millionths(b"value").is_some()
+/// The names of a node's members.
+struct Keys {
+    name: &'static [u8],
+    value: &'static [u8],
+    children: &'static [u8],
+}
+
+const LONG: Keys = Keys { name: b"name", value: b"value", children: b"children" };
+/// d3-flame-graph accepts these as well; `perf script flamegraph -f json` writes them.
+const SHORT: Keys = Keys { name: b"n", value: b"v", children: b"c" };
+
+impl Keys {
+    fn of(root: Value<'_>) -> Self {
+        if root.get(SHORT.name).is_some() { SHORT } else { LONG }
+    }
+
+    fn is_node(&self, node: Value<'_>) -> bool {
+        node.get(self.name).and_then(Value::as_string).is_some() && node.get_millionths(self.value).is_some()
+    }
+
+    /// Returns the value of a node without those of its children, in millionths.
+    fn self_value(&self, node: Value<'_>) -> i128 {
+        let children = node.get_items(self.children).filter_map(|child| child.get_millionths(self.value));
+        children.fold(node.get_millionths(self.value).unwrap_or(0), i128::saturating_sub)
+    }
 }
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    if !has_inclusive_values(root) {
-        return fold_self_values(root, document, sink);
+    let keys = &Keys::of(root);
+    if !has_inclusive_values(root, keys) {
+        return fold_self_values(root, keys, document, sink);
     }
     let parse = |node: Value<'_>, depth| {
-        let millionths = node.get_millionths(b"value");
-        let name = node.get_string(b"name").into_owned();
-        let is_hidden = depth == 0 && is_artificial(&name) && self_value(node) == 0;
+        let millionths = node.get_millionths(keys.value);
+        let name = node.get_string(keys.name).into_owned();
+        let is_hidden = depth == 0 && is_artificial(&name) && keys.self_value(node) == 0;
         Node { name, weight: millionths.and_then(weight_from_millionths), is_hidden }
     };
-    fold_tree(root, b"children", parse, document, sink)
+    fold_tree(root, keys.children, parse, document, sink)
 }
 
 /// Returns true for the name of a root that is no function.
@@ -53,37 +81,31 @@ fn is_artificial(name: &[u8]) -> bool {
     matches!(name, b"" | b"root" | b"all" | b"total")
 }
 
-/// Returns the value of a node without those of its children, in millionths.
-fn self_value(node: Value<'_>) -> i128 {
-    let children = node.get_items(b"children").filter_map(|child| child.get_millionths(b"value"));
-    children.fold(node.get_millionths(b"value").unwrap_or(0), i128::saturating_sub)
-}
-
 /// Returns true if the values of no node's children add up to more than its own.
-fn has_inclusive_values(root: Value<'_>) -> bool {
+fn has_inclusive_values(root: Value<'_>, keys: &Keys) -> bool {
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
-        if self_value(node) < 0 {
+        if keys.self_value(node) < 0 {
             return false;
         }
-        waiting.extend(node.get_items(b"children"));
+        waiting.extend(node.get_items(keys.children));
     }
     true
 }
 
 /// Adds a tree whose values are those of the nodes alone.
-fn fold_self_values(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_self_values(root: Value<'_>, keys: &Keys, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut tree, mut waiting, mut too_deep) = (CallTree::default(), vec![(root, 0)], 0);
     while let Some((node, depth)) = waiting.pop() {
-        let own = node.get_millionths(b"value").and_then(weight_from_millionths);
+        let own = node.get_millionths(keys.value).and_then(weight_from_millionths);
         let own = own.unwrap_or_default();
-        let name = node.get_string(b"name");
+        let name = node.get_string(keys.name);
         let is_hidden = depth == 0 && is_artificial(&name) && own.is_zero();
         let is_entered = is_hidden || tree.enter(depth, &name, own, sink)?;
         too_deep += u64::from(!is_entered);
         if is_entered {
             let first = waiting.len();
-            waiting.extend(node.get_items(b"children").map(|child| (child, depth + usize::from(!is_hidden))));
+            waiting.extend(node.get_items(keys.children).map(|child| (child, depth + usize::from(!is_hidden))));
             waiting[first..].reverse();
         }
     }

@@ -1,5 +1,6 @@
 //! Symbolizes the stacks of a recording and adds them to the sink. Each code location is named once.
 
+use super::off_cpu::wait_weight;
 use super::samples::{Machine, Samples};
 use crate::Error;
 use crate::collapse::formats::perf_script::frame::Frame;
@@ -37,16 +38,8 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
     let mut names = FrameNames::new(options, &symbols, recording, sink);
     let weight = recording.options.weight;
     let mut stack = Vec::new();
-    if let Some(off_cpu) = off_cpu {
-        for (sample, wait) in off_cpu.zip(&recording.sample_records) {
-            names.resolve_stack(sample.stack, sink, &mut stack);
-            stack.push(sink.intern(if wait.is_runnable { RUNNABLE } else { OFF_CPU }));
-            let weight = Weight::from_millionths(u128::from(wait.nanoseconds) * 1000);
-            if !weight.is_zero() {
-                sink.add(&stack, Weights::plain(weight))?;
-            }
-        }
-    } else if recording.options.keep_samples {
+    if recording.options.keep_samples {
+        let mut waits = off_cpu.as_ref().map(|off_cpu| off_cpu.waits.iter());
         for sample in &recording.sample_records {
             names.resolve_stack(sample.stack, sink, &mut stack);
             let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));
@@ -54,7 +47,15 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
                 let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
                 stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
             }
-            sink.add_timed(&stack, Weights::plain(weight_of_samples(weight, 1, sample.period.into())), time)?;
+            let mut weight = weight_of_samples(weight, 1, sample.period.into());
+            if let Some(wait) = waits.as_mut().and_then(Iterator::next) {
+                stack.push(sink.intern(if wait.is_runnable { RUNNABLE } else { OFF_CPU }));
+                weight = wait_weight(wait.nanoseconds, options.weight);
+                if weight.is_zero() {
+                    continue;
+                }
+            }
+            sink.add_timed(&stack, Weights::plain(weight), time)?;
         }
     } else {
         for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {

@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::perf::event::{Fields, Stamp};
-use crate::perf::recording::SampleRecord;
+use crate::profile::{SampleWeight, Weight};
 
-/// The names of the event, in recordings of `perf record` and `perf sched record`.
-pub(super) const EVENT: &[u8] = b"sched:sched_switch";
+/// The name of the event of a switch.
+pub(in crate::collapse::formats) const SWITCH_EVENT: &[u8] = b"sched:sched_switch";
 
 /// Bits of a thread's state: those that mean anything but runnable, and those of a thread that exits.
 const NOT_RUNNABLE: u64 = 0xff;
@@ -28,6 +28,14 @@ pub(super) struct Wait {
     pub(super) nanoseconds: u64,
     /// True if the thread could have run on.
     pub(super) is_runnable: bool,
+}
+
+/// Returns the weight of a wait: its microseconds, or 1 if waits are counted. That of a wait of no length is zero.
+pub(in crate::collapse::formats) fn wait_weight(nanoseconds: u64, weight: SampleWeight) -> Weight {
+    match weight {
+        SampleWeight::Samples => Weight::new(u64::from(nanoseconds > 0)),
+        SampleWeight::Period | SampleWeight::Microseconds => Weight::from_millionths(u128::from(nanoseconds) * 1000),
+    }
 }
 
 /// The waits of all threads.
@@ -56,15 +64,27 @@ impl Switch {
         let _next_comm = fields.take(16)?;
         Some(Self { prev_pid, prev_state, next_pid: fields.u32()? })
     }
+
+    /// Returns true if a sample with this stamp can be the switch. The tracepoint is hit by the thread that is switched
+    /// out. At its last switch, a thread that exits has no ID any more.
+    fn is_of(&self, stamp: Stamp) -> bool {
+        stamp.tid == u32::MAX || self.prev_pid == stamp.tid
+    }
+}
+
+/// Returns true if the fields of a tracepoint without a name are those of a switch. The file of a recording ends with the
+/// names, so that they are missing if it is cut short.
+pub(super) fn is_switch(stamp: Stamp, raw: &[u8]) -> bool {
+    // perf pads the fields to a multiple of eight bytes, less the four of their length.
+    const LENGTHS: std::ops::RangeInclusive<usize> = 64..=68;
+    LENGTHS.contains(&raw.len()) && Switch::parse(raw).is_some_and(|switch| switch.is_of(stamp))
 }
 
 impl OffCpu {
     /// Adds a switch: ends the wait of the thread that is switched in, and begins that of the thread that is switched
-    /// out. Returns true if the sample of the switch is to be kept.
-    pub(super) fn add(&mut self, stamp: Stamp, raw: &[u8]) -> bool {
-        // The tracepoint is hit by the thread that is switched out. At its last switch, a thread that exits has no ID any more.
-        let is_own = |switch: &Switch| stamp.tid == u32::MAX || switch.prev_pid == stamp.tid;
-        let Some(switch) = Switch::parse(raw).filter(is_own) else {
+    /// out, if the options select it. Returns true if the sample of the switch is to be kept.
+    pub(super) fn add(&mut self, stamp: Stamp, raw: &[u8], is_selected: bool) -> bool {
+        let Some(switch) = Switch::parse(raw).filter(|switch| switch.is_of(stamp)) else {
             self.malformed += 1;
             return false;
         };
@@ -73,13 +93,14 @@ impl OffCpu {
             self.ended += 1;
             self.waits[index].nanoseconds = stamp.time.saturating_sub(start);
         }
+        // A thread that is switched out has run: the end of its wait was not recorded.
+        self.unended += u64::from(self.switched_out.remove(&switch.prev_pid).is_some());
         // Thread 0 is the idle thread.
-        if switch.prev_pid == 0 || stamp.tid == u32::MAX || switch.prev_state & EXITING != 0 {
+        if !is_selected || switch.prev_pid == 0 || stamp.tid == u32::MAX || switch.prev_state & EXITING != 0 {
             return false;
         }
         let is_runnable = switch.prev_state & NOT_RUNNABLE == 0;
-        let out = (stamp.time, self.waits.len());
-        self.unended += u64::from(self.switched_out.insert(switch.prev_pid, out).is_some());
+        self.switched_out.insert(switch.prev_pid, (stamp.time, self.waits.len()));
         self.waits.push(Wait { nanoseconds: 0, is_runnable });
         true
     }
@@ -98,18 +119,7 @@ impl OffCpu {
                 self.waits[*index].nanoseconds = self.last_time.saturating_sub(*start);
             }
         }
-        if self.waits.is_empty() && self.malformed == 0 {
-            document.warn("has no samples of sched:sched_switch; record with perf record -e sched:sched_switch -a -g");
-        }
         document.report_problems(self.malformed, "switch", "left out: its fields are not those of its thread")
-    }
-
-    /// Iterates over the kept samples and their waits.
-    pub(super) fn zip<'a>(
-        &'a self,
-        samples: &'a [SampleRecord],
-    ) -> impl Iterator<Item = (&'a SampleRecord, &'a Wait)> + 'a {
-        samples.iter().zip(&self.waits)
     }
 }
 
@@ -127,17 +137,25 @@ mod tests {
     fn pairs_switches_of_each_thread() {
         let mut threads = OffCpu::default();
         let mut add = |time, prev: u32, state, next| {
-            threads.add(Stamp { tid: prev, time, ..Stamp::default() }, &raw(prev, state, next))
+            threads.add(Stamp { tid: prev, time, ..Stamp::default() }, &raw(prev, state, next), true)
         };
         assert!(add(10, 7, 1, 8) && add(15, 8, 0x100, 0), "a wait begins");
         assert!(!add(30, 0, 0, 7) && !add(40, 7, 0x10, 8), "the idle thread and an exiting one");
         let waits: Vec<_> = threads.waits.iter().map(|wait| (wait.nanoseconds, wait.is_runnable)).collect();
         assert_eq!((waits, threads.ended, threads.unended), (vec![(20, false), (25, true)], 2, 0));
         // The last switch of a thread ends the wait of the one that joins it.
-        assert!(threads.add(Stamp { tid: 5, time: 50, ..Stamp::default() }, &raw(5, 1, 6)));
-        assert!(!threads.add(Stamp { tid: u32::MAX, time: 80, ..Stamp::default() }, &raw(6, 0x10, 5)));
+        assert!(threads.add(Stamp { tid: 5, time: 50, ..Stamp::default() }, &raw(5, 1, 6), true));
+        assert!(!threads.add(Stamp { tid: u32::MAX, time: 80, ..Stamp::default() }, &raw(6, 0x10, 5), true));
         assert_eq!((threads.waits[2].nanoseconds, threads.malformed), (30, 0));
+        // A wait that is not selected is neither kept nor counted, but its thread ends the wait of another.
+        assert!(!threads.add(Stamp { tid: 5, time: 90, ..Stamp::default() }, &raw(5, 1, 6), false));
+        assert!(!threads.add(Stamp { tid: 5, time: 95, ..Stamp::default() }, &raw(5, 1, 7), false));
+        assert_eq!((threads.waits.len(), threads.unended), (3, 0));
+        // That thread 8 ran between 96 and 97 was not recorded; its second wait is not selected.
+        assert!(threads.add(Stamp { tid: 8, time: 96, ..Stamp::default() }, &raw(8, 1, 5), true));
+        assert!(!threads.add(Stamp { tid: 8, time: 97, ..Stamp::default() }, &raw(8, 1, 5), false));
+        assert!(threads.unended == 1 && !threads.switched_out.contains_key(&8));
         assert!(Switch::parse(&raw(1, 0, 2)[..58]).is_none());
-        assert!(!threads.add(Stamp { tid: 3, ..Stamp::default() }, &raw(1, 0, 2)) && threads.malformed == 1);
+        assert!(!threads.add(Stamp { tid: 3, ..Stamp::default() }, &raw(1, 0, 2), true) && threads.malformed == 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Selects the samples of a `perf.data` file and adds them to a [`Recording`], which unwinds them.
 
-use super::off_cpu::{self, OffCpu};
+use super::off_cpu::{OffCpu, SWITCH_EVENT, is_switch};
 use crate::Error;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
@@ -94,6 +94,13 @@ impl<'a> Samples<'a> {
         }
     }
 
+    /// Makes the samples of switches the waits of threads.
+    pub(super) fn read_off_cpu(&mut self) {
+        self.keep_each_sample();
+        self.events = EventFilter::for_names(vec![SWITCH_EVENT.to_vec()]);
+        self.off_cpu = Some(OffCpu::default());
+    }
+
     /// Makes the recording keep each sample, not only the sums of equal stacks.
     pub(in crate::collapse::formats) fn keep_each_sample(&mut self) {
         self.recording.options.keep_samples = true;
@@ -123,12 +130,16 @@ impl<'a> Samples<'a> {
                     self.recording.options.unwind = native::can_unwind(architecture);
                 }
                 self.recording.options.max_stack = attr.max_stack;
-                if let Some(waits) = &mut self.off_cpu {
-                    if attr.name == off_cpu::EVENT && waits.add(stamp, sample.raw) {
-                        self.recording.handle_event(stamp, Event::Sample(sample));
+                let sample_type = attr.layout.sample_type;
+                match self.off_cpu {
+                    Some(_)
+                        if attr.name == SWITCH_EVENT
+                            || attr.is_unnamed_tracepoint() && is_switch(stamp, sample.raw) =>
+                    {
+                        self.add_switch(sample_type, stamp, sample)?
                     }
-                } else {
-                    self.add_sample(&attr.name, attr.layout.sample_type, stamp, sample)?;
+                    Some(_) => {}
+                    None => self.add_sample(&attr.name, sample_type, stamp, sample)?,
                 }
             }
             // `perf record` also writes such a record at the end.
@@ -144,6 +155,15 @@ impl<'a> Samples<'a> {
             let past = stamp.time.saturating_sub(MAX_DELAY);
             let over = self.recording.take_exited_before(past, |_| false);
             self.recording.forget_before(past, over);
+        }
+        Ok(())
+    }
+
+    /// Adds a switch. The options select a wait by the time, thread and CPU of its beginning.
+    fn add_switch(&mut self, sample_type: u64, stamp: Stamp, sample: Sample<'_>) -> Result<(), Error> {
+        let is_selected = self.events.accept(SWITCH_EVENT) & self.is_selected(stamp, sample_type)?;
+        if self.off_cpu.as_mut().is_some_and(|off_cpu| off_cpu.add(stamp, sample.raw, is_selected)) {
+            self.recording.handle_event(stamp, Event::Sample(sample));
         }
         Ok(())
     }
@@ -222,9 +242,6 @@ impl<'a> Samples<'a> {
 
     /// Returns the number of samples that were read.
     pub(super) fn sample_count(&self) -> u64 {
-        if let Some(off_cpu) = &self.off_cpu {
-            return off_cpu.waits.len() as u64;
-        }
         self.events.seen().iter().map(|event| event.samples).sum()
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //! A stack at which a thread is switched out weighs the microseconds until the thread runs again, or the delay that a
 //! `sched:sched_stat_*` event states. Its leaf is `[off-cpu]`, or `[runnable]` if the thread was preempted. The idle
-//! thread and threads that exit are left out.
+//! thread and threads that exit are left out. Options select a wait by the time, thread and CPU of its beginning.
 //!
 //! The same input is also a profile of switches, so this format is never detected: `--format perf-sched` selects it.
 
@@ -19,23 +19,27 @@ use bstr::ByteSlice as _;
 use super::frame;
 use super::header::{self, Header, Line};
 use super::naming::Naming;
+use super::selection;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::filter::args::parse_seconds;
+use crate::collapse::filter::args::{EventChoice, parse_seconds};
+use crate::collapse::filter::event::EventFilter;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::formats::perf_data;
+use crate::collapse::formats::perf_data::{self, SWITCH_EVENT as EVENT};
 use crate::collapse::line_helpers::{parse_number, split_once, split_word};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Stack;
+use crate::collapse::timed_samples::TimedSamples;
+use crate::collapse::timeline::SampleTime;
 use crate::markers;
-use crate::profile::{FrameId, Weight};
+use crate::profile::{FrameId, SampleWeight, Weights};
 use crate::symbol_name::inlined;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
     description: "perf.data or perf script of sched:sched_switch, as off-CPU time; only if named by --format",
     tried_with: "perf 6.1, published files",
-    has_times: false,
+    has_times: true,
     recognizes: |_| false,
     reader: FormatReader::Bytes(read),
 };
@@ -50,18 +54,32 @@ struct Switch {
     next_pid: u64,
     /// True if the thread that is switched out exits.
     is_exit: bool,
-    /// The frame of the thread that is switched out.
-    root: FrameId,
+    /// The frames of the thread that is switched out and, if spans are wanted, of its span.
+    roots: Vec<FrameId>,
     is_java: bool,
     /// Frames of the stack, leaf first.
     frames: Vec<FrameId>,
+    /// `None` if times are not needed.
+    sample_time: Option<SampleTime>,
+    /// True if the options select the wait that begins.
+    is_selected: bool,
+}
+
+/// A wait that has not ended.
+struct Wait {
+    /// Time of the switch-out in nanoseconds.
+    start: u64,
+    /// Root first.
+    stack: Vec<FrameId>,
+    sample_time: Option<SampleTime>,
 }
 
 /// The threads that are off the CPU.
 #[derive(Default)]
 struct OffCpuThreads {
-    /// The time of the switch-out and the stack, leaf first, by thread.
-    switched_out: HashMap<u64, (u64, Vec<FrameId>)>,
+    /// The waits by thread.
+    switched_out: HashMap<u64, Wait>,
+    weight: SampleWeight,
     /// The time of the last switch.
     last_time: u64,
     /// Number of waits whose end was recorded.
@@ -71,6 +89,10 @@ struct OffCpuThreads {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    check_event(&document.options.event)?;
+    if document.options.weight != SampleWeight::Samples {
+        document.set_unit("microseconds");
+    }
     match perf_data::recognizes(document.head()?) {
         true => perf_data::read_off_cpu(document, sink),
         false => read_text(document, sink),
@@ -79,15 +101,21 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let naming = Naming::new(document.options);
+    let mut selection = TimedSamples::new(document.options);
     let (mut line, mut switch, mut threads) = (Vec::new(), None::<Switch>, OffCpuThreads::default());
-    document.set_unit("microseconds");
+    threads.weight = document.options.weight;
+    document.events = EventFilter::for_names(vec![EVENT.to_vec()]);
     while document.read_line(&mut line)? {
         let parsed = if line.starts_with(b"\t") { None } else { header::parse(&line) };
         if let Some(Line::Sample(header)) = parsed {
             threads.add_switch(switch.take(), sink)?;
             match header.event.map(|event| event.trim_end_with(|last| last == ':')) {
-                Some(b"sched:sched_switch") => match parse_switch(&header, &naming, sink) {
-                    Some(parsed) => switch = Some(parsed),
+                Some(EVENT) => match parse_switch(&header, &naming, document.options, sink) {
+                    Some(mut parsed) => {
+                        document.events.accept(EVENT);
+                        parsed.is_selected = selection.accept(&selection::sample_info(&header))?;
+                        switch = Some(parsed);
+                    }
                     None => document.report_malformed("expected a time and the two threads of a switch")?,
                 },
                 Some(event) if event.starts_with(b"sched:sched_stat_") => threads.add_delay(header.rest, sink)?,
@@ -102,20 +130,41 @@ fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> 
     threads.finish(document, sink)
 }
 
-fn parse_switch(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch> {
+/// Returns an error if an event is wanted that has no waits.
+fn check_event(choice: &EventChoice) -> Result<(), Error> {
+    match choice {
+        EventChoice::First => Ok(()),
+        EventChoice::Named(name) if name == EVENT => Ok(()),
+        _ => Err(Error::Invalid(
+            "--event: --format perf-sched reads the waits between samples of sched:sched_switch only; omit --format \
+             to read the samples of other events"
+                .to_owned(),
+        )),
+    }
+}
+
+fn parse_switch(header: &Header<'_>, naming: &Naming, options: &Options, sink: &mut Sink) -> Option<Switch> {
     let (before, after) = split_once(header.rest, "==>")?;
     let (prev_pid, state) = parse_thread(before)?;
     let (next_pid, _) = parse_thread(after)?;
     let name = naming.thread_frame(header);
     let leaf = if state.starts_with(b"R") { markers::RUNNABLE } else { markers::OFF_CPU };
+    let time = parse_seconds(header.time?)?;
+    let mut roots = vec![sink.intern(&name)];
+    if let Some(spans) = &options.spans {
+        let span = u32::try_from(prev_pid).ok().and_then(|tid| spans.find(tid, time));
+        roots.push(sink.intern(span.unwrap_or(markers::NO_SPAN)));
+    }
     Some(Switch {
-        time: parse_seconds(header.time?)?,
+        time,
         prev_pid,
         next_pid,
         is_exit: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),
-        root: sink.intern(&name),
+        roots,
         is_java: inlined::is_java_thread(&name),
         frames: vec![sink.intern(leaf)],
+        sample_time: if sink.keeps_times() { selection::sample_time(header, sink) } else { None },
+        is_selected: true,
     })
 }
 
@@ -141,17 +190,18 @@ impl OffCpuThreads {
     fn add_switch(&mut self, switch: Option<Switch>, sink: &mut Sink) -> Result<(), Error> {
         let Some(mut switch) = switch else { return Ok(()) };
         self.last_time = self.last_time.max(switch.time);
-        if let Some((start, stack)) = self.switched_out.remove(&switch.next_pid) {
+        if let Some(wait) = self.switched_out.remove(&switch.next_pid) {
             self.ended += 1;
-            add_wait(&stack, switch.time.saturating_sub(start), sink)?;
+            wait.add(switch.time.saturating_sub(wait.start), self.weight, sink)?;
         }
-        switch.frames.push(switch.root);
+        // A thread that is switched out has run: the end of its wait was not recorded.
+        self.unended += u64::from(self.switched_out.remove(&switch.prev_pid).is_some());
         // Thread 0 is the idle thread.
-        if switch.prev_pid != 0
-            && !switch.is_exit
-            && self.switched_out.insert(switch.prev_pid, (switch.time, switch.frames)).is_some()
-        {
-            self.unended += 1;
+        if switch.is_selected && switch.prev_pid != 0 && !switch.is_exit {
+            switch.frames.extend(switch.roots);
+            switch.frames.reverse();
+            let wait = Wait { start: switch.time, stack: switch.frames, sample_time: switch.sample_time };
+            self.switched_out.insert(switch.prev_pid, wait);
         }
         Ok(())
     }
@@ -162,9 +212,9 @@ impl OffCpuThreads {
         let delay = find_value(text, "delay=").and_then(parse_number);
         let Some((pid, delay)) = pid.zip(delay) else { return Ok(()) };
         match self.switched_out.remove(&pid) {
-            Some((_, stack)) => {
+            Some(wait) => {
                 self.ended += 1;
-                add_wait(&stack, delay, sink)
+                wait.add(delay, self.weight, sink)
             }
             None => Ok(()),
         }
@@ -182,17 +232,22 @@ impl OffCpuThreads {
         if self.unended > self.ended {
             return Ok(());
         }
-        for (start, stack) in self.switched_out.values() {
-            add_wait(stack, self.last_time.saturating_sub(*start), sink)?;
+        for wait in self.switched_out.values() {
+            wait.add(self.last_time.saturating_sub(wait.start), self.weight, sink)?;
         }
         Ok(())
     }
 }
 
-fn add_wait(frames: &[FrameId], nanoseconds: u64, sink: &mut Sink) -> Result<(), Error> {
-    let mut stack = Stack::default();
-    stack.extend(frames);
-    stack.add_leaf_first(Weight::from_millionths(u128::from(nanoseconds) * 1000), sink)
+impl Wait {
+    /// Adds the wait to the sink, unless its length is zero.
+    fn add(&self, nanoseconds: u64, weight: SampleWeight, sink: &mut Sink) -> Result<(), Error> {
+        let weight = perf_data::wait_weight(nanoseconds, weight);
+        if weight.is_zero() {
+            return Ok(());
+        }
+        sink.add_timed(&self.stack, Weights::plain(weight), self.sample_time)
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Selection {
     }
 }
 
-fn sample_info<'a>(header: &Header<'a>) -> SampleInfo<'a> {
+pub(super) fn sample_info<'a>(header: &Header<'a>) -> SampleInfo<'a> {
     SampleInfo {
         time: header.time.and_then(parse_seconds),
         comm: header.comm,
