@@ -115,7 +115,8 @@ const PARTS: &[(&str, &str)] = &[
     (
         "verdict",
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
-         causes such a change, adjusted for the number of functions.",
+         causes such a change, judged together with all functions of the profile: without a library below it, a function \
+         has the self_chance of fg-csv(1).",
     ),
 ];
 

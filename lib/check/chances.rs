@@ -94,7 +94,7 @@ impl Chances {
             return Some(functions.chances[*row][usize::from(rule.measure == Measure::InclusiveGrowth)]);
         }
         match subject {
-            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group)),
+            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group, None)),
             Subject::Edge(caller, callee) => self.edges.get(&(caller, callee)).copied(),
             Subject::Category(category) => self.categories.get(&category).copied(),
             Subject::Function(_) => None,

@@ -2,6 +2,7 @@
 
 use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
+use super::judgement::FunctionJudgement;
 use super::measure::percent;
 use super::own_code::Origins;
 use super::page::Item;
@@ -20,6 +21,8 @@ pub(super) struct Context<'a> {
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
+    /// The judgement of all functions of a comparison.
+    pub(super) judged: Option<&'a FunctionJudgement>,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }

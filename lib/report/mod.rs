@@ -32,6 +32,7 @@ pub use text::TextStyle;
 use self::commands::Commands;
 use self::context::Context;
 use self::evidence::Evidence;
+use self::judgement::FunctionJudgement;
 use self::own_code::Origins;
 use self::page::Page;
 use self::survey::Survey;
@@ -107,12 +108,14 @@ pub enum Inputs {
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
-    let (mut profile, evidence) = match subject {
+    let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => (profile, Evidence::Sums(options.weights)),
         Subject::Runs(compared) => Evidence::of_runs(compared)?,
     };
     check_weight(&profile)?;
+    let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
     let waits = Waits::take_from(&mut profile)?;
+    evidence.remove_wakers()?;
     profile.presort(crate::parallel::cores());
     let origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     let survey = Survey::new(&profile, &origins)?;
@@ -122,6 +125,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         survey: &survey,
         waits: &waits,
         evidence: &evidence,
+        judged: judged.as_ref(),
         whole: survey.total,
     };
     let page = page(&context, inputs, options.focus, options.lines)?;

@@ -1,4 +1,4 @@
-//! Judges rows of sums: the one judgement of fg-diff, fg-csv and fg-check.
+//! Judges rows of sums: the one judgement of fg-diff, fg-csv, fg-check and fg-report.
 
 use super::Row;
 use crate::markers::LOST;
@@ -62,9 +62,10 @@ impl Judgement {
         Some(Self { judge, family, chances })
     }
 
-    /// Returns the chance of the difference of a group of rows: what it would be if the group were one of the rows.
-    pub fn chance_of_group(&self, observation: &Observation) -> f64 {
-        self.family.adjust(self.judge.test(observation, None))
+    /// Returns the chance of the difference of a group of rows: what it would be if the group were one of the rows. `own`
+    /// is the first weight of a row that is part of the group.
+    pub fn chance_of_group(&self, observation: &Observation, own: Option<&Observation>) -> f64 {
+        self.family.adjust(self.judge.test(observation, own))
     }
 
     /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the

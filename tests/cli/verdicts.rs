@@ -1,18 +1,20 @@
-//! Differences as fg-diff, fg-csv and fg-check judge them: none contradicts another, and equal programs rarely differ.
+//! Differences as fg-diff, fg-csv, fg-check and fg-report judge them: none contradicts another, and equal programs rarely differ.
 
 #![allow(clippy::print_stdout)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr as _;
 
 use fgkit::check::{Finding, Input, Measure, Rule, Verdict};
 use fgkit::csv::{Categories, Counts};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::diff::{self, Options, Scaling, compare_runs};
+use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight, Weights};
 use fgkit::stats::sample_weight::{WeightKind, WeightOptions};
 use fgkit::tally::{GroupBy, is_significant};
-use fgkit::{Error, check, csv, folded};
+use fgkit::{Error, check, csv, folded, report};
 use proptest::prelude::*;
 
 use crate::support::{directory, run};
@@ -35,6 +37,7 @@ struct Runs {
 struct Function {
     self_chance: Option<f64>,
     inclusive_chance: Option<f64>,
+    has_changed: bool,
     has_grown: bool,
     has_grown_inclusively: bool,
 }
@@ -87,6 +90,32 @@ impl Runs {
     }
 }
 
+/// Returns the functions that a report lists as grown or shrunk; `None` if there is nothing to report.
+fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet<String>> {
+    let own = Some(FrameMatcher::from_str(".").unwrap());
+    let options =
+        report::Options { lines: 100_000, focus: None, own, categories: Categories::load(None).unwrap(), weights };
+    let inputs = report::Inputs::Files(Vec::new());
+    let text = report::report(subject, &inputs, options, report::Format::Json).ok()?;
+    let page: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = ["grew", "shrank"].map(|key| page[key].as_array().cloned().unwrap_or_default()).concat();
+    Some(rows.iter().map(|row| row["names"][0].as_str().unwrap().to_owned()).collect())
+}
+
+/// Checks that a report lists the functions that differ significantly as fg-csv judges them. Functions with library code
+/// below them are left out: they have more weight in a report.
+fn assert_report_agrees(runs: &Runs, functions: &BTreeMap<String, Function>, subject: report::Subject) {
+    let Some(reported) = reported(subject, runs.weights) else { return };
+    let is_other = |frame: &String| frame == "malloc" || frame == "[lost]";
+    let with_others = runs.stacks.iter().filter(|stack| stack.last().is_some_and(is_other));
+    let larger: BTreeSet<&String> =
+        with_others.flat_map(|stack| stack.iter().rfind(|frame| !is_other(frame)).or(stack.first())).collect();
+    for (name, function) in functions.iter().filter(|(name, _)| !larger.contains(name) && !is_other(name)) {
+        let expected = function.has_changed && significant(function.self_chance);
+        assert_eq!(reported.contains(name), expected, "{name}: {function:?} in {runs:?}");
+    }
+}
+
 fn functions(counts: &Counts) -> BTreeMap<String, Function> {
     let name = |row: &csv::Row| String::from_utf8_lossy(counts.frames.name(row.frames[0])).into_owned();
     let chance = |row: usize, weight: usize| counts.judgement.as_ref().map(|judged| judged.chances[row][weight]);
@@ -95,6 +124,7 @@ fn functions(counts: &Counts) -> BTreeMap<String, Function> {
         let function = Function {
             self_chance: chance(number, 0),
             inclusive_chance: chance(number, 1),
+            has_changed: row.weights[0].after != row.weights[0].before,
             has_grown: grown(0),
             has_grown_inclusively: grown(1),
         };
@@ -135,6 +165,9 @@ fn assert_agreement(runs: &Runs) {
             assert_eq!(failed(&inclusive), expected, "{name}: {function:?} in {runs:?}");
         }
     }
+    if can_judge {
+        assert_report_agrees(runs, &functions, report::Subject::Runs(runs.compare()));
+    }
     let Ok(different) = runs.differences(GroupBy::Function) else {
         assert!(!can_judge, "{runs:?}");
         return;
@@ -174,6 +207,7 @@ fn assert_pipes_agree(runs: &Runs) {
     let mut counts = csv::count(&sources, GroupBy::Function, &mut Diagnostics::silent()).unwrap();
     counts.judge_sums(runs.weights);
     assert_eq!(functions(&counts), runs.functions(), "{runs:?}");
+    assert_report_agrees(runs, &functions(&counts), report::Subject::Profile(both));
     let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());
     let Ok(direct) = runs.findings() else { return };
     assert_eq!(check_growth(Input::Profiles(&sources), &rules, runs.weights).unwrap(), direct, "{runs:?}");
