@@ -8,10 +8,9 @@ use super::rule::{Measure, Rule};
 use crate::Error;
 use crate::csv::Categories;
 use crate::folded::{LineKind, StackSink};
-use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
-use crate::tally::{GroupBy, Tally, charged_frame};
+use crate::tally::{Charging, GroupBy, Tally};
 
 /// The stacks of which a sum is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,8 +62,7 @@ pub(super) struct Accumulator<'a> {
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
-    /// For each frame, true if it is a thread state.
-    is_state: Vec<bool>,
+    charging: Charging,
     /// Number of stacks that were added.
     stacks: u64,
     /// For each frame, the number of the last stack that contains it.
@@ -119,7 +117,7 @@ impl<'a> Accumulator<'a> {
             survey: WeightSurvey::default(),
             functions: Tally::new(GroupBy::Function),
             edges: has_edges.then(|| Tally::new(GroupBy::Edge)),
-            is_state: Vec::new(),
+            charging: Charging::default(),
             stacks: 0,
             last_stack: Vec::new(),
             distinct: Vec::new(),
@@ -134,8 +132,7 @@ impl<'a> Accumulator<'a> {
     /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.
     fn subjects(&self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
         let (rule, matches) = (&self.rules[number], &self.matches[number]);
-        let charged = charged_frame(stack, |frame| self.is_state[frame.index()]);
-        let charged = charged.filter(|frame| matches[frame.index()]);
+        let charged = self.charging.charged(stack).filter(|frame| matches[frame.index()]);
         let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
         match rule.measure {
             Measure::Growth if rule.is_per_function() => charged.map(Subject::Function).into_iter().collect(),
@@ -173,9 +170,9 @@ impl<'a> Accumulator<'a> {
 
     /// Applies the rules to frames that are new.
     fn classify_new_frames(&mut self) {
-        for index in self.is_state.len()..self.frames.len() {
+        self.charging.update(&self.frames);
+        for index in self.last_stack.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
-            self.is_state.push(is_thread_state(name));
             self.last_stack.push(0);
             let category = self.categories.categorize(name);
             self.category.push(self.category_names.iter().position(|known| *known == category).unwrap_or(0));

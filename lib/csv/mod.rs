@@ -6,7 +6,7 @@ mod summary;
 mod table;
 mod write;
 
-pub use crate::tally::{GroupBy, Row, charged_frame};
+pub use crate::tally::{GroupBy, Row};
 pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
 pub use count::{Counts, count, count_runs};
 pub use summary::summary;

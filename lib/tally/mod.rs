@@ -1,5 +1,6 @@
 //! Sums of weights by function, command, stack, call or waker.
 
+mod charging;
 mod counters;
 mod judge;
 mod observe;
@@ -8,14 +9,9 @@ use self::counters::{Commands, Counter, Edges, Functions, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
+pub use charging::Charging;
 pub use judge::{Judgement, is_significant, observe_sum, observe_sums};
 pub use observe::{RunSums, observe_runs};
-
-/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all
-/// are thread states.
-pub fn charged_frame(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
-    stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
-}
 
 /// Key by which weights are summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -176,3 +176,9 @@ fn a_huge_name_does_not_fill_the_page() {
     let page = run("fg-report", [""; 0], text.as_bytes()).ok().text();
     assert!(page.len() < 8192 && page.contains("look closer"), "{}", page.len());
 }
+
+#[test]
+fn time_without_a_stack_is_stated_whatever_the_thread_did() {
+    let page = report(&[], b"app;main;[unsampled];[off-cpu] 60\napp;main;[unsampled] 10\napp;main;[off-cpu] 30\n");
+    assert!(page.contains("70.0% without a stack"), "{page}");
+}
