@@ -161,3 +161,11 @@ fn split_makes_frames_of_the_parts_of_names() {
 fn old_names_of_options_work() {
     assert_eq!(filter(&["--comm=^other$"]), filter(&["--root=^other$"]));
 }
+
+#[test]
+fn a_mixture_is_refused_in_any_order() {
+    for mixture in ["main;a 5\nmain;b 7\nmain;a 5 6\nmain;c 7 8\n", "main;a 5\nmain;a 5 6\nmain;b 7\nmain;c 7 8\n"] {
+        let outcome = run("fg-filter", ["--hide", "x"], mixture.as_bytes());
+        assert!(outcome.code() == 1 && outcome.stderr.contains("do not mix profiles and comparisons"), "{outcome:?}");
+    }
+}
