@@ -54,7 +54,8 @@ struct TableArgs {
     /// Use the category rules in FILE
     ///
     /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches
-    /// a function's name determines its category.
+    /// a function's name determines its category. With --summary, self weight in a thread state has the category of the
+    /// state, if an expression matches it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
 
@@ -155,9 +156,10 @@ impl Tool for Args {
         }
         let categories = Categories::load(self.table.categories.as_deref())?;
         let options = self.weights.options();
+        let by = if self.table.summary { GroupBy::Leaf } else { self.table.by };
         let mut counts = match self.runs.compare(&session.sources, options, &mut session.diagnostics)? {
-            Some(compared) => count_runs(compared, self.table.by)?,
-            None => count(&session.sources, self.table.by, &mut session.diagnostics)?,
+            Some(compared) => count_runs(compared, by)?,
+            None => count(&session.sources, by, &mut session.diagnostics)?,
         };
         if self.table.by == GroupBy::Waker && counts.rows.is_empty() {
             let message = "no stack has a waker; fg-record --off-cpu --wakers records them";

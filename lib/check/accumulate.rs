@@ -6,7 +6,7 @@ use super::busy_loop::BusyLoopDetector;
 use super::join_names;
 use super::rule::{Measure, Rule};
 use crate::Error;
-use crate::csv::Categories;
+use crate::csv::{Categories, OTHER_CATEGORY};
 use crate::folded::{LineKind, StackSink};
 use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
@@ -62,6 +62,8 @@ pub(super) struct Accumulator<'a> {
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
+    /// Sums of all leaves if a rule limits the growth of categories; in a differential profile only.
+    pub leaves: Option<Tally>,
     charging: Charging,
     /// Number of stacks that were added.
     stacks: u64,
@@ -86,7 +88,9 @@ impl StackSink for Accumulator<'_> {
         if self.differential {
             self.survey.add_sides(weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
-            self.edges.as_mut().map_or(Ok(()), |edges| edges.add(&self.frames, stack, shared, weights))?;
+            for tally in [&mut self.edges, &mut self.leaves].into_iter().flatten() {
+                tally.add(&self.frames, stack, shared, weights)?;
+            }
         }
         self.busy_loop.add(&self.frames, stack, weights.after)?;
         self.update_distinct_frames(stack);
@@ -102,7 +106,8 @@ impl StackSink for Accumulator<'_> {
 
 impl<'a> Accumulator<'a> {
     pub fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
-        let has_edges = rules.iter().any(|rule| rule.measure == Measure::EdgeGrowth);
+        let tally_for =
+            |measure: Measure, by: GroupBy| rules.iter().any(|rule| rule.measure == measure).then(|| Tally::new(by));
         Self {
             rules,
             frames: Frames::new(),
@@ -116,7 +121,8 @@ impl<'a> Accumulator<'a> {
             total: Weights::default(),
             survey: WeightSurvey::default(),
             functions: Tally::new(GroupBy::Function),
-            edges: has_edges.then(|| Tally::new(GroupBy::Edge)),
+            edges: tally_for(Measure::EdgeGrowth, GroupBy::Edge),
+            leaves: tally_for(Measure::CategoryGrowth, GroupBy::Leaf),
             charging: Charging::default(),
             stacks: 0,
             last_stack: Vec::new(),
@@ -132,7 +138,9 @@ impl<'a> Accumulator<'a> {
     /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.
     fn subjects(&self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
         let (rule, matches) = (&self.rules[number], &self.matches[number]);
-        let charged = self.charging.charged(stack).filter(|frame| matches[frame.index()]);
+        let charged = self.charging.charged(stack);
+        let categorized = charged.map(|charged| self.category_frame(charged, self.charging.state(stack)));
+        let charged = charged.filter(|frame| matches[frame.index()]);
         let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
         match rule.measure {
             Measure::Growth if rule.is_per_function() => charged.map(Subject::Function).into_iter().collect(),
@@ -147,15 +155,23 @@ impl<'a> Accumulator<'a> {
                 calls.into_iter().collect()
             }
             Measure::CategoryGrowth => {
-                charged.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
+                let categorized = categorized.filter(|frame| matches[frame.index()]);
+                categorized.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
             }
-            Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),
+            Measure::Category => rule_if(categorized.is_some_and(|frame| matches[frame.index()])),
+            Measure::SelfShare | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),
             Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => {
                 rule_if(stack.iter().any(|frame| matches[frame.index()]))
             }
             Measure::Lost => rule_if(stack.len() == 1 && matches[stack[0].index()]),
             Measure::BusyLoop => Vec::new(),
         }
+    }
+
+    /// Returns the frame whose category self weight has: the thread state if a rule matches it, else the function.
+    pub(super) fn category_frame(&self, charged: FrameId, state: Option<FrameId>) -> FrameId {
+        let has_rule = |state: &FrameId| self.category_names[self.category[state.index()]] != OTHER_CATEGORY;
+        state.filter(has_rule).unwrap_or(charged)
     }
 
     /// Returns the name of a subject, for reports.

@@ -7,7 +7,7 @@ mod table;
 mod write;
 
 pub use crate::tally::{GroupBy, Row};
-pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
+pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES, OTHER as OTHER_CATEGORY};
 pub use count::{Counts, count, count_runs};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};

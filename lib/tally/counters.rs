@@ -157,6 +157,29 @@ impl Counter for Edges {
     }
 }
 
+/// Sums by the function that self weight is charged to, and the thread state.
+#[derive(Default)]
+pub(super) struct Leaves {
+    charging: Charging,
+    sums: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
+}
+
+impl Counter for Leaves {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.charging.update(frames);
+        let Some(charged) = self.charging.charged(stack) else { return Ok(()) };
+        self.sums.entry((charged, self.charging.state(stack))).or_default().add(weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let rows = self.sums.iter().map(|((charged, state), weights)| Row {
+            frames: [*charged].into_iter().chain(*state).collect(),
+            weights: vec![*weights],
+        });
+        Ok(rows.collect())
+    }
+}
+
 /// Sums by the thread that was blocked and the last waker of its chain. Stacks without wakers are left out.
 #[derive(Default)]
 pub(super) struct Wakers(HashMap<[FrameId; 2], Weights, FxBuildHasher>);

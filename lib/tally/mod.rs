@@ -5,7 +5,7 @@ mod counters;
 mod judge;
 mod observe;
 
-use self::counters::{Commands, Counter, Edges, Functions, Stacks, Wakers};
+use self::counters::{Commands, Counter, Edges, Functions, Leaves, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
@@ -27,12 +27,23 @@ pub enum GroupBy {
     Edge,
     /// Each pair of a thread that was blocked and the last of the chain of threads that woke it.
     Waker,
+    /// The function that self weight is charged to, with the thread state if there is one.
+    #[value(skip)]
+    Leaf,
+}
+
+impl GroupBy {
+    /// True for keys that are judged by the spread of functions: there may be too few of them to show a spread, or
+    /// several of them contain the same samples.
+    pub fn is_judged_by_functions(self) -> bool {
+        matches!(self, Self::Comm | Self::Edge | Self::Waker | Self::Leaf)
+    }
 }
 
 /// Sum of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The key: a function, a command, the frames of a stack, caller and callee, or thread and waker.
+    /// The key: a function, a command, the frames of a stack, caller and callee, thread and waker, or function and state.
     pub frames: Vec<FrameId>,
     /// Self and inclusive weight of a function; one weight of any other key.
     pub weights: Vec<Weights>,
@@ -50,6 +61,7 @@ impl Tally {
             GroupBy::Stack => Box::<Stacks>::default(),
             GroupBy::Edge => Box::<Edges>::default(),
             GroupBy::Waker => Box::<Wakers>::default(),
+            GroupBy::Leaf => Box::<Leaves>::default(),
         })
     }
 

@@ -118,7 +118,7 @@ fn assert_report_agrees(runs: &Runs, functions: &BTreeMap<String, Function>, sub
 
 fn functions(counts: &Counts) -> BTreeMap<String, Function> {
     let name = |row: &csv::Row| String::from_utf8_lossy(counts.frames.name(row.frames[0])).into_owned();
-    let chance = |row: usize, weight: usize| counts.judgement.as_ref().map(|judged| judged.chances[row][weight]);
+    let chance = |row: usize, weight: usize| counts.chances.as_ref().map(|chances| chances[row][weight]);
     let function = |(number, row): (usize, &csv::Row)| {
         let grown = |weight: usize| row.weights[weight].after > row.weights[weight].before;
         let function = Function {
@@ -185,7 +185,7 @@ fn assert_agreement(runs: &Runs) {
         }
     }
     let by_stack = csv::count_runs(runs.compare(), GroupBy::Stack).unwrap();
-    let chances = by_stack.judgement.as_ref().map(|judged| judged.chances.clone()).unwrap_or_default();
+    let chances = by_stack.chances.clone().unwrap_or_default();
     let kept = runs.differences(GroupBy::Stack).unwrap();
     for (row, chances) in by_stack.rows.iter().zip(&chances) {
         let stack: Vec<String> =
@@ -434,4 +434,44 @@ fn recipes_record_the_sides_in_turns() {
     let outputs = turn.split(" -o ").skip(1).map(|rest| rest.trim_start_matches(['"', '.', '/']));
     let sides: Vec<&str> = outputs.map(|output| output.split('.').next().unwrap()).collect();
     assert_eq!(sides, ["before", "after"]);
+}
+
+/// Compares equal programs of a few commands, of which a run is faster or slower than others by some percent, in tables
+/// by command, by call and by function. One run a side does not show that its machine was slow. `FG_VERDICT_TRIALS` is
+/// the number of comparisons of each kind, 20 by default.
+#[test]
+fn few_rows_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(20, |trials| trials.parse().unwrap());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    println!("| commands | functions | speed | runs | by comm | by edge | by function |");
+    for (commands, functions) in [(1, 1), (1, 12), (2, 1), (2, 12), (3, 1), (4, 1), (4, 12)] {
+        for speed in [0.0, 0.03, 0.1] {
+            for count in [1, 3, 5] {
+                let names = (0..commands).flat_map(|comm| (0..functions).map(move |function| (comm, function)));
+                let stacks: Vec<Vec<String>> =
+                    names.map(|(comm, function)| vec![format!("c{comm}"), format!("f{comm}.{function}")]).collect();
+                let keys = [GroupBy::Comm, GroupBy::Edge, GroupBy::Function];
+                let mut alarms = [0; 3];
+                for _ in 0..trials {
+                    let mut run = || -> Vec<u64> {
+                        let speed = (speed * random.normal()).exp() * 3000.0 / functions as f64;
+                        stacks.iter().map(|_| random.count(speed)).collect()
+                    };
+                    let mut side = || (0..count).map(|_| run()).collect();
+                    let (before, after) = (side(), side());
+                    let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+                    let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+                    for (by, alarms) in keys.into_iter().zip(&mut alarms) {
+                        let counts = csv::count_runs(runs.compare(), by).unwrap();
+                        let mut chances = counts.chances.iter().flatten().flatten();
+                        *alarms += u32::from(chances.any(|chance| is_significant(*chance)));
+                    }
+                }
+                let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * f64::from(alarms) / f64::from(trials)));
+                println!("| {commands} | {functions} | {speed} | {count} | {} |", shares.join(" | "));
+                let most = 1.0 + 0.05 * f64::from(trials) + 3.5 * (0.05 * 0.95 * f64::from(trials)).sqrt();
+                assert!(count == 1 || alarms.iter().all(|alarms| f64::from(*alarms) <= most), "{alarms:?} of {trials}");
+            }
+        }
+    }
 }
