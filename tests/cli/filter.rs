@@ -169,3 +169,11 @@ fn a_mixture_is_refused_in_any_order() {
         assert!(outcome.code() == 1 && outcome.stderr.contains("do not mix profiles and comparisons"), "{outcome:?}");
     }
 }
+
+#[test]
+fn showing_functions_keeps_the_state_of_their_threads() {
+    let shown = run("fg-filter", ["--show", "main"], b"main;read;[off-cpu] 5\nmain;x 2\nother;[off-cpu] 1\n").ok();
+    assert_eq!(shown.text(), "main 2\nmain;[off-cpu] 5\n");
+    let states = run("fg-filter", ["--show", "off-cpu"], b"main;[off-cpu] 5\nmain 2\n").ok();
+    assert_eq!(states.text(), "[off-cpu] 5\n");
+}
