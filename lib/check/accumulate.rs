@@ -29,14 +29,44 @@ pub(super) enum Subject {
 #[derive(Debug, Default)]
 pub(super) struct RuleTotal {
     pub weights: Weights,
-    pub worst: Option<(Vec<FrameId>, Weights)>,
+    pub worst: Option<(ShortStack, Weights)>,
+}
+
+/// Number of frames of a stack that is shown: those at the root, and those at the leaf.
+const SHOWN: (usize, usize) = (4, 28);
+
+/// A stack without the frames in its middle, if there are many: each function of a deep stack may be a subject.
+#[derive(Debug)]
+pub(super) struct ShortStack {
+    start: Vec<FrameId>,
+    /// The frames at the leaf; empty if the start is the whole stack.
+    end: Vec<FrameId>,
+}
+
+impl ShortStack {
+    fn new(stack: &[FrameId]) -> Self {
+        match stack.len() > SHOWN.0 + SHOWN.1 {
+            true => Self { start: stack[..SHOWN.0].to_vec(), end: stack[stack.len() - SHOWN.1..].to_vec() },
+            false => Self { start: stack.to_vec(), end: Vec::new() },
+        }
+    }
+
+    /// Returns the frames as folded text, without a weight.
+    pub(super) fn to_text(&self, frames: &Frames) -> Vec<u8> {
+        let mut text = join_names(&self.start, frames);
+        if !self.end.is_empty() {
+            text.extend_from_slice(";…;".as_bytes());
+            text.extend(join_names(&self.end, frames));
+        }
+        text
+    }
 }
 
 impl RuleTotal {
     fn add(&mut self, stack: &[FrameId], weights: Weights, weigh: fn(Weights) -> Weight) -> Result<(), Error> {
         self.weights.add(weights)?;
         if self.worst.as_ref().is_none_or(|(_, worst)| weigh(*worst) < weigh(weights)) {
-            self.worst = Some((stack.to_vec(), weights));
+            self.worst = Some((ShortStack::new(stack), weights));
         }
         Ok(())
     }

@@ -77,6 +77,14 @@ impl Chances {
         })
     }
 
+    /// Returns why growth cannot be judged, if it cannot.
+    pub fn refusal(&self) -> Option<&'static str> {
+        match &self.functions {
+            Some(_) => None,
+            None => self.weight_kind.caveat(true),
+        }
+    }
+
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()
