@@ -8,7 +8,7 @@ use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
 use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
-use fgkit::report::{self, Format, Inputs, Options, Subject, TextStyle};
+use fgkit::report::{self, Format, Inputs, Missing, Options, Subject, TextStyle};
 use fgkit::{Error, folded};
 
 /// Width of the page if it does not go to a terminal.
@@ -192,6 +192,10 @@ impl Tool for Args {
             categories: Categories::load(self.content.categories.as_deref())?,
             focus: self.content.focus,
             own: self.content.own,
+            missing: Missing {
+                lines: session.diagnostics.skipped_lines(),
+                has_inputs: session.diagnostics.has_failed(),
+            },
         };
         session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)

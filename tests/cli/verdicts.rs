@@ -93,8 +93,14 @@ impl Runs {
 /// Returns the functions that a report lists as grown or shrunk; `None` if there is nothing to report.
 fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet<String>> {
     let own = Some(FrameMatcher::from_str(".").unwrap());
-    let options =
-        report::Options { lines: 100_000, focus: None, own, categories: Categories::load(None).unwrap(), weights };
+    let options = report::Options {
+        lines: 100_000,
+        focus: None,
+        own,
+        categories: Categories::load(None).unwrap(),
+        weights,
+        missing: report::Missing::default(),
+    };
     let inputs = report::Inputs::Files(Vec::new());
     let text = report::report(subject, &inputs, options, report::Format::Json).ok()?;
     let page: serde_json::Value = serde_json::from_str(&text).unwrap();
