@@ -134,7 +134,17 @@ impl Tool for Args {
     fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
         vec![(
             "sort",
-            vec!["self", "inclusive", "self_delta", "inclusive_delta", "self_chance", "inclusive_chance", "function"],
+            vec![
+                "self",
+                "self_samples",
+                "inclusive",
+                "inclusive_samples",
+                "self_delta",
+                "inclusive_delta",
+                "self_chance",
+                "inclusive_chance",
+                "function",
+            ],
         )]
     }
 

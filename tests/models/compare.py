@@ -161,7 +161,7 @@ def cut_from(stack, pattern):
     return None if first is None else stack[first:]
 
 
-def show(stack):
+def show_frames(stack):
     shown = [name for name in stack if "a" in name or "b" in name]
     return tuple(name for name in stack if name in shown or name in STATES) if shown else ()
 
@@ -179,7 +179,7 @@ VERBS = [
     (["--ignore", "b"], lambda stack: None if any("b" in name for name in stack) else stack),
     (["--root", "^m"], lambda stack: stack if stack[0].startswith("m") else None),
     (["--hide", "^[ab]$"], lambda stack: tuple(name for name in stack if name not in ("a", "b"))),
-    (["--show", "[ab]"], show),
+    (["--show", "[ab]"], show_frames),
     (["--show-from", "b"], lambda stack: cut_from(stack, "b")),
     (["--drop-unknown"], lambda stack: tuple(name for name in stack if name != "[unknown]")),
     (["--no-delimiters"], lambda stack: tuple(name for name in stack if name not in ("-", "--"))),

@@ -32,3 +32,13 @@ fn a_second_file_never_replaces_the_first() {
     let outcome = run("fg-csv", ["--top=1", "--top=2"], b"a 1\nb 2\nc 3\n");
     assert_eq!(outcome.ok().text().lines().count(), 3, "of other options, the last one wins");
 }
+
+#[test]
+fn two_lists_cannot_be_read_from_standard_input() {
+    let folder = directory();
+    let path = folder.path().join("one");
+    std::fs::write(&path, "a 1\n").unwrap();
+    let list = format!("{}\0", path.to_str().unwrap());
+    let outcome = run("fg-diff", ["--before0-from", "-", "--after0-from", "-"], list.as_bytes());
+    assert!(outcome.code() == 2 && outcome.stderr.contains("can have one list only"), "{outcome:?}");
+}
