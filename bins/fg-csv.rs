@@ -15,7 +15,7 @@ use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, 
 /// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
 /// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
 /// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes to
-/// the frame before it.
+/// the frame before it, and that of a wait whose waker is known to the function that waited.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
 /// self weight comes first. Its column `chance` is the probability that noise alone causes such a change; at most 0.05
@@ -54,7 +54,8 @@ struct TableArgs {
     /// Use the category rules in FILE
     ///
     /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches
-    /// a function's name determines its category.
+    /// a function's name determines its category. With --summary, self weight in a thread state has the category of the
+    /// state, if an expression matches it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
 
@@ -133,7 +134,17 @@ impl Tool for Args {
     fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
         vec![(
             "sort",
-            vec!["self", "inclusive", "self_delta", "inclusive_delta", "self_chance", "inclusive_chance", "function"],
+            vec![
+                "self",
+                "self_samples",
+                "inclusive",
+                "inclusive_samples",
+                "self_delta",
+                "inclusive_delta",
+                "self_chance",
+                "inclusive_chance",
+                "function",
+            ],
         )]
     }
 
@@ -155,9 +166,10 @@ impl Tool for Args {
         }
         let categories = Categories::load(self.table.categories.as_deref())?;
         let options = self.weights.options();
+        let by = if self.table.summary { GroupBy::Leaf } else { self.table.by };
         let mut counts = match self.runs.compare(&session.sources, options, &mut session.diagnostics)? {
-            Some(compared) => count_runs(compared, self.table.by)?,
-            None => count(&session.sources, self.table.by, &mut session.diagnostics)?,
+            Some(compared) => count_runs(compared, by)?,
+            None => count(&session.sources, by, &mut session.diagnostics)?,
         };
         if self.table.by == GroupBy::Waker && counts.rows.is_empty() {
             let message = "no stack has a waker; fg-record --off-cpu --wakers records them";

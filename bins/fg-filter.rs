@@ -110,7 +110,7 @@ struct FrameArgs {
 
     /// Remove frames that do not match REGEX
     ///
-    /// Stacks without a match are dropped.
+    /// Stacks without a match are dropped. In the others, thread states such as `[off-cpu]` remain.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     show: Option<FrameMatcher>,
 

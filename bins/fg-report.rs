@@ -8,7 +8,7 @@ use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
 use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
-use fgkit::report::{self, Format, Inputs, Options, Subject, TextStyle};
+use fgkit::report::{self, Format, Inputs, Missing, Options, Subject, TextStyle};
 use fgkit::{Error, folded};
 
 /// Width of the page if it does not go to a terminal.
@@ -115,7 +115,8 @@ const PARTS: &[(&str, &str)] = &[
     (
         "verdict",
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
-         causes such a change, adjusted for the number of functions.",
+         causes such a change, judged together with all functions of the profile: without a library below it, a function \
+         has the self_chance of fg-csv(1).",
     ),
 ];
 
@@ -191,6 +192,10 @@ impl Tool for Args {
             categories: Categories::load(self.content.categories.as_deref())?,
             focus: self.content.focus,
             own: self.content.own,
+            missing: Missing {
+                lines: session.diagnostics.skipped_lines(),
+                has_inputs: session.diagnostics.has_failed(),
+            },
         };
         session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)

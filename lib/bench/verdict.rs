@@ -183,9 +183,9 @@ fn program_name(command: &str) -> Option<String> {
 }
 
 fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Change> {
-    let Some(judgement) = &counts.judgement else { return Vec::new() };
+    let Some(chances) = &counts.chances else { return Vec::new() };
     let mut changes = Vec::new();
-    for (row, chances) in counts.rows.iter().zip(&judgement.chances) {
+    for (row, chances) in counts.rows.iter().zip(chances) {
         let first = chances.iter().position(|chance| *chance <= level);
         let Some(which) = first else { continue };
         let weights = row.weights[which];

@@ -6,12 +6,11 @@ use super::busy_loop::BusyLoopDetector;
 use super::join_names;
 use super::rule::{Measure, Rule};
 use crate::Error;
-use crate::csv::Categories;
+use crate::csv::{Categories, OTHER_CATEGORY};
 use crate::folded::{LineKind, StackSink};
-use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
-use crate::tally::{GroupBy, Tally, charged_frame};
+use crate::tally::{Charging, GroupBy, Tally};
 
 /// The stacks of which a sum is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,14 +29,44 @@ pub(super) enum Subject {
 #[derive(Debug, Default)]
 pub(super) struct RuleTotal {
     pub weights: Weights,
-    pub worst: Option<(Vec<FrameId>, Weights)>,
+    pub worst: Option<(ShortStack, Weights)>,
+}
+
+/// Number of frames of a stack that is shown: those at the root, and those at the leaf.
+const SHOWN: (usize, usize) = (4, 28);
+
+/// A stack without the frames in its middle, if there are many: each function of a deep stack may be a subject.
+#[derive(Debug)]
+pub(super) struct ShortStack {
+    start: Vec<FrameId>,
+    /// The frames at the leaf; empty if the start is the whole stack.
+    end: Vec<FrameId>,
+}
+
+impl ShortStack {
+    fn new(stack: &[FrameId]) -> Self {
+        match stack.len() > SHOWN.0 + SHOWN.1 {
+            true => Self { start: stack[..SHOWN.0].to_vec(), end: stack[stack.len() - SHOWN.1..].to_vec() },
+            false => Self { start: stack.to_vec(), end: Vec::new() },
+        }
+    }
+
+    /// Returns the frames as folded text, without a weight.
+    pub(super) fn to_text(&self, frames: &Frames) -> Vec<u8> {
+        let mut text = join_names(&self.start, frames);
+        if !self.end.is_empty() {
+            text.extend_from_slice(";…;".as_bytes());
+            text.extend(join_names(&self.end, frames));
+        }
+        text
+    }
 }
 
 impl RuleTotal {
     fn add(&mut self, stack: &[FrameId], weights: Weights, weigh: fn(Weights) -> Weight) -> Result<(), Error> {
         self.weights.add(weights)?;
         if self.worst.as_ref().is_none_or(|(_, worst)| weigh(*worst) < weigh(weights)) {
-            self.worst = Some((stack.to_vec(), weights));
+            self.worst = Some((ShortStack::new(stack), weights));
         }
         Ok(())
     }
@@ -63,8 +92,9 @@ pub(super) struct Accumulator<'a> {
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
-    /// For each frame, true if it is a thread state.
-    is_state: Vec<bool>,
+    /// Sums of all leaves if a rule limits the growth of categories; in a differential profile only.
+    pub leaves: Option<Tally>,
+    charging: Charging,
     /// Number of stacks that were added.
     stacks: u64,
     /// For each frame, the number of the last stack that contains it.
@@ -88,7 +118,9 @@ impl StackSink for Accumulator<'_> {
         if self.differential {
             self.survey.add_sides(weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
-            self.edges.as_mut().map_or(Ok(()), |edges| edges.add(&self.frames, stack, shared, weights))?;
+            for tally in [&mut self.edges, &mut self.leaves].into_iter().flatten() {
+                tally.add(&self.frames, stack, shared, weights)?;
+            }
         }
         self.busy_loop.add(&self.frames, stack, weights.after)?;
         self.update_distinct_frames(stack);
@@ -104,7 +136,8 @@ impl StackSink for Accumulator<'_> {
 
 impl<'a> Accumulator<'a> {
     pub fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
-        let has_edges = rules.iter().any(|rule| rule.measure == Measure::EdgeGrowth);
+        let tally_for =
+            |measure: Measure, by: GroupBy| rules.iter().any(|rule| rule.measure == measure).then(|| Tally::new(by));
         Self {
             rules,
             frames: Frames::new(),
@@ -118,8 +151,9 @@ impl<'a> Accumulator<'a> {
             total: Weights::default(),
             survey: WeightSurvey::default(),
             functions: Tally::new(GroupBy::Function),
-            edges: has_edges.then(|| Tally::new(GroupBy::Edge)),
-            is_state: Vec::new(),
+            edges: tally_for(Measure::EdgeGrowth, GroupBy::Edge),
+            leaves: tally_for(Measure::CategoryGrowth, GroupBy::Leaf),
+            charging: Charging::default(),
             stacks: 0,
             last_stack: Vec::new(),
             distinct: Vec::new(),
@@ -134,7 +168,8 @@ impl<'a> Accumulator<'a> {
     /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.
     fn subjects(&self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
         let (rule, matches) = (&self.rules[number], &self.matches[number]);
-        let charged = charged_frame(stack, |frame| self.is_state[frame.index()]);
+        let charged = self.charging.charged(stack);
+        let categorized = charged.map(|charged| self.category_frame(charged, self.charging.state(stack)));
         let charged = charged.filter(|frame| matches[frame.index()]);
         let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
         match rule.measure {
@@ -150,15 +185,23 @@ impl<'a> Accumulator<'a> {
                 calls.into_iter().collect()
             }
             Measure::CategoryGrowth => {
-                charged.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
+                let categorized = categorized.filter(|frame| matches[frame.index()]);
+                categorized.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
             }
-            Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),
+            Measure::Category => rule_if(categorized.is_some_and(|frame| matches[frame.index()])),
+            Measure::SelfShare | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),
             Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => {
                 rule_if(stack.iter().any(|frame| matches[frame.index()]))
             }
             Measure::Lost => rule_if(stack.len() == 1 && matches[stack[0].index()]),
             Measure::BusyLoop => Vec::new(),
         }
+    }
+
+    /// Returns the frame whose category self weight has: the thread state if a rule matches it, else the function.
+    pub(super) fn category_frame(&self, charged: FrameId, state: Option<FrameId>) -> FrameId {
+        let has_rule = |state: &FrameId| self.category_names[self.category[state.index()]] != OTHER_CATEGORY;
+        state.filter(has_rule).unwrap_or(charged)
     }
 
     /// Returns the name of a subject, for reports.
@@ -173,9 +216,9 @@ impl<'a> Accumulator<'a> {
 
     /// Applies the rules to frames that are new.
     fn classify_new_frames(&mut self) {
-        for index in self.is_state.len()..self.frames.len() {
+        self.charging.update(&self.frames);
+        for index in self.last_stack.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
-            self.is_state.push(is_thread_state(name));
             self.last_stack.push(0);
             let category = self.categories.categorize(name);
             self.category.push(self.category_names.iter().position(|known| *known == category).unwrap_or(0));

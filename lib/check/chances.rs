@@ -54,27 +54,35 @@ impl Chances {
         let is_single = design.is_single();
         let rows = nonzero_rows(accumulator.functions.rows()?);
         let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
-        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, design.clone());
+        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, design);
         let mut edges = BTreeMap::new();
         if let Some(tally) = &mut accumulator.edges {
             let rows = nonzero_rows(tally.rows()?);
             let observed = observe(&rows, accumulator, runs, GroupBy::Edge)?;
-            if let Some(judged) = Judgement::new(&rows, &accumulator.frames, &observed, &total, design) {
+            if let Some(functions) = &functions {
                 let calls = rows.iter().map(|row| (row.frames[0], row.frames[1]));
-                edges = calls.zip(judged.chances.iter().map(|chances| chances[0])).collect();
+                edges = calls.zip(functions.chances_of_rows(&rows, &accumulator.frames, &observed)).collect();
             }
         }
         Ok(Self {
             is_single,
             weight_kind,
             caveat,
-            categories: judge_categories(&rows, &observed, functions.as_ref(), accumulator),
+            categories: judge_categories(accumulator, runs, functions.as_ref())?,
             function_rows: rows.iter().enumerate().map(|(number, row)| (row.frames[0], number)).collect(),
             functions,
             edges,
             groups: observe_groups(accumulator, runs)?,
             single_functions: find_single_functions(accumulator),
         })
+    }
+
+    /// Returns why growth cannot be judged, if it cannot.
+    pub fn refusal(&self) -> Option<&'static str> {
+        match &self.functions {
+            Some(_) => None,
+            None => self.weight_kind.caveat(true),
+        }
     }
 
     /// Describes what a weight is taken for.
@@ -94,7 +102,7 @@ impl Chances {
             return Some(functions.chances[*row][usize::from(rule.measure == Measure::InclusiveGrowth)]);
         }
         match subject {
-            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group)),
+            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group, None)),
             Subject::Edge(caller, callee) => self.edges.get(&(caller, callee)).copied(),
             Subject::Category(category) => self.categories.get(&category).copied(),
             Subject::Function(_) => None,
@@ -120,17 +128,19 @@ fn observe(
     }
 }
 
-/// Judges the self weights of all categories together.
+/// Judges the self weights of all categories together, if a rule limits their growth.
 fn judge_categories(
-    rows: &[Row],
-    observed: &[Vec<Observation>],
+    accumulator: &mut Accumulator,
+    runs: Option<&ComparedRuns>,
     functions: Option<&Judgement>,
-    accumulator: &Accumulator,
-) -> BTreeMap<usize, f64> {
-    let Some(functions) = functions else { return BTreeMap::new() };
+) -> Result<BTreeMap<usize, f64>, Error> {
+    let Some((functions, tally)) = functions.zip(accumulator.leaves.as_mut()) else { return Ok(BTreeMap::new()) };
+    let rows = nonzero_rows(tally.rows()?);
+    let observed = observe(&rows, accumulator, runs, GroupBy::Leaf)?;
     let mut sums: BTreeMap<usize, Observation> = BTreeMap::new();
     for (row, observations) in rows.iter().zip(observed) {
-        let category = accumulator.category[row.frames[0].index()];
+        let frame = accumulator.category_frame(row.frames[0], row.frames.get(1).copied());
+        let category = accumulator.category[frame.index()];
         match sums.get_mut(&category) {
             Some(sum) => sum.add(&observations[0]),
             None => drop(sums.insert(category, observations[0].clone())),
@@ -138,7 +148,7 @@ fn judge_categories(
     }
     sums.retain(|_, sum| sum.before.iter().chain(&sum.after).any(|weight| *weight > 0.0));
     let (names, sums): (Vec<usize>, Vec<Observation>) = sums.into_iter().unzip();
-    names.into_iter().zip(functions.chances_of_partition(&sums)).collect()
+    Ok(names.into_iter().zip(functions.chances_of_groups(&sums)).collect())
 }
 
 /// Returns the weights in each run of the rules with a pattern.

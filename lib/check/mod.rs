@@ -68,7 +68,7 @@ pub enum Input<'a> {
 /// # Errors
 /// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and
 /// [`Error::Invalid`] if a growth rule meets a plain profile, if a rule names an unknown category, or if the profile is
-/// empty.
+/// empty, and if growth cannot be judged.
 pub fn check(
     input: Input,
     rules: &[Rule],
@@ -107,6 +107,10 @@ pub fn check(
         false => None,
     };
     if let Some(chances) = &chances {
+        // Neither growth nor its absence: as fg-diff, which refuses to say what is significant.
+        if let Some(reason) = chances.refusal() {
+            return Err(Error::Invalid(reason.to_owned()));
+        }
         chances.caveat.into_iter().for_each(|caveat| diagnostics.warn(caveat));
         diagnostics.note(&chances.describe());
     }
@@ -168,7 +172,7 @@ fn find(mut accumulator: Accumulator, chances: Option<&Chances>) -> Vec<Finding>
                 percent,
                 weights: total.weights,
                 verdict,
-                worst: total.worst.map(|(stack, weights)| (join_names(&stack, &accumulator.frames), weights)),
+                worst: total.worst.map(|(stack, weights)| (stack.to_text(&accumulator.frames), weights)),
             }
         });
         let start = findings.len();

@@ -1,6 +1,8 @@
 //! The clap command of a program: its own options, the shared ones, and the text after the options.
 
+use std::any::TypeId;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction};
 
@@ -13,14 +15,34 @@ const WIDTH: usize = 80;
 /// The heading of the exit statuses, which only the long help has.
 pub(super) const EXIT_STATUS_HEADING: &str = "Exit status:";
 
-/// Builds the command line of a program. If an option is given twice, the last one wins.
+/// The values of options that name files.
+const FILE_VALUES: [&str; 3] = ["FILE", "LIST", "DIR"];
+
+/// Builds the command line of a program. If an option is given twice, the last one wins; but no file to read is dropped
+/// silently.
 pub(super) fn build<T: Tool>() -> clap::Command {
     add_help_flags(SharedArgs::add_to(T::command(), T::HAS_INPUTS))
         .after_help(T::EXAMPLES.first().map_or_else(String::new, |(line, _)| format!("Example: {line}")))
         .after_long_help(examples_and_exit_statuses(T::EXAMPLES, T::EXIT_STATUS))
         .version(version())
-        .args_override_self(true)
+        .mut_args(|arg| {
+            if is_overridable(&arg) {
+                let id = arg.get_id().clone();
+                arg.overrides_with(id)
+            } else {
+                arg
+            }
+        })
         .term_width(WIDTH)
+}
+
+/// True for an option of which only the last occurrence counts.
+fn is_overridable(arg: &Arg) -> bool {
+    let is_output = arg.get_id() == "output";
+    let is_single = matches!(arg.get_action(), ArgAction::Set | ArgAction::SetTrue | ArgAction::SetFalse);
+    let names_file = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+        || arg.get_value_names().is_some_and(|names| names.iter().any(|name| FILE_VALUES.contains(&name.as_str())));
+    is_output || (is_single && !arg.is_positional() && !names_file)
 }
 
 /// Returns the program's name.

@@ -1,6 +1,7 @@
 //! Options of programs that compare the runs of two sides.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::options::parse_positive_weight;
 use crate::Error;
@@ -77,8 +78,15 @@ pub struct RunArgs {
 #[derive(Clone, Debug)]
 struct FileList(Vec<PathBuf>);
 
+/// True once a list was read from standard input.
+static HAS_READ_STDIN: AtomicBool = AtomicBool::new(false);
+
 /// Reads a list of files.
 fn parse_list(list: &str) -> Result<FileList, Error> {
+    if list == "-" && HAS_READ_STDIN.swap(true, Ordering::Relaxed) {
+        let message = "standard input can have one list only; write the other one to a file";
+        return Err(Error::Usage(message.to_owned()));
+    }
     let sources = Source::from_list(Path::new(list))?;
     let paths = sources.into_iter().map(|source| match source {
         Source::Stdin => PathBuf::from("-"),

@@ -11,7 +11,7 @@ use crate::error::regex_error_text;
 pub const DEFAULT: &str = include_str!("categories.txt");
 
 /// Category of functions that no rule matches.
-const OTHER: &str = "other";
+pub const OTHER: &str = "other";
 
 /// Rules in order.
 #[derive(Debug)]
@@ -59,6 +59,12 @@ impl Categories {
         let names = self.names.iter().enumerate();
         let first = names.filter(|(number, name)| !self.names[..*number].contains(name));
         first.map(|(_, name)| &name[..]).chain([OTHER])
+    }
+
+    /// Returns the category of self weight: that of the thread state, if a rule matches one, else that of the function.
+    pub fn categorize_leaf(&self, function: &[u8], state: Option<&[u8]>) -> &str {
+        let of_state = state.map(|state| self.categorize(state)).filter(|category| *category != OTHER);
+        of_state.unwrap_or_else(|| self.categorize(function))
     }
 
     /// Returns the category of a function.

@@ -28,11 +28,15 @@ pub struct Counts {
     pub weight_kind: WeightKind,
     /// Weights of each row in each run of a differential profile.
     pub observations: Vec<Vec<Observation>>,
-    /// The judgement of the rows of a differential profile, if its weights allow one.
+    /// The chances of the weights of each row of a differential profile, if its weights allow a judgement.
+    pub chances: Option<Vec<Vec<f64>>>,
+    /// The judgement of the functions.
     pub judgement: Option<Judgement>,
     /// A warning about the judgement, if the weights deserve one.
     pub caveat: Option<&'static str>,
     survey: WeightSurvey,
+    /// The sums by function, if rows have other keys and are judged by the spread of functions.
+    functions: Option<Vec<Row>>,
 }
 
 impl Counts {
@@ -41,12 +45,25 @@ impl Counts {
         self.weight_kind = self.survey.kind(&self.frames, options);
         self.caveat = self.survey.caveat(self.weight_kind);
         self.observations = observe_sums(&self.rows);
+        let functions = self.functions.as_deref().map(observe_sums);
         let design = Design::of_sums(self.weight_kind, self.survey.scale_before());
-        self.judge(&observe_sum(self.total), design);
+        self.judge(functions.as_deref(), &observe_sum(self.total), design);
     }
 
-    fn judge(&mut self, total: &Observation, design: Design) {
-        self.judgement = Judgement::new(&self.rows, &self.frames, &self.observations, total, design);
+    /// Judges the rows. `functions` has the observations of the functions, if they are other rows.
+    fn judge(&mut self, functions: Option<&[Vec<Observation>]>, total: &Observation, design: Design) {
+        let (rows, observations) = match (&self.functions, functions) {
+            (Some(rows), Some(observations)) => (rows, observations),
+            _ => (&self.rows, &self.observations[..]),
+        };
+        self.judgement = Judgement::new(rows, &self.frames, observations, total, design);
+        self.chances = self.judgement.as_ref().map(|judged| match functions {
+            Some(_) => {
+                let chances = judged.chances_of_rows(&self.rows, &self.frames, &self.observations);
+                chances.into_iter().map(|chance| vec![chance]).collect()
+            }
+            None => judged.chances.clone(),
+        });
     }
 }
 
@@ -65,9 +82,15 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
     };
     counts.observations = observe_runs(&rows, &compared.profile.frames, &compared.runs, by)?;
     counts.rows = rows;
+    let mut functions = None;
+    if by.is_judged_by_functions() {
+        let rows = tally_profile(&compared.profile, GroupBy::Function)?;
+        functions = Some(observe_runs(&rows, &compared.profile.frames, &compared.runs, GroupBy::Function)?);
+        counts.functions = Some(rows);
+    }
     let (total, design) = (compared.total(), compared.design());
     counts.frames = compared.profile.frames;
-    counts.judge(&total, design);
+    counts.judge(functions.as_deref(), &total, design);
     Ok(counts)
 }
 
@@ -91,43 +114,84 @@ pub fn count(sources: &[Source], by: GroupBy, diagnostics: &mut Diagnostics) -> 
 /// Merges the sums of several parts.
 fn merge_parts(parts: Vec<Accumulator>) -> Result<Counts, Error> {
     let mut whole = Counts::default();
-    let mut indices = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
-    let is_single = parts.len() == 1;
+    let (mut rows, mut functions) = (MergedRows::default(), MergedRows::default());
     for mut part in parts {
-        let rows = part.tally.rows()?;
         whole.survey.merge(&part.counts.survey);
         whole.differential = part.counts.differential;
         whole.total.add(part.counts.total)?;
-        if is_single {
-            (whole.frames, whole.rows) = (part.counts.frames, rows);
-            break;
+        let ids = match whole.frames.len() {
+            0 => None,
+            _ => Some(whole.frames.intern_all(&part.counts.frames)),
+        };
+        if ids.is_none() {
+            whole.frames = part.counts.frames;
         }
-        let ids = whole.frames.intern_all(&part.counts.frames);
-        for Row { frames, weights } in rows {
-            let frames: Vec<FrameId> = frames.iter().map(|frame| ids[frame.index()]).collect();
-            let index = *indices.entry(frames).or_insert_with_key(|frames| {
-                let nothing = vec![Weights::default(); weights.len()];
-                whole.rows.push(Row { frames: frames.clone(), weights: nothing });
-                whole.rows.len() - 1
-            });
-            for (sum, weights) in whole.rows[index].weights.iter_mut().zip(weights) {
-                sum.add(weights)?;
-            }
+        rows.add(part.tally.rows()?, ids.as_deref())?;
+        if let Some(tally) = &mut part.functions {
+            functions.add(tally.rows()?, ids.as_deref())?;
         }
     }
-    whole.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+    whole.rows = rows.with_weight();
+    let functions = functions.with_weight();
+    whole.functions = (!functions.is_empty()).then_some(functions);
     Ok(whole)
+}
+
+/// The rows of several parts of a profile.
+#[derive(Default)]
+struct MergedRows {
+    rows: Vec<Row>,
+    /// The number of each row by its key; empty until there is a second part.
+    indices: HashMap<Vec<FrameId>, usize, FxBuildHasher>,
+}
+
+impl MergedRows {
+    /// Adds the rows of a part. `ids` has the frames of the whole profile, if the part has others.
+    fn add(&mut self, mut rows: Vec<Row>, ids: Option<&[FrameId]>) -> Result<(), Error> {
+        if let Some(ids) = ids {
+            rows.iter_mut().flat_map(|row| &mut row.frames).for_each(|frame| *frame = ids[frame.index()]);
+        }
+        if self.rows.is_empty() {
+            self.rows = rows;
+            return Ok(());
+        }
+        if self.indices.is_empty() {
+            self.indices = self.rows.iter().map(|row| row.frames.clone()).zip(0..).collect();
+        }
+        for row in rows {
+            match self.indices.get(&row.frames) {
+                Some(index) => {
+                    let sums = self.rows[*index].weights.iter_mut();
+                    sums.zip(row.weights).try_for_each(|(sum, weights)| sum.add(weights))?;
+                }
+                None => {
+                    self.indices.insert(row.frames.clone(), self.rows.len());
+                    self.rows.push(row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the rows that have weight.
+    fn with_weight(mut self) -> Vec<Row> {
+        self.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+        self.rows
+    }
 }
 
 /// Sums up stacks while they are read.
 struct Accumulator {
     counts: Counts,
     tally: Tally,
+    /// Sums by function of a differential profile, if they are needed to judge the rows.
+    functions: Option<Tally>,
 }
 
 impl Accumulator {
     fn new(by: GroupBy) -> Self {
-        Self { counts: Counts::default(), tally: Tally::new(by) }
+        let functions = by.is_judged_by_functions().then(|| Tally::new(GroupBy::Function));
+        Self { counts: Counts::default(), tally: Tally::new(by), functions }
     }
 }
 
@@ -144,6 +208,8 @@ impl StackSink for Accumulator {
         self.counts.total.add(weights)?;
         if self.counts.differential {
             self.counts.survey.add_sides(weights);
+            let functions = self.functions.as_mut();
+            functions.map_or(Ok(()), |functions| functions.add(&self.counts.frames, stack, shared, weights))?;
         }
         self.tally.add(&self.counts.frames, stack, shared, weights)
     }

@@ -6,8 +6,8 @@ mod summary;
 mod table;
 mod write;
 
-pub use crate::tally::{GroupBy, Row, charged_frame};
-pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
+pub use crate::tally::{GroupBy, Row};
+pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES, OTHER as OTHER_CATEGORY};
 pub use count::{Counts, count, count_runs};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};

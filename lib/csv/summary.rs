@@ -10,7 +10,7 @@ use crate::profile::Weights;
 use crate::stats::judgement::Observation;
 use crate::tally::Row;
 
-/// Returns the header and rows of a table of self weight by category, from sums by function.
+/// Returns the header and rows of a table of self weight by category, from sums by [`GroupBy::Leaf`](crate::tally::GroupBy::Leaf).
 ///
 /// Rows are sorted by weight, in a differential profile by change.
 ///
@@ -58,10 +58,11 @@ pub fn summary<'a>(
 }
 
 fn categorize<'a>(row: &Row, counts: &Counts, categories: &'a Categories) -> &'a str {
-    row.frames.first().map_or("", |frame| categories.categorize(counts.frames.name(*frame)))
+    let mut names = row.frames.iter().map(|frame| counts.frames.name(*frame));
+    names.next().map_or("", |function| categories.categorize_leaf(function, names.next()))
 }
 
-/// Returns the chance of the difference of each category, if the rows by function are judged.
+/// Returns the chance of the difference of each category, if the functions are judged.
 fn judge_categories(names: &[&str], counts: &Counts, categories: &Categories) -> Option<Vec<f64>> {
     let judgement = counts.judgement.as_ref()?;
     let mut sums: Vec<Option<Observation>> = vec![None; names.len()];
@@ -73,5 +74,5 @@ fn judge_categories(names: &[&str], counts: &Counts, categories: &Categories) ->
             none => *none = Some(observations[0].clone()),
         }
     }
-    Some(judgement.chances_of_partition(&sums.into_iter().flatten().collect::<Vec<_>>()))
+    Some(judgement.chances_of_groups(&sums.into_iter().flatten().collect::<Vec<_>>()))
 }

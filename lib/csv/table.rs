@@ -160,9 +160,9 @@ impl<'a> Table<'a> {
 
 /// Returns the adjusted p-values of all differences, if the weights are counts.
 fn compute_p_values(counts: &Counts) -> Vec<Vec<f64>> {
-    let Some(judgement) = &counts.judgement else { return Vec::new() };
+    let Some(chances) = &counts.chances else { return Vec::new() };
     let kinds = counts.rows.first().map_or(0, |row| row.weights.len());
-    (0..kinds).map(|which| judgement.chances.iter().map(|chances| chances[which]).collect()).collect()
+    (0..kinds).map(|which| chances.iter().map(|chances| chances[which]).collect()).collect()
 }
 
 /// Returns the columns by which a table is sorted.
@@ -182,6 +182,7 @@ fn columns(by: GroupBy, is_differential: bool, categories: Option<&Categories>) 
         GroupBy::Stack => &["stack"],
         GroupBy::Edge => &["caller", "callee"],
         GroupBy::Waker => &["comm", "waker"],
+        GroupBy::Leaf => &["function", "state"],
     };
     let mut columns: Vec<(String, Column)> =
         names.iter().enumerate().map(|(part, name)| ((*name).to_owned(), Column::Name(part))).collect();

@@ -167,7 +167,7 @@ fn compare_significant(
     comparison.caveat = compared.caveat;
     let Some(kept) = significant::find_significant(&compared, by)? else {
         let caveat = compared.weight_kind.caveat(true).unwrap_or_default();
-        return Err(Error::Invalid(format!("{caveat}, or give the weight of one sample with --per-sample")));
+        return Err(Error::Invalid(caveat.to_owned()));
     };
     flatten(compared.profile, comparison, Some(kept))
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use super::runs::ComparedRuns;
 use crate::Error;
-use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Profile};
 use crate::stats::judgement::Observation;
-use crate::tally::{GroupBy, Judgement, Row, charged_frame, is_significant, observe_runs, tally_profile};
+use crate::tally::{Charging, GroupBy, Judgement, Row, is_significant, observe_runs, tally_profile};
 
 /// Largest difference of a function that counts as none if the weights do not allow a judgement, relative to its weight.
 const UNJUDGED_SHARE: f64 = 0.1;
@@ -79,8 +78,8 @@ fn keep_stacks(profile: &Profile, rows: &[Row], chances: &[Vec<f64>]) -> Result<
 
 /// Marks the stacks of functions that differ significantly.
 fn keep_functions(profile: &Profile, rows: &[Row], chances: &[Vec<f64>]) -> Result<Vec<bool>, Error> {
-    let is_state: Vec<bool> = profile.frames.iter().map(|(_, name)| is_thread_state(name)).collect();
-    let mut differs = vec![false; is_state.len()];
+    let charging = Charging::new(&profile.frames);
+    let mut differs = vec![false; profile.frames.len()];
     let mut inclusive: Vec<(&Row, FrameId)> = Vec::new();
     for (row, chances) in rows.iter().zip(chances) {
         let frame = row.frames[0];
@@ -91,10 +90,9 @@ fn keep_functions(profile: &Profile, rows: &[Row], chances: &[Vec<f64>]) -> Resu
     }
     let mut kept = Vec::with_capacity(profile.len());
     // True for each function that has a stack that is kept.
-    let mut is_explained = vec![false; is_state.len()];
+    let mut is_explained = vec![false; profile.frames.len()];
     profile.for_each_sorted::<Error>(|stack| {
-        let charged = charged_frame(stack.frames, |frame| is_state[frame.index()]);
-        let keep = charged.is_some_and(|frame| differs[frame.index()]);
+        let keep = charging.charged(stack.frames).is_some_and(|frame| differs[frame.index()]);
         if keep {
             stack.frames.iter().for_each(|frame| is_explained[frame.index()] = true);
         }

@@ -26,7 +26,7 @@ pub struct Reshape {
     pub no_delimiters: bool,
     /// Remove frames that match.
     pub hide: Option<FrameMatcher>,
-    /// Remove frames that do not match.
+    /// Remove frames that do not match. Thread states remain if another frame does.
     pub show: Option<FrameMatcher>,
     /// Start stacks at the match nearest to the root; drop stacks without a match.
     pub show_from: Option<FrameMatcher>,
@@ -46,7 +46,8 @@ impl Reshape {
             return false;
         }
         let is_hidden = self.hide.as_mut().is_some_and(|hide| hide.matches(frames, frame));
-        !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
+        let is_state = markers::is_thread_state(name);
+        !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame) || is_state)
     }
 
     /// True if stacks are left as they are.
@@ -58,6 +59,12 @@ impl Reshape {
 
     /// Applies the rules that look at whole stacks to the kept frames of one.
     pub fn cut_stack(&mut self, frames: &Frames, stack: &mut Vec<FrameId>) {
+        if let Some(show) = &mut self.show
+            && !stack.iter().any(|frame| show.matches(frames, *frame))
+        {
+            // Thread states alone say of no function what it did.
+            stack.clear();
+        }
         if let Some(from) = &mut self.show_from {
             let first = stack.iter().position(|frame| from.matches(frames, *frame));
             stack.drain(..first.unwrap_or(stack.len()));

@@ -13,11 +13,8 @@ const MAX_LINES: usize = 64;
 /// A text of this size or more may have been cut within its last line.
 const MAYBE_CUT: usize = 64 * 1024;
 
-/// A mixture has at least this many lines of the other kind in a row.
-const MIN_RUN: u64 = 2;
-
-/// A mixture has at least one of this many lines in such a row: fewer are names that end in a number.
-const RUN_SHARE: u64 = 8;
+/// A mixture has at least one of this many lines of the other kind: fewer are names that end in a number.
+const OTHER_SHARE: u64 = 8;
 
 /// The kind of the lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,18 +55,17 @@ pub fn detect_kind(head: &[u8]) -> Option<DetectedKind> {
 
 /// Finds lines with two weights in a text whose lines have one.
 ///
-/// Single lines that end in two numbers are taken for names that end in a number. Neighbours with different stacks are
-/// not, if they are many.
+/// A few lines that end in two numbers are taken for names that end in a number, and so is one stack with several numbers.
+/// Several stacks are not, if they have many lines, in whatever order: a sorted mixture is one too.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MixtureCheck {
     lines: u64,
-    /// Number of lines in the current row, and the number of its first line.
-    run: u64,
-    run_start: u64,
-    longest: u64,
-    longest_start: u64,
-    /// The stack of the last line of the row, without its numbers.
-    last: Vec<u8>,
+    /// Number of lines that end in two numbers, and the number of the first.
+    others: u64,
+    first_other: u64,
+    /// The stack of the first of them, without its numbers, and true if another has a different one.
+    stack: Vec<u8>,
+    has_several: bool,
 }
 
 impl MixtureCheck {
@@ -77,9 +73,9 @@ impl MixtureCheck {
     #[inline]
     pub(crate) fn add(&mut self, stack: &[u8], line: u64) {
         self.lines += 1;
-        if !ends_like_a_weight(stack) {
-            self.run = 0;
-        } else if let Some(stack) = split_number(stack) {
+        if ends_like_a_weight(stack)
+            && let Some(stack) = split_number(stack)
+        {
             self.add_number(stack, line);
         }
     }
@@ -87,31 +83,25 @@ impl MixtureCheck {
     /// Adds lines with one weight whose stacks do not end in a number.
     pub(super) fn add_regular(&mut self, count: u64) {
         self.lines += count;
-        self.run = 0;
     }
 
     fn add_number(&mut self, stack: &[u8], line: u64) {
-        if self.run == 0 {
-            self.run_start = line;
+        if self.others == 0 {
+            self.first_other = line;
+            self.stack.extend_from_slice(stack);
         }
-        if self.run == 0 || self.last != stack {
-            self.run += 1;
-        }
-        self.last.clear();
-        self.last.extend_from_slice(stack);
-        if self.run > self.longest {
-            (self.longest, self.longest_start) = (self.run, self.run_start);
-        }
+        self.others += 1;
+        self.has_several |= self.stack != stack;
     }
 
-    /// True if a row of lines may be of the other kind.
+    /// True if lines may be of the other kind.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.longest >= MIN_RUN
+        self.has_several
     }
 
     /// Returns the number of the first line of the other kind, if the text is a mixture.
     pub(crate) fn other_kind(&self) -> Option<u64> {
-        (self.is_doubtful() && self.longest * RUN_SHARE >= self.lines).then_some(self.longest_start)
+        (self.has_several && self.others * OTHER_SHARE >= self.lines).then_some(self.first_other)
     }
 }
 
@@ -149,13 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_different_stacks_make_a_mixture() {
+    fn many_lines_of_different_stacks_make_a_mixture() {
         let mixture = |stacks: &[&str]| {
             let mut check = MixtureCheck::default();
             stacks.iter().zip(1..).for_each(|(stack, line)| check.add(stack.as_bytes(), line));
             check.other_kind()
         };
         assert_eq!(mixture(&["a", "b", "a 1", "b 2"]), Some(3));
+        assert_eq!(mixture(&["a", "a 1", "b", "b 2"]), Some(2), "sorted");
         assert_eq!(mixture(&["a", "line 1", "line 2", "line 3"]), None, "one name with numbers");
         assert_eq!(mixture(&["a", "Thread 3", "b", "Thread 4"]), None);
         assert_eq!(

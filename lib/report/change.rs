@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::commands::Commands;
-use super::context::Context;
+use super::context::{Context, shorten_path};
 use super::facts;
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_count, percent_change};
@@ -49,7 +49,7 @@ impl Change<'_> {
 pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2], lines: usize) -> Result<Page, Error> {
     let (changes, judgement) = find_changes(context)?;
     let tree = CallTree::new(context.profile, Measure::Growth)?;
-    let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context.survey)];
+    let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context)];
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(growth_path(context, &tree));
     let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
@@ -131,7 +131,7 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
         let number = (index + 1 == frames.len()).then_some(change);
         items.push(Item { name: context.name(frames[index]), number });
     }
-    Some(Fact::new("grew at", Value::Path(items)))
+    Some(Fact::new("grew at", Value::Path(shorten_path(items, Item { name: "…".to_owned(), number: None }))))
 }
 
 /// Returns the table of the functions that grew, or of those that shrank.

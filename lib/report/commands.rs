@@ -51,9 +51,13 @@ fn arguments(option: &str, files: &[String]) -> String {
     files.iter().map(|file| format!(" {option}{}", file_argument(file))).collect()
 }
 
-/// Returns a file as an argument of a shell, or a placeholder for standard input.
+/// Returns a file as an argument of a shell that is no option, or a placeholder for standard input.
 fn file_argument(file: &str) -> String {
-    if file == "stdin" { "FILE".to_owned() } else { quote(file) }
+    match file {
+        "stdin" => "FILE".to_owned(),
+        _ if file.starts_with('-') => quote(&format!("./{file}")),
+        _ => quote(file),
+    }
 }
 
 /// Returns a pattern that matches exactly this function, as an argument of a shell; `None` if its name is not text, or

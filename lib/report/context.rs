@@ -1,7 +1,9 @@
 //! A profile with what pages need to name, weigh and choose its functions.
 
+use super::Missing;
 use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
+use super::judgement::FunctionJudgement;
 use super::measure::percent;
 use super::own_code::Origins;
 use super::page::Item;
@@ -20,6 +22,10 @@ pub(super) struct Context<'a> {
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
+    /// The judgement of all functions of a comparison.
+    pub(super) judged: Option<&'a FunctionJudgement>,
+    /// What could not be read.
+    pub(super) missing: Missing,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }
@@ -44,10 +50,16 @@ impl Context<'_> {
     pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
         let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
         let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
-        let is_own = |index: usize| index < own_end && self.origins.is_own(path, index);
+        let own: Vec<usize> = self
+            .origins
+            .find_own(&path[..own_end])
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, is_own)| is_own.then_some(index))
+            .collect();
         let mut wanted = vec![0];
-        for index in (0..own_end).filter(|index| is_own(*index)) {
-            let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
+        for (number, index) in own.iter().copied().enumerate() {
+            let end = own.get(number + 1).copied().unwrap_or(path.len());
             let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
             wanted.push(index);
             wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
@@ -92,7 +104,7 @@ impl Context<'_> {
             1 => self.name(frame),
             _ => format!("{} ×{count}", self.name(frame)),
         });
-        names.collect()
+        shorten_path(names.collect(), "…".to_owned())
     }
 
     /// Returns the name of a function as it is shown.
@@ -109,6 +121,18 @@ impl Context<'_> {
     pub(super) fn ranks(&self) -> Vec<u32> {
         self.profile.frames.ranks()
     }
+}
+
+/// Largest number of functions of a path: more do not fit on two lines.
+const MAX_PATH: usize = 100;
+
+/// Returns a path without the functions after the first, if there are many, and `gap` in their place.
+pub(super) fn shorten_path<T>(mut path: Vec<T>, gap: T) -> Vec<T> {
+    if path.len() > MAX_PATH {
+        let end = path.len() + 2 - MAX_PATH;
+        path.splice(1..end, [gap]);
+    }
+    path
 }
 
 /// Returns a name as text without control characters.

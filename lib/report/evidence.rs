@@ -2,12 +2,13 @@
 
 use super::own_code::Origins;
 use super::survey::Survey;
+use super::waits::Waits;
 use crate::Error;
 use crate::diff::ComparedRuns;
 use crate::profile::Profile;
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
-use crate::tally::{Row, RunSums, observe_sums};
+use crate::tally::{Row, RunSums, observe_sum};
 
 /// The evidence of how much the weights of functions vary.
 #[derive(Debug)]
@@ -62,9 +63,20 @@ impl Evidence {
         }
     }
 
+    /// Removes the stacks of wakers from the runs, as they are removed from the whole profile.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn remove_wakers(&mut self) -> Result<(), Error> {
+        let Self::Runs { runs, .. } = self else { return Ok(()) };
+        runs.before.iter_mut().chain(&mut runs.after).try_for_each(|run| Waits::take_from(run).map(drop))
+    }
+
     /// Returns the weight of each own function in each run.
-    pub(super) fn observe(&self, origins: &Origins<'_>, rows: &[Row]) -> Result<Vec<Vec<Observation>>, Error> {
-        let Self::Runs { runs, .. } = self else { return Ok(observe_sums(rows)) };
+    pub(super) fn observe(&self, origins: &Origins<'_>, rows: &[Row]) -> Result<Vec<Observation>, Error> {
+        let Self::Runs { runs, .. } = self else {
+            return Ok(rows.iter().map(|row| observe_sum(row.weights[0])).collect());
+        };
         let mut weights = vec![Vec::new(); rows.len()];
         for (run, factor) in runs.iter() {
             let survey = Survey::new(run, origins)?;
@@ -73,6 +85,6 @@ impl Evidence {
                 weights.push(own.map_or(0.0, |own| own.weights.after.as_f64() * factor));
             }
         }
-        Ok(weights.iter().map(|weights| vec![runs.observation(weights)]).collect())
+        Ok(weights.iter().map(|weights| runs.observation(weights)).collect())
     }
 }

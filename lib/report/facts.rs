@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 
 use super::call_tree::CallTree;
-use super::context::Context;
+use super::context::{Context, shorten_path};
+use super::join_some;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
 use super::page::{Fact, Item, Value};
 use super::survey::{Quality, Survey};
+use crate::diagnostics::plural;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Kinds and threads below this share in percent are left out.
@@ -23,7 +25,7 @@ pub(super) fn plain(context: &Context<'_>, inputs: &[String], tree: &CallTree) -
     let depth = depth_range(context.survey);
     let text = format!(
         "{}: {}, {} stacks, depth {} ({} to {})",
-        inputs.join(", "),
+        join_some(inputs, ", "),
         amount.text(total.after),
         format_count(*stacks),
         depth[1],
@@ -32,7 +34,7 @@ pub(super) fn plain(context: &Context<'_>, inputs: &[String], tree: &CallTree) -
     );
     let mut numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
     numbers.extend(["depth_min", "depth_median", "depth_max"].into_iter().zip(depth.map(|depth| depth as f64)));
-    let mut facts = vec![Fact { label: "profile", value: Value::Text(text), numbers }, quality(context.survey)];
+    let mut facts = vec![Fact { label: "profile", value: Value::Text(text), numbers }, quality(context)];
     facts.extend(states(context));
     facts.extend(threads(context));
     facts.push(kinds(context));
@@ -53,7 +55,8 @@ fn depth_range(survey: &Survey<'_>) -> [usize; 3] {
 }
 
 /// Returns what is missing from the stacks.
-pub(super) fn quality(survey: &Survey<'_>) -> Fact {
+pub(super) fn quality(context: &Context<'_>) -> Fact {
+    let (survey, missing) = (context.survey, context.missing);
     let Quality { lost, truncated, unknown, unsampled, without_scripts } = survey.quality;
     let parts = [
         ("lost_pct", lost, "of the samples lost"),
@@ -68,12 +71,19 @@ pub(super) fn quality(survey: &Survey<'_>) -> Fact {
     ];
     let share =
         |weights: Weights| percent(weights.after, survey.total.after).max(percent(weights.before, survey.total.before));
-    let numbers: Vec<(&str, f64)> = parts.iter().map(|(key, weights, _)| (*key, share(*weights))).collect();
-    let bad: Vec<String> = parts
+    let mut numbers: Vec<(&str, f64)> = parts.iter().map(|(key, weights, _)| (*key, share(*weights))).collect();
+    let mut bad: Vec<String> = parts
         .iter()
         .filter(|(_, weights, _)| *weights != Weights::default())
         .map(|(_, weights, what)| format!("{} {what}", format_percent(share(*weights))))
         .collect();
+    if missing.lines > 0 {
+        numbers.push(("malformed_lines", missing.lines as f64));
+        bad.push(format!("{} skipped", plural(missing.lines, "malformed line")));
+    }
+    if missing.has_inputs {
+        bad.push("an input could not be read".to_owned());
+    }
     let text = match bad.is_empty() {
         true => "nothing lost, all stacks reach their root, all functions have names".to_owned(),
         false => bad.join(", "),
@@ -131,7 +141,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
         items.extend(omitted.item());
         items.push(if is_stated { Item::share(name, share) } else { Item { name, number: None } });
     }
-    Fact::new("hot path", Value::Path(items))
+    Fact::new("hot path", Value::Path(shorten_path(items, Item { name: "…".to_owned(), number: None })))
 }
 
 /// Returns the fact about the totals of two profiles.

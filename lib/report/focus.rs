@@ -6,6 +6,7 @@ use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::context::Context;
 use super::facts;
+use super::join_some;
 use super::measure::{Measure, format_count, format_percent};
 use super::page::{Block, Fact, Item, Page, Table, Value};
 use super::plain::self_table;
@@ -43,7 +44,7 @@ pub(super) fn page(
         return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
     }
     let measure = if context.profile.is_differential() { Measure::Change } else { Measure::After };
-    let facts = vec![summary(context, inputs), focused(context, &parts), facts::quality(context.survey)];
+    let facts = vec![summary(context, inputs), focused(context, &parts), facts::quality(context)];
     let rows = Rows::new(lines, FACT_LINES);
     let half = (rows.first + rows.second + rows.third + rows.tree) / 2;
     let survey = Survey::new(&parts.callees, context.origins)?;
@@ -80,7 +81,7 @@ fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
 
 fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let amount = super::judgement::Amount::new(context);
-    let text = format!("{}: {}", inputs.join(", "), amount.text(context.survey.total.after));
+    let text = format!("{}: {}", join_some(inputs, ", "), amount.text(context.survey.total.after));
     Fact { label: "profile", value: Value::Text(text), numbers: vec![("total", context.survey.total.after.as_f64())] }
 }
 

@@ -1,14 +1,17 @@
 //! The meaning of weights, and the changes that are more than noise: the report's only use of `stats`.
 
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
 use super::context::Context;
 use super::evidence::{Evidence, Sampling};
 use super::measure::{format_count, format_microseconds, format_weight};
 use crate::Error;
-use crate::markers::is_thread_state;
-use crate::profile::{FrameId, Weight, Weights};
-use crate::stats::judgement::Design;
+use crate::markers::{self, is_thread_state};
+use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::WeightKind;
-use crate::tally::{self, Row, observe_sum};
+use crate::tally::{self, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +56,40 @@ impl Amount {
     }
 }
 
+/// The judgement of all functions of a comparison, as fg-csv and fg-check judge them.
+#[derive(Debug)]
+pub(super) struct FunctionJudgement {
+    /// `None` if the weights do not allow a judgement.
+    judged: Option<tally::Judgement>,
+    /// The self weight of each function.
+    selfs: HashMap<FrameId, Observation, FxBuildHasher>,
+    /// A doubt about the chances, or the reason why there are none.
+    caveat: Option<&'static str>,
+}
+
+impl FunctionJudgement {
+    /// Judges all functions of a comparison that still has the stacks of wakers.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn new(profile: &Profile, evidence: &Evidence) -> Result<Self, Error> {
+        let rows = tally_profile(profile, GroupBy::Function)?;
+        let Sampling { kind, scale_before, caveat } = evidence.sampling(profile);
+        let (observations, total, design) = match evidence {
+            Evidence::Sums(_) => {
+                (observe_sums(&rows), observe_sum(profile.total()), Design::of_sums(kind, scale_before))
+            }
+            Evidence::Runs { runs, total, design, .. } => {
+                (observe_runs(&rows, &profile.frames, runs, GroupBy::Function)?, total.clone(), design.clone())
+            }
+        };
+        let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
+        let frames = rows.iter().map(|row| row.frames[0]);
+        let selfs = frames.zip(observations).filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
+        Ok(Self { judged, selfs: selfs.collect(), caveat })
+    }
+}
+
 /// The chances of changes, or the reason why they are not known.
 pub(super) struct Judgement {
     /// For each change the probability that noise alone causes it; empty if it is not known.
@@ -62,7 +99,8 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Judges the changes of the weights of own functions.
+    /// Judges the changes of the weights of own functions. A function without libraries below it has the chance of its
+    /// self weight in the tables of fg-csv.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -70,17 +108,20 @@ impl Judgement {
         context: &Context<'_>,
         functions: impl Iterator<Item = (FrameId, Weights)>,
     ) -> Result<Self, Error> {
-        let Context { profile, evidence, .. } = context;
+        let Some(FunctionJudgement { judged, selfs, caveat }) = context.judged else {
+            return Ok(Self { chances: Vec::new(), caveat: None });
+        };
         let rows: Vec<Row> =
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
-        let observations = evidence.observe(context.origins, &rows)?;
-        let Sampling { kind, scale_before, caveat } = evidence.sampling(profile);
-        let (total, design) = match evidence {
-            Evidence::Sums(_) => (observe_sum(profile.total()), Design::of_sums(kind, scale_before)),
-            Evidence::Runs { total, design, .. } => (total.clone(), design.clone()),
+        let observations = context.evidence.observe(context.origins, &rows)?;
+        let chance = |judged: &tally::Judgement, row: &Row, observation: &Observation| {
+            let is_lost = context.profile.frames.name(row.frames[0]) == markers::LOST;
+            if is_lost { 1.0 } else { judged.chance_of_group(observation, selfs.get(&row.frames[0])) }
         };
-        let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
-        Ok(Self { chances: judged.map(|judged| judged.chances.concat()).unwrap_or_default(), caveat })
+        let chances = judged.iter().flat_map(|judged| {
+            rows.iter().zip(&observations).map(move |(row, observation)| chance(judged, row, observation))
+        });
+        Ok(Self { chances: chances.collect(), caveat: *caveat })
     }
 
     /// True if a change is more than noise, or if that is not known.

@@ -32,6 +32,7 @@ pub use text::TextStyle;
 use self::commands::Commands;
 use self::context::Context;
 use self::evidence::Evidence;
+use self::judgement::FunctionJudgement;
 use self::own_code::Origins;
 use self::page::Page;
 use self::survey::Survey;
@@ -42,6 +43,12 @@ use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
 use crate::stats::sample_weight::WeightOptions;
+
+/// Lines of the smallest page that is laid out.
+const LEAST_LINES: usize = 10;
+
+/// Number of inputs that a page names.
+const NAMED_INPUTS: usize = 3;
 
 /// The options of a report.
 #[derive(Debug)]
@@ -56,6 +63,17 @@ pub struct Options {
     pub categories: Categories,
     /// The options for the kind of weights of a profile.
     pub weights: WeightOptions,
+    /// What could not be read of the inputs.
+    pub missing: Missing,
+}
+
+/// The parts of the inputs that the profile lacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Missing {
+    /// Number of malformed lines.
+    pub lines: u64,
+    /// True if an input could not be read.
+    pub has_inputs: bool,
 }
 
 /// The format of a report.
@@ -100,19 +118,21 @@ pub enum Inputs {
 /// let stack = [profile.frames.intern(b"main"), profile.frames.intern(b"memmove")];
 /// profile.add(&stack, Weights::plain(Weight::new(5)))?;
 /// let categories = Categories::load(None)?;
-/// let options = report::Options { lines: 40, focus: None, own: None, categories, weights: Default::default() };
+/// let options = report::Options { lines: 40, focus: None, own: None, categories, weights: Default::default(), missing: Default::default() };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
 /// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
 /// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% |"));
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
-    let (mut profile, evidence) = match subject {
+    let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => (profile, Evidence::Sums(options.weights)),
         Subject::Runs(compared) => Evidence::of_runs(compared)?,
     };
     check_weight(&profile)?;
+    let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
     let waits = Waits::take_from(&mut profile)?;
+    evidence.remove_wakers()?;
     profile.presort(crate::parallel::cores());
     let origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     let survey = Survey::new(&profile, &origins)?;
@@ -122,26 +142,64 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         survey: &survey,
         waits: &waits,
         evidence: &evidence,
+        judged: judged.as_ref(),
+        missing: options.missing,
         whole: survey.total,
     };
-    let page = page(&context, inputs, options.focus, options.lines)?;
-    Ok(match format {
-        Format::Text(style) => text::render(&page, style),
-        Format::Markdown => markdown::render(&page),
-        Format::Json => json::render(&page),
-    })
+    let mut lines = options.lines;
+    loop {
+        let page = page(&context, inputs, options.focus.as_mut(), lines)?;
+        let text = render(&page, format);
+        let excess = text.lines().count().saturating_sub(options.lines);
+        if excess == 0 || matches!(format, Format::Json) {
+            return Ok(text);
+        }
+        if lines <= LEAST_LINES {
+            return Ok(cut_page(page, format, options.lines));
+        }
+        lines = lines.saturating_sub(excess).max(LEAST_LINES);
+    }
 }
 
-fn page(context: &Context<'_>, inputs: &Inputs, focus: Option<FrameMatcher>, lines: usize) -> Result<Page, Error> {
+fn render(page: &Page, format: Format) -> String {
+    match format {
+        Format::Text(style) => text::render(page, style),
+        Format::Markdown => markdown::render(page),
+        Format::Json => json::render(page),
+    }
+}
+
+/// Returns a page of at most this many lines without the parts at its end that do not fit.
+fn cut_page(mut page: Page, format: Format, lines: usize) -> String {
+    loop {
+        let text = render(&page, format);
+        if text.lines().count() <= lines || !page.pop_part() {
+            return text;
+        }
+    }
+}
+
+fn page(context: &Context<'_>, inputs: &Inputs, focus: Option<&mut FrameMatcher>, lines: usize) -> Result<Page, Error> {
     let (names, [before, after]) = match inputs {
         Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
-        Inputs::Runs(before, after) => (vec!["comparison".to_owned()], [before.join(" + "), after.join(" + ")]),
+        Inputs::Runs(before, after) => {
+            (vec!["comparison".to_owned()], [before, after].map(|files| join_some(files, " + ")))
+        }
     };
     let commands = Commands::new(inputs);
     match focus {
-        Some(mut focus) => focus::page(context, &mut focus, &names, lines),
+        Some(focus) => focus::page(context, focus, &names, lines),
         None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
         None => plain::page(context, &commands, &names, lines),
+    }
+}
+
+/// Returns the first names, and the number of the others.
+fn join_some(names: &[String], separator: &str) -> String {
+    let first = names[..names.len().min(NAMED_INPUTS)].join(separator);
+    match names.len().saturating_sub(NAMED_INPUTS) {
+        0 => first,
+        others => format!("{first}{separator}{} more", measure::format_count(others)),
     }
 }
 

@@ -216,13 +216,17 @@ impl<'a> Origins<'a> {
         place
     }
 
-    /// True if a function of a stack, outside of closed code, is the program's own.
-    pub(super) fn is_own(&self, stack: &[FrameId], index: usize) -> bool {
-        let mut callers = stack[..index].iter().map(|frame| &self.known[frame.index()]);
-        let is_managed = self.own.is_none()
-            && self.has_scripts
-            && callers.any(|known| known.calls == Calls::Scripts || known.has_script_file);
-        is_own(&self.known[stack[index].index()], is_managed)
+    /// Returns for each function of a stack, outside of closed code, true if it is the program's own.
+    pub(super) fn find_own(&self, stack: &[FrameId]) -> Vec<bool> {
+        let may_be_managed = self.own.is_none() && self.has_scripts;
+        let mut is_managed = false;
+        let own = stack.iter().map(|frame| {
+            let known = &self.known[frame.index()];
+            let is_own = is_own(known, is_managed);
+            is_managed |= may_be_managed && (known.calls == Calls::Scripts || known.has_script_file);
+            is_own
+        });
+        own.collect()
     }
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.

@@ -9,6 +9,19 @@ pub(super) struct Page {
     pub(super) blocks: Vec<Block>,
 }
 
+impl Page {
+    /// Removes the last part, or the last fact if there is no other part; `false` if there is only one.
+    pub(super) fn pop_part(&mut self) -> bool {
+        if self.blocks.len() > 1 {
+            return self.blocks.pop().is_some();
+        }
+        match self.blocks.first_mut() {
+            Some(Block::Facts(facts)) if facts.len() > 1 => facts.pop().is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Block {

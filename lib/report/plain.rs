@@ -17,9 +17,8 @@ use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
 use crate::Error;
-use crate::csv::charged_frame;
-use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
+use crate::tally::Charging;
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -162,10 +161,9 @@ fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>
     let profile = context.profile;
     let mut sums = vec![HashMap::<FrameId, Weights, FxBuildHasher>::default(); leaves.len()];
     let wanted: HashMap<FrameId, usize, FxBuildHasher> = leaves.iter().copied().zip(0..).collect();
+    let charging = Charging::new(&profile.frames);
     profile.for_each(|stack, weights| {
-        let Some(leaf) = charged_frame(stack, |frame| markers::is_thread_state(profile.frames.name(frame))) else {
-            return Ok(());
-        };
+        let Some(leaf) = charging.charged(stack) else { return Ok(()) };
         let Some(number) = wanted.get(&leaf) else { return Ok(()) };
         let index = stack.iter().rposition(|frame| *frame == leaf).unwrap_or(0);
         let above = &stack[..index];

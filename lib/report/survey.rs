@@ -7,9 +7,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::own_code::{Origin, Origins};
 use crate::Error;
-use crate::csv::charged_frame;
-use crate::markers::{self, is_thread_state};
+use crate::markers;
 use crate::profile::{FrameId, Profile, SortedStack, Weights};
+use crate::tally::Charging;
 
 /// The weights of a profile, summed up.
 #[derive(Default)]
@@ -91,11 +91,11 @@ impl<'a> Survey<'a> {
         let functions = vec![Function::default(); profile.frames.len()];
         let mut survey = Self { total: profile.total(), stacks: profile.len(), functions, ..Self::default() };
         let mut path = Path::default();
-        let is_state: Vec<bool> = profile.frames.iter().map(|(_, name)| is_thread_state(name)).collect();
+        let charging = Charging::new(&profile.frames);
         profile.for_each_sorted(|stack| {
             path.pop_to(stack.shared, &mut survey.functions)?;
             path.push(&stack, &mut survey.functions)?;
-            survey.add_stack(profile, origins, &is_state, stack.frames, stack.weights)
+            survey.add_stack(profile, origins, &charging, stack.frames, stack.weights)
         })?;
         path.pop_to(0, &mut survey.functions)?;
         Ok(survey)
@@ -105,12 +105,12 @@ impl<'a> Survey<'a> {
         &mut self,
         profile: &Profile,
         origins: &Origins<'a>,
-        is_state: &[bool],
+        charging: &Charging,
         stack: &[FrameId],
         weights: Weights,
     ) -> Result<(), Error> {
-        let Some(leaf) = charged_frame(stack, |frame| is_state[frame.index()]) else { return Ok(()) };
-        let state = stack.last().copied().filter(|frame| is_state[frame.index()]);
+        let Some(leaf) = charging.charged(stack) else { return Ok(()) };
+        let state = charging.state(stack);
         let place = origins.place(stack);
         for frame in &stack[..place.open] {
             self.functions[frame.index()].is_open = true;
@@ -169,7 +169,8 @@ impl Quality {
         if origins.origin(leaf) == Origin::Unknown {
             self.unknown.add(weights)?;
         }
-        if stack.last().is_some_and(|frame| name(*frame) == markers::UNSAMPLED) {
+        let mut states = stack.iter().rev().map(|frame| name(*frame)).take_while(|name| markers::is_thread_state(name));
+        if states.any(|state| state == markers::UNSAMPLED) {
             self.unsampled.add(weights)?;
         }
         Ok(())

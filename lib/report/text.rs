@@ -23,6 +23,9 @@ const LONG_NAME: usize = 24;
 /// Functions at the end of a path that are worth more than the leaf: the last own one, what it calls, and the leaf.
 const MIN_KNOWN: usize = 3;
 
+/// Most lines of the text of a fact.
+const MAX_TEXT_LINES: usize = 6;
+
 /// Largest indentation in columns.
 const MAX_INDENT: usize = 24;
 
@@ -76,7 +79,14 @@ fn texts(items: &[Item]) -> Vec<String> {
 fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
     let room = style.width - LABEL_WIDTH;
     let lines = match &fact.value {
-        Value::Text(value) => wrap(value, room),
+        Value::Text(value) => {
+            let mut lines = wrap(value, room);
+            if lines.len() > MAX_TEXT_LINES {
+                lines.truncate(MAX_TEXT_LINES - 1);
+                lines.push("…".to_owned());
+            }
+            lines
+        }
         Value::List(items) => vec![fit_list(&texts(items), room)],
         Value::Path(items) => wrap_path(&texts(items), room),
     };

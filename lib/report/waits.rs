@@ -128,7 +128,8 @@ fn describe_waiting(context: &Context<'_>, stack: &[FrameId]) -> Vec<String> {
 /// Returns the innermost own functions of a stack below the name of its thread, root first.
 fn own_functions(context: &Context<'_>, stack: &[FrameId], count: usize) -> Vec<String> {
     let end = context.origins.place(stack).own.map_or(0, |own| own + 1);
-    let own = (1..end).filter(|index| context.origins.is_own(stack, *index)).map(|index| stack[index]);
+    let is_own = context.origins.find_own(&stack[..end]);
+    let own = stack.iter().zip(is_own).skip(1).filter(|(_, is_own)| *is_own).map(|(frame, _)| *frame);
     let mut functions: Vec<FrameId> = own.collect();
     functions.dedup();
     let first = functions.len().saturating_sub(count);

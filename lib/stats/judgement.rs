@@ -8,7 +8,7 @@
 //! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
 //! judged twice. Compared as it is, it must also exceed the spread that all rows of a run share (a slow run is slow in
 //! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared
-//! relative to the median of the rows in its run, that spread cancels; to count, the row must then differ in both
+//! relative to the median of the rows in its run (the total, if few rows are large), that spread cancels; to count, the row must then differ in both
 //! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
 //!
 //! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ.
@@ -150,6 +150,8 @@ struct Shared {
     deviations: Observation,
     /// Variance of the deviations.
     variance: f64,
+    /// True if the levels are those of the total: few rows mirror each other then, and do not show each other's spread.
+    is_of_total: bool,
 }
 
 impl Judge {
@@ -172,7 +174,7 @@ impl Judge {
         if judge.design.counting == Counting::Exact {
             return judge;
         }
-        judge.shared = judge.find_shared(rows);
+        judge.shared = judge.find_shared(rows, total);
         judge.learn_spread(rows, total);
         judge
     }
@@ -184,7 +186,12 @@ impl Judge {
             Counting::Samples => 1.0,
             _ => median(spreads.iter().map(|row| row.dispersion).collect()),
         };
-        self.peers = Peers::new(&spreads, base, if self.freedom > 0.0 { BASE_ROWS.0 } else { BASE_ROWS.1 });
+        let has_peers = self.shared.as_ref().is_none_or(|shared| !shared.is_of_total);
+        self.peers = Peers::new(
+            if has_peers { &spreads } else { &[] },
+            base,
+            if self.freedom > 0.0 { BASE_ROWS.0 } else { BASE_ROWS.1 },
+        );
         if self.freedom == 0.0 {
             self.prior_freedom = ONE_RUN_FREEDOM;
             return;
@@ -334,12 +341,17 @@ impl Judge {
         }
     }
 
-    /// Returns what all rows of a run share; `None` if too few rows are large enough to tell.
-    fn find_shared(&self, rows: &[&Observation]) -> Option<Shared> {
+    /// Returns what all rows of a run share: the median of the large ones, or the total if these are too few. `None` with
+    /// one run a side and few rows.
+    fn find_shared(&self, rows: &[&Observation], total: &Observation) -> Option<Shared> {
         let fewest = if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 };
-        let large: Vec<&&Observation> = rows.iter().filter(|row| row.mean() > fewest).collect();
+        let mut large: Vec<&Observation> = rows.iter().copied().filter(|row| row.mean() > fewest).collect();
+        let mut is_of_total = false;
         if large.len() < SHARED_ROWS {
-            return None;
+            if self.freedom == 0.0 || total.mean() <= 0.0 {
+                return None;
+            }
+            (large, is_of_total) = (vec![total], true);
         }
         let level =
             |weight: &dyn Fn(&Observation) -> f64| median(large.iter().map(|row| weight(row) / row.mean()).collect());
@@ -352,7 +364,7 @@ impl Judge {
         let before: Vec<f64> = before.iter().map(|level| level / levels.0 - 1.0).collect();
         let after: Vec<f64> = after.iter().map(|level| level / levels.1 - 1.0).collect();
         let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
-        Some(Shared { levels, deviations: Observation { before, after }, variance })
+        Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
     }
 }
 

@@ -65,7 +65,7 @@ impl WeightKind {
             ),
             Self::Durations if is_single => Some(
                 "the weights are durations, and one run per side does not show how much they vary; compare several runs \
-                 per side with --before and --after",
+                 per side with --before and --after, or give the weight of one sample with --per-sample",
             ),
             _ => None,
         }

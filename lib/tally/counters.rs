@@ -3,9 +3,10 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Row, charged_frame};
+use super::Row;
+use super::charging::Charging;
 use crate::Error;
-use crate::markers::{WAKER_SEPARATOR, is_thread_state};
+use crate::markers::WAKER_SEPARATOR;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Sums up weights by one kind of key.
@@ -19,11 +20,11 @@ pub(super) trait Counter {
 
 /// Sums by function.
 ///
-/// Self weight is that of stacks in which the function is the leaf, or directly below a thread state; self weights add
-/// up to the total. Inclusive weight is that of all stacks that contain the function, each counted once.
+/// Self weight is that of stacks that [`Charging`] charges to the function; self weights add up to the total. Inclusive weight is that of all stacks that contain the function, each counted once.
 #[derive(Default)]
 pub(super) struct Functions {
     functions: Vec<Function>,
+    charging: Charging,
     /// Frames of the last stack, root first, with the weight added since each was pushed. Weight is added to a function
     /// when its frame is popped, not for each stack.
     path: Vec<(FrameId, Weights)>,
@@ -31,7 +32,6 @@ pub(super) struct Functions {
 
 #[derive(Clone, Default)]
 struct Function {
-    is_state: bool,
     self_weights: Weights,
     inclusive: Weights,
     /// Number of occurrences in the path.
@@ -59,10 +59,8 @@ impl Functions {
 impl Counter for Functions {
     fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.pop_to(shared)?;
-        for index in self.functions.len()..frames.len() {
-            let name = frames.name(FrameId::from_index(index as u32));
-            self.functions.push(Function { is_state: is_thread_state(name), ..Function::default() });
-        }
+        self.charging.update(frames);
+        self.functions.resize(frames.len(), Function::default());
         for frame in &stack[shared..] {
             self.functions[frame.index()].occurrences += 1;
             self.path.push((*frame, Weights::default()));
@@ -70,8 +68,8 @@ impl Counter for Functions {
         if let Some((_, leaf)) = self.path.last_mut() {
             leaf.add(weights)?;
         }
-        let charged = charged_frame(stack, |frame| self.functions[frame.index()].is_state);
-        charged.map_or(Ok(()), |frame: FrameId| self.functions[frame.index()].self_weights.add(weights))
+        let charged = self.charging.charged(stack);
+        charged.map_or(Ok(()), |frame| self.functions[frame.index()].self_weights.add(weights))
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
@@ -156,6 +154,29 @@ impl Counter for Edges {
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         Ok(std::mem::take(&mut self.rows))
+    }
+}
+
+/// Sums by the function that self weight is charged to, and the thread state.
+#[derive(Default)]
+pub(super) struct Leaves {
+    charging: Charging,
+    sums: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
+}
+
+impl Counter for Leaves {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.charging.update(frames);
+        let Some(charged) = self.charging.charged(stack) else { return Ok(()) };
+        self.sums.entry((charged, self.charging.state(stack))).or_default().add(weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let rows = self.sums.iter().map(|((charged, state), weights)| Row {
+            frames: [*charged].into_iter().chain(*state).collect(),
+            weights: vec![*weights],
+        });
+        Ok(rows.collect())
     }
 }
 

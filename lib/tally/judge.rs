@@ -1,4 +1,4 @@
-//! Judges rows of sums: the one judgement of fg-diff, fg-csv and fg-check.
+//! Judges rows of sums: the one judgement of fg-diff, fg-csv, fg-check and fg-report.
 
 use super::Row;
 use crate::markers::LOST;
@@ -30,6 +30,11 @@ pub fn observe_sum(weights: Weights) -> Observation {
     Observation { before: vec![weights.before.as_f64()], after: vec![weights.after.as_f64()] }
 }
 
+/// True for the row of samples that were lost.
+fn is_lost(row: &Row, frames: &Frames) -> bool {
+    row.frames.len() == 1 && frames.name(row.frames[0]) == LOST
+}
+
 impl Judgement {
     /// Judges all weights of all rows together. `total` has the total weight of each run. The first weights of rows
     /// show how much runs differ. `None` if the design does not allow a judgement.
@@ -45,14 +50,13 @@ impl Judgement {
         if !design.can_judge() {
             return None;
         }
-        let is_lost = |row: &Row| row.frames.len() == 1 && frames.name(row.frames[0]) == LOST;
-        let judged = rows.iter().zip(observations).filter(|(row, _)| !is_lost(row));
+        let judged = rows.iter().zip(observations).filter(|(row, _)| !is_lost(row, frames));
         let disjoint: Vec<&Observation> = judged.filter_map(|(_, observations)| observations.first()).collect();
         let judge = Judge::new(&disjoint, total, design);
         let tests: Vec<Vec<Test>> = rows
             .iter()
             .zip(observations)
-            .map(|(row, observations)| match is_lost(row) {
+            .map(|(row, observations)| match is_lost(row, frames) {
                 true => vec![Test::NONE; observations.len()],
                 false => observations.iter().map(|one| judge.test(one, observations.first())).collect(),
             })
@@ -62,9 +66,10 @@ impl Judgement {
         Some(Self { judge, family, chances })
     }
 
-    /// Returns the chance of the difference of a group of rows: what it would be if the group were one of the rows.
-    pub fn chance_of_group(&self, observation: &Observation) -> f64 {
-        self.family.adjust(self.judge.test(observation, None))
+    /// Returns the chance of the difference of a group of rows: what it would be if the group were one of the rows. `own`
+    /// is the first weight of a row that is part of the group.
+    pub fn chance_of_group(&self, observation: &Observation, own: Option<&Observation>) -> f64 {
+        self.family.adjust(self.judge.test(observation, own))
     }
 
     /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the
@@ -73,10 +78,19 @@ impl Judgement {
         self.judge.growth_p_value(observation, own, growth)
     }
 
-    /// Returns the chances of groups that divide all rows, such as categories, judged together.
-    pub fn chances_of_partition(&self, observations: &[Observation]) -> Vec<f64> {
+    /// Returns the chances of groups of samples, such as categories or calls: judged together, by the spread of the rows.
+    pub fn chances_of_groups(&self, observations: &[Observation]) -> Vec<f64> {
         let tests: Vec<Test> = observations.iter().map(|one| self.judge.test(one, None)).collect();
         let family = Family::new(&tests);
         tests.iter().map(|test| family.adjust(*test)).collect()
+    }
+
+    /// Returns the chances of the first weights of rows, judged together by the spread of functions. Those of `[lost]` are 1.
+    pub fn chances_of_rows(&self, rows: &[Row], frames: &Frames, observations: &[Vec<Observation>]) -> Vec<f64> {
+        let is_judged: Vec<bool> = rows.iter().map(|row| !is_lost(row, frames)).collect();
+        let judged = observations.iter().zip(&is_judged).filter(|(_, is_judged)| **is_judged);
+        let judged: Vec<Observation> = judged.filter_map(|(all, _)| all.first().cloned()).collect();
+        let mut chances = self.chances_of_groups(&judged).into_iter();
+        is_judged.iter().map(|is_judged| if *is_judged { chances.next().unwrap_or(1.0) } else { 1.0 }).collect()
     }
 }

@@ -1,21 +1,17 @@
 //! Sums of weights by function, command, stack, call or waker.
 
+mod charging;
 mod counters;
 mod judge;
 mod observe;
 
-use self::counters::{Commands, Counter, Edges, Functions, Stacks, Wakers};
+use self::counters::{Commands, Counter, Edges, Functions, Leaves, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
+pub use charging::Charging;
 pub use judge::{Judgement, is_significant, observe_sum, observe_sums};
 pub use observe::{RunSums, observe_runs};
-
-/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all
-/// are thread states.
-pub fn charged_frame(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
-    stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
-}
 
 /// Key by which weights are summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -31,12 +27,23 @@ pub enum GroupBy {
     Edge,
     /// Each pair of a thread that was blocked and the last of the chain of threads that woke it.
     Waker,
+    /// The function that self weight is charged to, with the thread state if there is one.
+    #[value(skip)]
+    Leaf,
+}
+
+impl GroupBy {
+    /// True for keys that are judged by the spread of functions: there may be too few of them to show a spread, or
+    /// several of them contain the same samples.
+    pub fn is_judged_by_functions(self) -> bool {
+        matches!(self, Self::Comm | Self::Edge | Self::Waker | Self::Leaf)
+    }
 }
 
 /// Sum of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The key: a function, a command, the frames of a stack, caller and callee, or thread and waker.
+    /// The key: a function, a command, the frames of a stack, caller and callee, thread and waker, or function and state.
     pub frames: Vec<FrameId>,
     /// Self and inclusive weight of a function; one weight of any other key.
     pub weights: Vec<Weights>,
@@ -54,6 +61,7 @@ impl Tally {
             GroupBy::Stack => Box::<Stacks>::default(),
             GroupBy::Edge => Box::<Edges>::default(),
             GroupBy::Waker => Box::<Wakers>::default(),
+            GroupBy::Leaf => Box::<Leaves>::default(),
         })
     }
 

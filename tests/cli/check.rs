@@ -94,7 +94,7 @@ fn warns_if_weights_are_or_may_be_durations() {
     let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
     assert!(outcome.stderr.contains("if they are durations") && outcome.stderr.contains("within noise"), "{outcome:?}");
     let durations = check(&["--growth", "2%"], b"main;a;[off-cpu] 5000 9000\nmain;b;[off-cpu] 5 5\n");
-    assert!(durations.code() == 1 && durations.stderr.contains("weights are durations"), "{durations:?}");
+    assert!(durations.code() == 2 && durations.stderr.contains("weights are durations"), "{durations:?}");
 }
 
 #[test]
@@ -333,4 +333,33 @@ fn a_closed_pipe_does_not_change_the_verdict() {
     command.args(["--self", "malloc=1%"]).arg(&profile).stdout(closed).stderr(std::process::Stdio::piped());
     let outcome = run_bounded(&mut command);
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn growth_that_nobody_can_judge_is_an_error_everywhere() {
+    let folder = directory();
+    let [before, after] = [("b", "m;a;[off-cpu] 1000\n"), ("a", "m;a;[off-cpu] 3000\n")].map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let reason = "the weights are durations, and one run per side does not show how much they vary";
+    let runs = ["--before", &before, "--after", &after];
+    for limit in ["5%", "500%"] {
+        let outcome = run("fg-check", [&["--growth", limit][..], &runs].concat(), b"");
+        assert!(outcome.code() == 2 && outcome.stderr.contains(reason) && outcome.text().is_empty(), "{outcome:?}");
+    }
+    let refused = run("fg-diff", ["--significant", "--exit-code", &before, &after], b"");
+    assert!(refused.code() == 2 && refused.stderr.contains(reason), "{refused:?}");
+    assert!(run("fg-csv", runs, b"").ok().stderr.contains(reason));
+    // Rules without growth need no judgement.
+    assert_eq!(run("fg-check", [&["--self=a=50%"][..], &runs].concat(), b"").code(), 1);
+}
+
+#[test]
+fn a_deep_stack_makes_short_findings() {
+    let stack: Vec<String> = (0..2000).map(|number| format!("f{number}")).collect();
+    let outcome = run("fg-check", ["--each-inclusive=1%"], (stack.join(";") + " 7\n").as_bytes());
+    assert!(outcome.code() == 1 && outcome.text().lines().count() == 2000, "{}", outcome.code());
+    assert!(outcome.text().len() < 2000 * 400 && outcome.text().contains("f3;…;f1972;"), "{}", outcome.text().len());
 }

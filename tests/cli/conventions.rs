@@ -13,6 +13,7 @@ mod output;
 #[cfg(target_os = "linux")]
 #[path = "conventions/recording.rs"]
 mod recording;
+mod repeated;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

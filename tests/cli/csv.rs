@@ -270,3 +270,37 @@ fn counts_a_file_in_parallel_like_a_pipe() {
         }
     }
 }
+
+#[test]
+fn a_wait_is_self_time_of_the_function_that_waited() {
+    let waits = b"app;main;wait_[k];--;other;send_[w];[off-cpu] 60\napp;main 40\n";
+    let table = run("fg-csv", ["--sort=self", "--top=2"], waits).ok().text();
+    assert!(table.contains("\nwait_[k],60,60.0000,60,60.0000,") && table.contains("\nmain,40,40.0000,"), "{table}");
+    let rules = ["--self=^wait=50%", "--self=send=1%"];
+    let outcome = run("fg-check", rules, waits);
+    assert!(outcome.text().contains("wait: 60.00%") && !outcome.text().contains("self send"), "{outcome:?}");
+}
+
+#[test]
+fn time_in_a_thread_state_has_the_category_of_the_state() {
+    let profile = b"app;main;read;[off-cpu] 60\napp;main;malloc 30\napp;main;[unsampled] 10\n";
+    let summed = run("fg-csv", ["--summary"], profile).ok().text();
+    assert_eq!(summed, "category,self_samples,self_pct\nblocked,70,70.00\nallocator,30,30.00\n");
+    let outcome = run("fg-check", ["--category=blocked=50%", "--category=libc=10%"], profile);
+    assert!(outcome.code() == 1 && outcome.text().contains("category blocked: 70.00%"), "{outcome:?}");
+    // Without a rule for the states, the function decides.
+    let folder = directory();
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, "io ^read$\n").unwrap();
+    let summed = run("fg-csv", ["--summary", "--categories", rules.to_str().unwrap()], profile).ok().text();
+    assert_eq!(summed, "category,self_samples,self_pct\nio,60,60.00\nother,40,40.00\n");
+}
+
+#[test]
+fn growth_of_blocked_time_is_found() {
+    let compared = b"app;main;read;[off-cpu] 6000 9000\napp;main;malloc 3000 3000\napp;main 1000 1000\n";
+    let outcome = run("fg-check", ["--exact", "--category-growth=blocked=10%"], compared);
+    assert!(outcome.code() == 1 && outcome.text().contains("blocked: +30.00%"), "{outcome:?}");
+    let table = run("fg-csv", ["--exact", "--summary"], compared).ok().text();
+    assert!(table.contains("\nblocked,6000,9000,3000,0.0000\n"), "{table}");
+}

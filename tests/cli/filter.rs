@@ -161,3 +161,19 @@ fn split_makes_frames_of_the_parts_of_names() {
 fn old_names_of_options_work() {
     assert_eq!(filter(&["--comm=^other$"]), filter(&["--root=^other$"]));
 }
+
+#[test]
+fn a_mixture_is_refused_in_any_order() {
+    for mixture in ["main;a 5\nmain;b 7\nmain;a 5 6\nmain;c 7 8\n", "main;a 5\nmain;a 5 6\nmain;b 7\nmain;c 7 8\n"] {
+        let outcome = run("fg-filter", ["--hide", "x"], mixture.as_bytes());
+        assert!(outcome.code() == 1 && outcome.stderr.contains("do not mix profiles and comparisons"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn showing_functions_keeps_the_state_of_their_threads() {
+    let shown = run("fg-filter", ["--show", "main"], b"main;read;[off-cpu] 5\nmain;x 2\nother;[off-cpu] 1\n").ok();
+    assert_eq!(shown.text(), "main 2\nmain;[off-cpu] 5\n");
+    let states = run("fg-filter", ["--show", "off-cpu"], b"main;[off-cpu] 5\nmain 2\n").ok();
+    assert_eq!(states.text(), "[off-cpu] 5\n");
+}

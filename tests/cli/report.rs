@@ -176,3 +176,59 @@ fn a_huge_name_does_not_fill_the_page() {
     let page = run("fg-report", [""; 0], text.as_bytes()).ok().text();
     assert!(page.len() < 8192 && page.contains("look closer"), "{}", page.len());
 }
+
+#[test]
+fn time_without_a_stack_is_stated_whatever_the_thread_did() {
+    let page = report(&[], b"app;main;[unsampled];[off-cpu] 60\napp;main;[unsampled] 10\napp;main;[off-cpu] 30\n");
+    assert!(page.contains("70.0% without a stack"), "{page}");
+}
+
+#[test]
+fn many_inputs_and_long_markdown_fit_the_budget() {
+    let folder = directory();
+    let files: Vec<String> = (0..300)
+        .map(|number| {
+            let path = folder.path().join(format!("host-{number}.folded"));
+            std::fs::write(&path, PROFILE).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+        .collect();
+    let runs: Vec<&str> = ["--before"].into_iter().chain(files.iter().take(40).map(|file| &file[..])).collect();
+    let runs = [runs, ["--after"].into_iter().chain(files.iter().skip(40).map(|file| &file[..])).collect()].concat();
+    let plain: Vec<&str> = files.iter().map(|file| &file[..]).collect();
+    for inputs in [&plain, &runs, &vec![]] {
+        for budget in [10, 16, 40] {
+            for format in [&[][..], &["--markdown"], &["--focus=serve"], &["--focus=serve", "--markdown"]] {
+                let budget_option = format!("--budget={budget}");
+                let page = report(&[&[&budget_option[..]], format, inputs].concat(), PROFILE);
+                assert!(page.lines().count() <= budget, "{budget} {format:?}: {}\n{page}", page.lines().count());
+                assert!(page.contains("uality"), "{page}");
+            }
+        }
+    }
+    assert!(report(&plain, b"").contains("host-2.folded, 297 more"), "{}", report(&plain, b""));
+}
+
+#[test]
+fn what_could_not_be_read_is_stated() {
+    let outcome = run("fg-report", [""; 0], b"main;a 5\nmain;b 6\nmain;c\n");
+    let page = outcome.ok().text();
+    assert!(page.contains("1 malformed line skipped") && !page.contains("nothing lost"), "{page}");
+    let folder = directory();
+    let path = folder.path().join("-dash");
+    std::fs::write(&path, PROFILE).unwrap();
+    let missing = folder.path().join("missing");
+    let page = run("fg-report", [&path, &missing], b"").text();
+    assert!(page.contains("an input could not be read") && !page.contains("nothing lost"), "{page}");
+}
+
+#[test]
+fn deep_stacks_take_no_longer_by_the_square_of_their_depth() {
+    let stack: Vec<String> = (0..20_000).map(|number| format!("f{number}")).collect();
+    let deep = stack.join(";") + " 7\n";
+    // The test would not end in time otherwise.
+    for options in [&[][..], &["--markdown"], &["--json"]] {
+        let page = report(options, deep.as_bytes());
+        assert!(page.contains("f19999") && page.len() < 100_000, "{}", page.len());
+    }
+}

@@ -1,18 +1,20 @@
-//! Differences as fg-diff, fg-csv and fg-check judge them: none contradicts another, and equal programs rarely differ.
+//! Differences as fg-diff, fg-csv, fg-check and fg-report judge them: none contradicts another, and equal programs rarely differ.
 
 #![allow(clippy::print_stdout)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr as _;
 
 use fgkit::check::{Finding, Input, Measure, Rule, Verdict};
 use fgkit::csv::{Categories, Counts};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::diff::{self, Options, Scaling, compare_runs};
+use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight, Weights};
 use fgkit::stats::sample_weight::{WeightKind, WeightOptions};
 use fgkit::tally::{GroupBy, is_significant};
-use fgkit::{Error, check, csv, folded};
+use fgkit::{Error, check, csv, folded, report};
 use proptest::prelude::*;
 
 use crate::support::{directory, run};
@@ -35,6 +37,7 @@ struct Runs {
 struct Function {
     self_chance: Option<f64>,
     inclusive_chance: Option<f64>,
+    has_changed: bool,
     has_grown: bool,
     has_grown_inclusively: bool,
 }
@@ -87,14 +90,47 @@ impl Runs {
     }
 }
 
+/// Returns the functions that a report lists as grown or shrunk; `None` if there is nothing to report.
+fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet<String>> {
+    let own = Some(FrameMatcher::from_str(".").unwrap());
+    let options = report::Options {
+        lines: 100_000,
+        focus: None,
+        own,
+        categories: Categories::load(None).unwrap(),
+        weights,
+        missing: report::Missing::default(),
+    };
+    let inputs = report::Inputs::Files(Vec::new());
+    let text = report::report(subject, &inputs, options, report::Format::Json).ok()?;
+    let page: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = ["grew", "shrank"].map(|key| page[key].as_array().cloned().unwrap_or_default()).concat();
+    Some(rows.iter().map(|row| row["names"][0].as_str().unwrap().to_owned()).collect())
+}
+
+/// Checks that a report lists the functions that differ significantly as fg-csv judges them. Functions with library code
+/// below them are left out: they have more weight in a report.
+fn assert_report_agrees(runs: &Runs, functions: &BTreeMap<String, Function>, subject: report::Subject) {
+    let Some(reported) = reported(subject, runs.weights) else { return };
+    let is_other = |frame: &String| frame == "malloc" || frame == "[lost]";
+    let with_others = runs.stacks.iter().filter(|stack| stack.last().is_some_and(is_other));
+    let larger: BTreeSet<&String> =
+        with_others.flat_map(|stack| stack.iter().rfind(|frame| !is_other(frame)).or(stack.first())).collect();
+    for (name, function) in functions.iter().filter(|(name, _)| !larger.contains(name) && !is_other(name)) {
+        let expected = function.has_changed && significant(function.self_chance);
+        assert_eq!(reported.contains(name), expected, "{name}: {function:?} in {runs:?}");
+    }
+}
+
 fn functions(counts: &Counts) -> BTreeMap<String, Function> {
     let name = |row: &csv::Row| String::from_utf8_lossy(counts.frames.name(row.frames[0])).into_owned();
-    let chance = |row: usize, weight: usize| counts.judgement.as_ref().map(|judged| judged.chances[row][weight]);
+    let chance = |row: usize, weight: usize| counts.chances.as_ref().map(|chances| chances[row][weight]);
     let function = |(number, row): (usize, &csv::Row)| {
         let grown = |weight: usize| row.weights[weight].after > row.weights[weight].before;
         let function = Function {
             self_chance: chance(number, 0),
             inclusive_chance: chance(number, 1),
+            has_changed: row.weights[0].after != row.weights[0].before,
             has_grown: grown(0),
             has_grown_inclusively: grown(1),
         };
@@ -135,6 +171,9 @@ fn assert_agreement(runs: &Runs) {
             assert_eq!(failed(&inclusive), expected, "{name}: {function:?} in {runs:?}");
         }
     }
+    if can_judge {
+        assert_report_agrees(runs, &functions, report::Subject::Runs(runs.compare()));
+    }
     let Ok(different) = runs.differences(GroupBy::Function) else {
         assert!(!can_judge, "{runs:?}");
         return;
@@ -152,7 +191,7 @@ fn assert_agreement(runs: &Runs) {
         }
     }
     let by_stack = csv::count_runs(runs.compare(), GroupBy::Stack).unwrap();
-    let chances = by_stack.judgement.as_ref().map(|judged| judged.chances.clone()).unwrap_or_default();
+    let chances = by_stack.chances.clone().unwrap_or_default();
     let kept = runs.differences(GroupBy::Stack).unwrap();
     for (row, chances) in by_stack.rows.iter().zip(&chances) {
         let stack: Vec<String> =
@@ -174,6 +213,7 @@ fn assert_pipes_agree(runs: &Runs) {
     let mut counts = csv::count(&sources, GroupBy::Function, &mut Diagnostics::silent()).unwrap();
     counts.judge_sums(runs.weights);
     assert_eq!(functions(&counts), runs.functions(), "{runs:?}");
+    assert_report_agrees(runs, &functions(&counts), report::Subject::Profile(both));
     let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());
     let Ok(direct) = runs.findings() else { return };
     assert_eq!(check_growth(Input::Profiles(&sources), &rules, runs.weights).unwrap(), direct, "{runs:?}");
@@ -400,4 +440,44 @@ fn recipes_record_the_sides_in_turns() {
     let outputs = turn.split(" -o ").skip(1).map(|rest| rest.trim_start_matches(['"', '.', '/']));
     let sides: Vec<&str> = outputs.map(|output| output.split('.').next().unwrap()).collect();
     assert_eq!(sides, ["before", "after"]);
+}
+
+/// Compares equal programs of a few commands, of which a run is faster or slower than others by some percent, in tables
+/// by command, by call and by function. One run a side does not show that its machine was slow. `FG_VERDICT_TRIALS` is
+/// the number of comparisons of each kind, 20 by default.
+#[test]
+fn few_rows_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(20, |trials| trials.parse().unwrap());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    println!("| commands | functions | speed | runs | by comm | by edge | by function |");
+    for (commands, functions) in [(1, 1), (1, 12), (2, 1), (2, 12), (3, 1), (4, 1), (4, 12)] {
+        for speed in [0.0, 0.03, 0.1] {
+            for count in [1, 3, 5] {
+                let names = (0..commands).flat_map(|comm| (0..functions).map(move |function| (comm, function)));
+                let stacks: Vec<Vec<String>> =
+                    names.map(|(comm, function)| vec![format!("c{comm}"), format!("f{comm}.{function}")]).collect();
+                let keys = [GroupBy::Comm, GroupBy::Edge, GroupBy::Function];
+                let mut alarms = [0; 3];
+                for _ in 0..trials {
+                    let mut run = || -> Vec<u64> {
+                        let speed = (speed * random.normal()).exp() * 3000.0 / functions as f64;
+                        stacks.iter().map(|_| random.count(speed)).collect()
+                    };
+                    let mut side = || (0..count).map(|_| run()).collect();
+                    let (before, after) = (side(), side());
+                    let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+                    let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+                    for (by, alarms) in keys.into_iter().zip(&mut alarms) {
+                        let counts = csv::count_runs(runs.compare(), by).unwrap();
+                        let mut chances = counts.chances.iter().flatten().flatten();
+                        *alarms += u32::from(chances.any(|chance| is_significant(*chance)));
+                    }
+                }
+                let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * f64::from(alarms) / f64::from(trials)));
+                println!("| {commands} | {functions} | {speed} | {count} | {} |", shares.join(" | "));
+                let most = 1.0 + 0.05 * f64::from(trials) + 3.5 * (0.05 * 0.95 * f64::from(trials)).sqrt();
+                assert!(count == 1 || alarms.iter().all(|alarms| f64::from(*alarms) <= most), "{alarms:?} of {trials}");
+            }
+        }
+    }
 }

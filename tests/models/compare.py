@@ -161,6 +161,11 @@ def cut_from(stack, pattern):
     return None if first is None else stack[first:]
 
 
+def show_frames(stack):
+    shown = [name for name in stack if "a" in name or "b" in name]
+    return tuple(name for name in stack if name in shown or name in STATES) if shown else ()
+
+
 def split(stack):
     return tuple(part for name in stack for part in ([p for p in re.split("::", name) if p] or [name]))
 
@@ -174,7 +179,7 @@ VERBS = [
     (["--ignore", "b"], lambda stack: None if any("b" in name for name in stack) else stack),
     (["--root", "^m"], lambda stack: stack if stack[0].startswith("m") else None),
     (["--hide", "^[ab]$"], lambda stack: tuple(name for name in stack if name not in ("a", "b"))),
-    (["--show", "[ab]"], lambda stack: tuple(name for name in stack if "a" in name or "b" in name)),
+    (["--show", "[ab]"], show_frames),
     (["--show-from", "b"], lambda stack: cut_from(stack, "b")),
     (["--drop-unknown"], lambda stack: tuple(name for name in stack if name != "[unknown]")),
     (["--no-delimiters"], lambda stack: tuple(name for name in stack if name not in ("-", "--"))),
@@ -190,7 +195,8 @@ def check_csv(lines, text):
     """Self and inclusive weights of functions."""
     own, inclusive = Counter(), Counter()
     for stack, (weight,) in add_up([(normalize(stack), weights) for stack, weights in lines]).items():
-        charged = next((name for name in reversed(stack) if name not in STATES), stack[0])
+        waiting = stack[: stack.index("--")] if "--" in stack else stack
+        charged = next((name for name in reversed(waiting) if name not in STATES), stack[-1])
         own[charged] += weight
         for name in set(stack):
             inclusive[name] += weight

@@ -1,0 +1,70 @@
+//! Finds the frame to which a stack's self weight is charged.
+
+use crate::markers::{WAKER_SEPARATOR, is_thread_state};
+use crate::profile::{FrameId, Frames};
+
+/// The frames of a profile that are no functions of the sampled thread: thread states, and what separates its stack from
+/// that of its waker.
+#[derive(Clone, Debug, Default)]
+pub struct Charging {
+    is_state: Vec<bool>,
+    separator: Option<FrameId>,
+}
+
+impl Charging {
+    /// Returns what is known of these frames.
+    pub fn new(frames: &Frames) -> Self {
+        let mut charging = Self::default();
+        charging.update(frames);
+        charging
+    }
+
+    /// Learns the frames that are new.
+    pub fn update(&mut self, frames: &Frames) {
+        for index in self.is_state.len()..frames.len() {
+            let frame = FrameId::from_index(index as u32);
+            let name = frames.name(frame);
+            self.is_state.push(is_thread_state(name));
+            if name == WAKER_SEPARATOR {
+                self.separator = Some(frame);
+            }
+        }
+    }
+
+    /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. What a waker ran
+    /// is charged to nobody: the wait is that of the thread that waited.
+    pub fn charged(&self, stack: &[FrameId]) -> Option<FrameId> {
+        let waker = self.separator.and_then(|separator| stack.iter().position(|frame| *frame == separator));
+        let own = &stack[..waker.unwrap_or(stack.len())];
+        own.iter().copied().rfind(|frame| !self.is_state[frame.index()]).or(stack.last().copied())
+    }
+
+    /// Returns the thread state at the end of a stack.
+    pub fn state(&self, stack: &[FrameId]) -> Option<FrameId> {
+        stack.last().copied().filter(|frame| self.is_state[frame.index()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Charging;
+    use crate::profile::{FrameId, Frames};
+
+    #[test]
+    fn self_weight_is_charged_to_the_leaf_of_the_sampled_thread() {
+        for (stack, expected) in [
+            ("app;main", "main"),
+            ("app;main;[off-cpu]", "main"),
+            ("app;main;[unsampled];[off-cpu]", "main"),
+            ("[off-cpu]", "[off-cpu]"),
+            ("app;wait;--;other_[w];send_[w];[off-cpu]", "wait"),
+            ("app;wait;--;other_[w];--;disk_[w];[off-cpu]", "wait"),
+            ("--;other_[w]", "other_[w]"),
+        ] {
+            let mut frames = Frames::new();
+            let ids: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+            let charged = Charging::new(&frames).charged(&ids).unwrap();
+            assert_eq!(frames.name(charged), expected.as_bytes(), "{stack}");
+        }
+    }
+}
