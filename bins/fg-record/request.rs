@@ -48,7 +48,7 @@ impl Args {
             workload,
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
-            off_cpu: self.off_cpu.request(),
+            off_cpu: self.off_cpu.request(self.ring.ring.is_some()),
             pair: self.pairs.request()?,
             call_graph: self.call_graph(),
             ring_order: sampling.mmap_pages,
@@ -123,6 +123,9 @@ impl Args {
         let RingArgs { ring, when } = &self.ring;
         if ring.is_some_and(|ring| ring < Duration::from_secs(1)) {
             return usage("--ring must be at least 1s");
+        }
+        if ring.is_some() && self.off_cpu.off_cpu_period.is_some_and(|period| period > 1) {
+            return usage("--ring captures the stack of every switch; leave out --off-cpu-period");
         }
         let is_off_cpu = self.off_cpu.off_cpu || self.off_cpu.wall;
         match when {
@@ -244,10 +247,11 @@ impl OffCpuArgs {
         self.off_cpu || self.wall || self.run_queue || self.latency
     }
 
-    fn request(&self) -> Option<OffCpuOptions> {
+    fn request(&self, is_ring: bool) -> Option<OffCpuOptions> {
         self.is_requested().then_some(OffCpuOptions {
             wall: self.wall,
-            period: self.off_cpu_period,
+            // A block without a stack of its own may have begun before what is kept.
+            period: self.off_cpu_period.or(is_ring.then_some(1)),
             min_block: self.min_block,
             max_block: self.max_block,
             waker_depth: (self.wakers || self.run_queue).then_some(self.waker_depth.map_or(1, usize::from)),

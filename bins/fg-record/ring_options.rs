@@ -11,7 +11,8 @@ pub struct RingArgs {
     /// Keep only the last TIME, like 30s, and write it at the end or on SIGUSR2
     ///
     /// Older data are dropped, so fg-record can wait for a problem for days. TIME is at least 1s, and up to 2 s more than TIME
-    /// are kept. When fg-record receives a SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is
+    /// are kept, in memory that grows with the number of distinct stacks in that time. The stack of every switch is captured
+    /// (see --off-cpu-period). When fg-record receives a SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is
     /// written. A recorded command keeps running, and fg-record waits for it; a command beside -p, -t, -a or --cgroup gets a
     /// SIGTERM.
     ///
@@ -23,8 +24,8 @@ pub struct RingArgs {
 
     /// Write what --ring keeps when CONDITION comes true, and not at the end
     ///
-    /// `block > TIME`, as in --when 'block > 200ms', comes true as soon as a thread of the target has been blocked for longer
-    /// than TIME, even if it is still blocked. It requires --off-cpu or --wall. Preempted threads do not count. Without
+    /// `block > TIME`, as in --when 'block > 200ms', comes true when a thread of the target runs again that was blocked for
+    /// longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires --off-cpu or --wall. Preempted threads do not count. Without
     /// --wakers, the wait for a CPU after the wake-up counts as part of the block. Threads that wait for work are blocked, too:
     /// select those that should not wait with -t. A block that began before the recording is not seen: to look into a process
     /// that already hangs, use --wall and -d.

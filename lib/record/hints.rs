@@ -296,7 +296,11 @@ impl Hints<'_> {
     fn no_frame_pointers(&self) -> Option<String> {
         let counts = self.counts();
         let is_flat = counts.user_frames * 2 < counts.user_stacks * 5;
-        let help = if self.finished.totals.is_some() { "leave out --bpf" } else { "use --call-graph dwarf" };
+        let help = if self.finished.totals.is_some() {
+            "leave out --bpf and --call-graph fp"
+        } else {
+            "use --call-graph dwarf"
+        };
         (self.call_graph == CallGraph::FramePointers && is_flat).then(|| {
             format!(
                 "most stacks have only one or two user frames; if the program was built without frame pointers, {help}"

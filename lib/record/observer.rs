@@ -53,6 +53,11 @@ pub trait Observer {
     fn wants_progress(&self) -> bool;
     /// Is told how long the recording has run, and what it has counted.
     fn on_progress(&mut self, elapsed: Duration, counts: &Counts);
+    /// Is called between parts, for what the last one left to do.
+    ///
+    /// # Errors
+    /// An error ends the recording.
+    fn on_wait(&mut self) -> Result<(), Error>;
     /// Receives a finished part of the recording.
     ///
     /// # Errors

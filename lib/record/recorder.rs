@@ -17,7 +17,7 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, hotspot, procfs, sys};
+use super::{errors, flight_recorder, hotspot, procfs, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
 use crate::perf::unwind::RunningProcesses;
@@ -34,6 +34,7 @@ const RUNNING_FREQUENCY: u64 = 99;
 /// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it,
 /// [`Error::Command`] if the command cannot be started, and errors of the observer.
 pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<FinishedRecording, Error> {
+    let requests = request.ring.as_ref().map(|_| flight_recorder::listen()).transpose()?;
     let (suspended, target) = open_target(request)?;
     errors::check_cpus_online(request.cpus.as_deref())?;
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
@@ -59,8 +60,8 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         session.end_with_process(workload.pid())?;
     }
     session.start(&target, aggregation, switch_tracker(request, &target), request.pair.as_ref())?;
-    if let Some(ring) = &request.ring {
-        session.keep_last_part(ring.clone())?;
+    if let Some((ring, requests)) = request.ring.as_ref().zip(requests) {
+        session.keep_last_part(ring.clone(), requests)?;
     }
     // Beside time off the CPU, the CPU time of others says nothing.
     let children =

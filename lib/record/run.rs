@@ -44,7 +44,9 @@ pub fn run(
         // Not beside a command, which has the terminal to itself.
         let has_command = matches!(request.target, RequestTarget::Command(_)) || request.workload.is_some();
         let wants_progress = !has_command && diagnostics.shows_progress();
-        let mut observer = PrintingObserver { wants_progress, diagnostics, printer: &printer, scope, printing: None };
+        let goes_on = request.ring.is_some();
+        let mut observer =
+            PrintingObserver { wants_progress, diagnostics, printer: &printer, scope, goes_on, printing: None };
         let mut finished = recorder::record(request, &mut observer)?;
         observer.finish_printing()?;
         for note in &finished.notes {
@@ -104,6 +106,8 @@ struct PrintingObserver<'scope, 'env> {
     diagnostics: &'env mut Diagnostics,
     printer: &'env Printer<'env>,
     scope: &'scope Scope<'scope, 'env>,
+    /// True if the recording goes on when a part cannot be written.
+    goes_on: bool,
     /// The thread that prints the previous part.
     printing: Option<ScopedJoinHandle<'scope, (Summary, Result<(), Error>)>>,
 }
@@ -114,7 +118,14 @@ impl PrintingObserver<'_, '_> {
         let Some(printing) = self.printing.take() else { return Ok(()) };
         let (summary, result) = printing.join().map_err(|_| Error::AlreadyReported)?;
         show_summary(&summary, self.diagnostics);
-        result
+        match result {
+            // There may be room on the disk the next time.
+            Err(error) if self.goes_on => {
+                self.diagnostics.fail(&error);
+                Ok(())
+            }
+            result => result,
+        }
     }
 }
 
@@ -126,6 +137,10 @@ impl Observer for PrintingObserver<'_, '_> {
     fn on_progress(&mut self, elapsed: Duration, counts: &Counts) {
         let (seconds, samples) = (elapsed.as_secs(), plural(counts.samples, "sample"));
         self.diagnostics.show_progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
+    }
+
+    fn on_wait(&mut self) -> Result<(), Error> {
+        if self.printing.as_ref().is_some_and(ScopedJoinHandle::is_finished) { self.finish_printing() } else { Ok(()) }
     }
 
     fn on_part(&mut self, part: FinishedRecording) -> Result<(), Error> {

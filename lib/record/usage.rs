@@ -114,6 +114,12 @@ impl UsageMeter {
         UsageMark { reading: self.source.read(counters, sampler), counts }
     }
 
+    /// True if the CPU time of a part of the recording can be known. That of the children of a command is not known before the
+    /// command ends.
+    pub fn can_be_divided(&self) -> bool {
+        !matches!(self.source, Source::Command { .. })
+    }
+
     /// Returns what was used between two moments.
     pub fn between(earlier: &UsageMark, now: UsageMark, counters: &Counters) -> Usage {
         let event_counts = now.counts.zip(earlier.counts.as_ref()).map(|(counts, earlier)| {

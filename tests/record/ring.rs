@@ -89,6 +89,20 @@ fn a_command_says_when() {
 }
 
 #[test]
+fn what_happens_at_the_end_counts() {
+    let (true, Some(stalls)) = (can_record_switches(&[]), program("stalls")) else { return };
+    let folder = directory();
+    let flag = folder.path().join("flag");
+    let condition = format!("test -e '{}'", flag.display());
+    let script = format!("{stalls} 1 100; touch '{}'", flag.display());
+    let outcome = record(["--ring", "5s", "--when", &condition, "--", "sh", "-c", &script]).ok();
+    Profile::from_stdout(&outcome).assert_contains(&["stalls", "main"]);
+    // The last stall is over when the program is, 50 ms before its end.
+    let outcome = record(["--off-cpu", "--ring", "5s", "--when", "block > 45ms", "--", &stalls, "1", "1"]).ok();
+    Profile::from_stdout(&outcome).assert_contains(&["main", "first_stall"]);
+}
+
+#[test]
 fn an_output_without_a_reason_is_an_error() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let outcome = record(["--ring", "5s", "--when", "false", "--", &busy, "0.3"]);
@@ -114,6 +128,7 @@ fn rejects_what_has_no_meaning() {
         (&["--ring", "5s", "--when", " "], "expected `block > TIME` or a shell command"),
         (&["--ring", "5s", "--when", "blocked > 1s", "--wall"], "expected `block > TIME` or a shell command"),
         (&["--ring", "5s", "--off-cpu", "--max-block", "5ms", "--when", "block > 9ms"], "--max-block leaves out"),
+        (&["--ring", "5s", "--wall", "--off-cpu-period", "3"], "leave out --off-cpu-period"),
         (&["--ring", "0.5"], "--ring must be at least 1s"),
         (&["--ring", "5s", "--off-cpu", "--min-block", "5ms", "--when", "block > 1ms"], "--min-block leaves out"),
         (&["--ring", "5s", "--interval", "5s"], "--interval"),

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -29,6 +30,9 @@ impl std::fmt::Display for Condition {
 
 /// A command that has failed starts again after this time.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A command that does not exit is waited for this long at the end of the recording.
+const LAST_CHANCE: Duration = Duration::from_millis(500);
 
 /// The exit status of a shell that cannot run the command.
 const CANNOT_RUN: [i32; 2] = [126, 127];
@@ -65,6 +69,22 @@ impl ConditionCommand {
         }
         self.has_run = true;
         Ok(status.success())
+    }
+
+    /// Gives the command, which is started if it does not run, a last chance. Returns true if it exits with status 0.
+    pub(super) fn poll_last(&mut self) -> bool {
+        let end = Instant::now() + LAST_CHANCE;
+        self.next_start = Instant::now();
+        while Instant::now() < end {
+            match self.poll() {
+                Ok(true) => return true,
+                // It has failed since it was started now.
+                Ok(false) if self.running.is_none() && self.next_start > end => return false,
+                Ok(false) => thread::sleep(LAST_CHANCE / 50),
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// Starts the command in a process group of its own: Ctrl-C on the terminal does not end it.

@@ -40,7 +40,7 @@ pub(super) struct FlightRecorder {
     newer: VecDeque<(u64, UsageMark)>,
     slice_start: Instant,
     /// Becomes readable with each SIGUSR2.
-    signals: UnixStream,
+    requests: UnixStream,
     command: Option<ConditionCommand>,
     /// The first reason to write what is kept. A SIGUSR2 replaces it.
     reason: Option<Reason>,
@@ -55,20 +55,25 @@ struct Reason {
     is_request: bool,
 }
 
+/// Returns a stream that becomes readable with each SIGUSR2 from now on.
+pub(super) fn listen() -> Result<UnixStream, Error> {
+    let cannot_listen = |error: std::io::Error| Error::System(format!("SIGUSR2: {}", io_error_text(&error)));
+    let (requests, sender) = UnixStream::pair().map_err(cannot_listen)?;
+    requests.set_nonblocking(true).map_err(cannot_listen)?;
+    signal_hook::low_level::pipe::register(libc::SIGUSR2, sender).map_err(cannot_listen)?;
+    Ok(requests)
+}
+
 impl FlightRecorder {
-    /// Begins with a recording, of which the target had used `mark` at `time`. From now on SIGUSR2 writes what is kept.
-    pub(super) fn begin(options: RingOptions, time: u64, mark: UsageMark) -> Result<Self, Error> {
-        let cannot_listen = |error: std::io::Error| Error::System(format!("SIGUSR2: {}", io_error_text(&error)));
-        let (signals, sender) = UnixStream::pair().map_err(cannot_listen)?;
-        signals.set_nonblocking(true).map_err(cannot_listen)?;
-        signal_hook::low_level::pipe::register(libc::SIGUSR2, sender).map_err(cannot_listen)?;
+    /// Begins with a recording, of which the target had used `mark` at `time`.
+    pub(super) fn begin(options: RingOptions, requests: UnixStream, time: u64, mark: UsageMark) -> Self {
         let command = match &options.condition {
             Some(Condition::Command(command)) => Some(ConditionCommand::new(command.clone())),
             _ => None,
         };
         let (oldest, newer) = ((time, mark), VecDeque::new());
         let (slice_start, reason, last_written) = (Instant::now(), None, None);
-        Ok(Self { options, oldest, newer, slice_start, signals, command, reason, last_written })
+        Self { options, oldest, newer, slice_start, requests, command, reason, last_written }
     }
 
     /// True if the present slice is long enough.
@@ -118,18 +123,28 @@ impl FlightRecorder {
 
     /// Polls the command and the pipe of signals.
     pub(super) fn poll(&mut self) -> Result<(), Error> {
-        let mut signals = [0; 64];
-        if self.signals.read(&mut signals).is_ok_and(|count| count > 0) {
+        let mut requests = [0; 64];
+        if self.requests.read(&mut requests).is_ok_and(|count| count > 0) {
             self.reason = Some(Reason { text: "SIGUSR2 received".to_owned(), is_request: true });
         }
         if let Some(command) = &mut self.command
             && command.poll()?
         {
-            let text =
-                self.options.condition.as_ref().map_or(String::new(), |condition| format!("`{condition}` succeeded"));
-            self.note(text);
+            self.note_success();
         }
         Ok(())
+    }
+
+    /// Polls the command for the last time.
+    pub(super) fn poll_last(&mut self) {
+        if self.reason.is_none() && self.command.as_mut().is_some_and(ConditionCommand::poll_last) {
+            self.note_success();
+        }
+    }
+
+    fn note_success(&mut self) {
+        let Some(condition) = &self.options.condition else { return };
+        self.note(format!("`{condition}` succeeded"));
     }
 
     /// Returns the reason to write now what is kept. After a file, a condition waits until `length` has passed, so that each

@@ -80,6 +80,8 @@ pub struct SwitchPairing {
     threads: FxHashMap<u32, Thread>,
     /// Threads that exited, but whose last switch may still follow.
     exited: FxHashSet<u32>,
+    /// Those that exited in the slice before, if there are slices.
+    exited_before: FxHashSet<u32>,
     charges: Vec<Charge>,
     chains: WakerChains,
     clock: SharedClock,
@@ -94,6 +96,7 @@ impl SwitchPairing {
             every_switch,
             threads: FxHashMap::default(),
             exited: FxHashSet::default(),
+            exited_before: FxHashSet::default(),
             charges: Vec::new(),
             chains: WakerChains::new(selection.waker_depth),
             clock: SharedClock::default(),
@@ -140,7 +143,8 @@ impl SwitchPairing {
         }
         if matches!(kind, SwitchEventKind::Created | SwitchEventKind::Exec) {
             self.exited.remove(&tid);
-        } else if self.exited.contains(&tid) {
+            self.exited_before.remove(&tid);
+        } else if self.exited.contains(&tid) || self.exited_before.contains(&tid) {
             return;
         }
         let state = match kind {

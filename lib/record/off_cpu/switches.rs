@@ -211,12 +211,17 @@ impl SwitchTracker {
         recording.charge(stack, &wakers, state, amount.since(start));
     }
 
-    /// Watches for blocks of more than this many nanoseconds.
-    pub(in crate::record) fn watch_blocks(&mut self, threshold: u64) {
-        self.pairing.watch_blocks(threshold);
+    /// Watches for blocks of more than `threshold` nanoseconds, and for those in progress of more than `in_progress`.
+    pub(in crate::record) fn watch_blocks(&mut self, threshold: u64, in_progress: u64) {
+        self.pairing.watch_blocks(threshold, in_progress);
     }
 
-    /// Returns the first long block since the last call, even if it is in progress.
+    /// True if so many chains of wakers are known that those without use should be forgotten.
+    pub(in crate::record) fn has_too_many_chains(&self) -> bool {
+        self.pairing.has_too_many_chains()
+    }
+
+    /// Returns the first long block since the last call.
     pub(in crate::record) fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
         self.pairing.take_long_block(now)
     }

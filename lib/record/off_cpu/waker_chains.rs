@@ -120,6 +120,11 @@ impl WakerChains {
         WakerChain(self.chains.intern(&self.chain))
     }
 
+    /// Returns the number of distinct chains.
+    pub fn count(&self) -> usize {
+        self.chains.len()
+    }
+
     /// Takes out all chains.
     pub fn take(&mut self) -> Self {
         let empty = Self::new(Some(self.depth));

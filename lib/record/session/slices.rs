@@ -1,5 +1,6 @@
 //! Keeps and writes the last part of a recording.
 
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, SystemTime};
 
 use super::RecordingSession;
@@ -12,18 +13,24 @@ use crate::record::clock;
 use crate::record::flight_recorder::{FlightRecorder, RingOptions};
 use crate::record::observer::Observer;
 use crate::record::off_cpu::switch_pairing::LongBlock;
+use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::usage::{Usage, UsageMeter};
 
 impl RecordingSession {
     /// Keeps the last part of the recording alone, from now on.
-    pub(in crate::record) fn keep_last_part(&mut self, options: RingOptions) -> Result<(), Error> {
+    pub(in crate::record) fn keep_last_part(
+        &mut self,
+        options: RingOptions,
+        requests: UnixStream,
+    ) -> Result<(), Error> {
         let Some(meter) = &self.usage else { return Ok(()) };
         let (now, mark) = (clock::now(), meter.mark(&self.counters, self.reader.sampler.as_ref()));
         let length = u64::try_from(options.length.as_nanos()).unwrap_or(u64::MAX);
         self.recording.keep_last(length, now);
-        let flight_recorder = FlightRecorder::begin(options, now, mark)?;
+        let flight_recorder = FlightRecorder::begin(options, requests, now, mark);
         if let (Some(limit), Some(switches)) = (flight_recorder.block_limit(), &mut self.reader.switches) {
-            switches.watch_blocks(limit);
+            // The beginning of a longer block leaves the ring.
+            switches.watch_blocks(limit, length / 10 * 9);
         }
         self.flight_recorder = Some(flight_recorder);
         Ok(())
@@ -33,10 +40,8 @@ impl RecordingSession {
     /// Returns true if that ends the recording.
     pub(super) fn write_slices(&mut self, observer: &mut dyn Observer) -> Result<bool, Error> {
         let Some(mut flight_recorder) = self.flight_recorder.take() else { return Ok(false) };
-        let block = self.reader.switches.as_mut().and_then(|switches| switches.take_long_block(clock::now()));
-        if let Some(block) = block {
-            flight_recorder.note(self.describe_block(block));
-        }
+        observer.on_wait()?;
+        self.note_long_block(&mut flight_recorder);
         flight_recorder.poll()?;
         let reason = flight_recorder.take_reason();
         if reason.is_some() || flight_recorder.is_slice_over() {
@@ -58,12 +63,21 @@ impl RecordingSession {
         Ok(reason.is_some() && !goes_on)
     }
 
+    fn note_long_block(&mut self, flight_recorder: &mut FlightRecorder) {
+        let block = self.reader.switches.as_mut().and_then(|switches| switches.take_long_block(clock::now()));
+        if let Some(block) = block {
+            flight_recorder.note(self.describe_block(block));
+        }
+    }
+
     /// Returns what was used in the slices that are kept, and how long they are.
     fn measure_slices(&self, flight_recorder: &FlightRecorder) -> (Usage, Duration) {
         let elapsed = Duration::from_nanos(flight_recorder.newest_start() - flight_recorder.oldest_start());
         let Some(meter) = &self.usage else { return (Usage::default(), elapsed) };
         let now = meter.mark(&self.counters, self.reader.sampler.as_ref());
-        (UsageMeter::between(flight_recorder.oldest_mark(), now, &self.counters), elapsed)
+        let mut usage = UsageMeter::between(flight_recorder.oldest_mark(), now, &self.counters);
+        usage.cpu_time = usage.cpu_time.filter(|_| meter.can_be_divided());
+        (usage, elapsed)
     }
 
     fn copy_slices(&mut self) -> Recording {
@@ -84,7 +98,8 @@ impl RecordingSession {
             let mark = meter.mark(&self.counters, self.reader.sampler.as_ref());
             flight_recorder.start_slice(now, mark, self.recording.start_of_slices());
         }
-        if self.recording.has_too_many_stacks() {
+        let has_too_many_chains = self.reader.switches.as_ref().is_some_and(SwitchTracker::has_too_many_chains);
+        if has_too_many_chains || self.recording.has_too_many_stacks() {
             let switches = &mut self.reader.switches;
             self.recording.forget_unused_stacks(|renumbering| {
                 if let Some(switches) = switches {
@@ -97,7 +112,10 @@ impl RecordingSession {
     /// Returns what was used in the slices that are kept and how long they are, and if nothing is to be written, the reason.
     /// The recording ended at `end`.
     pub(super) fn finish_slices(&mut self, end: u64) -> (Option<(Usage, Duration)>, Option<String>) {
-        let Some(flight_recorder) = self.flight_recorder.take() else { return (None, None) };
+        let Some(mut flight_recorder) = self.flight_recorder.take() else { return (None, None) };
+        // What ends the recording is often what the condition is about.
+        self.note_long_block(&mut flight_recorder);
+        flight_recorder.poll_last();
         let (usage, _) = self.measure_slices(&flight_recorder);
         let elapsed = Duration::from_nanos(end.saturating_sub(flight_recorder.oldest_start()));
         match flight_recorder.end() {

@@ -15,11 +15,17 @@ pub struct LongBlock {
     pub nanoseconds: u64,
 }
 
+/// At least this many chains of wakers are kept.
+const MIN_CHAINS: usize = 16_384;
+
 /// Watches for long blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlockWatch {
     /// Blocks of more than this many nanoseconds are reported; `None` to report none.
     threshold: Option<u64>,
+    /// Blocks in progress are reported from this many nanoseconds on: others are reported when they end, so that their wakers
+    /// and their lengths are known.
+    in_progress_threshold: u64,
     /// The first long block since the last [`SwitchPairing::take_long_block`].
     first: Option<LongBlock>,
 }
@@ -36,16 +42,19 @@ impl BlockWatch {
 }
 
 impl SwitchPairing {
-    /// Watches for blocks of more than this many nanoseconds.
-    pub fn watch_blocks(&mut self, threshold: u64) {
-        self.watch.threshold = Some(threshold);
+    /// Watches for blocks of more than `threshold` nanoseconds, and for those in progress of more than `in_progress`.
+    pub fn watch_blocks(&mut self, threshold: u64, in_progress: u64) {
+        (self.watch.threshold, self.watch.in_progress_threshold) = (Some(threshold), in_progress.max(threshold));
     }
 
-    /// Returns the first long block since the last call, even if it is in progress. Blocks that began before the recording are left out.
+    /// Returns the first long block since the last call. Blocks that began before the recording are left out.
     pub fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
         self.watch.threshold?;
         for (tid, thread) in &mut self.threads {
             let blocked = now.saturating_sub(thread.accounted);
+            if blocked <= self.watch.in_progress_threshold {
+                continue;
+            }
             if let CpuState::OffCpu(block) = &mut thread.state
                 && (block.state, block.selected, block.is_reported) == (ThreadState::Blocked, true, false)
                 // After the wake-up it waits for a CPU.
@@ -60,6 +69,8 @@ impl SwitchPairing {
     /// Charges all that does not wait for the end of a block: the time of threads on CPUs until `time`, and that of blocks
     /// without stacks of their own.
     pub fn end_slice(&mut self, time: u64) {
+        // The switch of a thread that exited follows at once.
+        self.exited_before = std::mem::take(&mut self.exited);
         let mut tids: Vec<u32> = self.threads.keys().copied().collect();
         tids.sort_unstable();
         for tid in tids {
@@ -77,6 +88,11 @@ impl SwitchPairing {
             thread.run_time = 0;
             self.threads.insert(tid, thread);
         }
+    }
+
+    /// True if so many chains of wakers are known that those without use should be forgotten.
+    pub fn has_too_many_chains(&self) -> bool {
+        self.chains.count() > MIN_CHAINS.max(4 * self.threads.len())
     }
 
     /// Renumbers the stacks of threads and wakers, when a slice has ended.

@@ -299,14 +299,14 @@ fn slices_add_up_to_the_whole() {
 #[test]
 fn a_long_block_is_found_once_before_or_after_its_end() {
     let mut pairing = SwitchPairing::new(ALL, true);
-    pairing.watch_blocks(50);
+    pairing.watch_blocks(50, 80);
     let add = |pairing: &mut SwitchPairing, time, kind| pairing.add(SwitchEvent { time, tid: 1, kind });
     let found = |pairing: &mut SwitchPairing, now| {
         pairing.take_long_block(now).map(|LongBlock { tid, nanoseconds, .. }| (tid, nanoseconds))
     };
     add(&mut pairing, 100, BLOCK);
-    assert_eq!(found(&mut pairing, 150), None);
-    assert_eq!(found(&mut pairing, 151), Some((1, 51)));
+    assert_eq!(found(&mut pairing, 180), None);
+    assert_eq!(found(&mut pairing, 181), Some((1, 81)));
     assert_eq!(found(&mut pairing, 300), None);
     add(&mut pairing, 310, SwitchEventKind::In);
     assert_eq!(found(&mut pairing, 400), None);
@@ -316,6 +316,11 @@ fn a_long_block_is_found_once_before_or_after_its_end() {
     // Preempted, and not yet running after a wake-up.
     add(&mut pairing, 500, PREEMPT);
     assert_eq!(found(&mut pairing, 900), None);
+    // Until the end of the recording.
+    add(&mut pairing, 901, SwitchEventKind::In);
+    add(&mut pairing, 902, BLOCK);
+    pairing.finish(960);
+    assert_eq!(found(&mut pairing, 960), Some((1, 58)));
 }
 
 type WakerTotals = BTreeMap<(Option<u32>, ThreadState, Vec<Option<u32>>), u64>;
