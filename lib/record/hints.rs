@@ -113,7 +113,9 @@ impl Hints<'_> {
     fn reduce_samples(&self) -> &'static str {
         let has_period = self.finished.events.iter().any(|event| event.rate.period().is_some());
         match (has_period, self.call_graph) {
-            _ if self.finished.totals.is_some() => "raise --off-cpu-period",
+            _ if self.finished.totals.is_some() => {
+                "raise --off-cpu-period, which --ring does not allow, or record fewer threads"
+            }
             (true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
             (true, _) => "raise -c",
             (false, _) => "lower -F",
