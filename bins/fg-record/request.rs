@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fgkit::Error;
 use fgkit::cli::Session;
-use fgkit::perf::recording::ScriptFrameOptions;
+use fgkit::perf::recording::{RootLabels, ScriptFrameOptions};
 use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::profile::SampleWeight;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
@@ -64,7 +64,7 @@ impl Args {
             max_overhead: sampling.max_overhead,
             weight,
             each_sample: format.script,
-            roots: format.split_by.unwrap_or_default(),
+            roots: format.split_by.clone().unwrap_or_default(),
             scripts: match stacks {
                 StackArgs { native_only: true, .. } => ScriptFrameOptions::NativeOnly,
                 StackArgs { interpreter_frames: true, .. } => ScriptFrameOptions::WithInterpreter,
@@ -93,6 +93,11 @@ impl Args {
         let needs_whole_stacks = self.off_cpu.wakers || self.off_cpu.run_queue || is_pair;
         if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
             return usage("--wakers, --run-queue and --pair need whole stacks; leave out --call-graph");
+        }
+        if let Some(label) = format.split_by.as_ref().and_then(RootLabels::context_label)
+            && self.call_graph() != CallGraph::Dwarf(None)
+        {
+            return usage(&format!("--split-by {label} needs the BPF program; leave out --call-graph"));
         }
         if self.off_cpu.wall && self.target.cpu.is_some() {
             return usage("-C cannot be used with --wall: a thread may also run on other CPUs");

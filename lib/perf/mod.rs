@@ -3,7 +3,8 @@
 //! [`event`] parses records, and [`data`] reads them from `perf.data`. [`process`] keeps what is mapped and what threads
 //! are called, over time. [`objects`] holds the files whose code ran, [`jit`] describes the code that processes generate.
 //! [`recording`] adds up samples as stacks of locations; [`unwind`] finds the user stacks that the kernel does not, with
-//! the unwind information in [`cfi`], and [`runtimes`] the functions of interpreters. At the end [`symbols`] names each
+//! the unwind information in [`cfi`], and [`runtimes`] the functions of interpreters. [`thread_context`] reads which span a
+//! thread works on. At the end [`symbols`] names each
 //! location once, and [`export`] turns the recording into a profile or the text of `perf script`.
 
 pub mod cfi;
@@ -20,5 +21,6 @@ pub mod runtime;
 pub mod runtimes;
 pub mod stop_reason;
 pub mod symbols;
+pub mod thread_context;
 pub mod thread_state;
 pub mod unwind;

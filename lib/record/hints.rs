@@ -40,10 +40,18 @@ impl Hints<'_> {
             self.unnamed_generated_code(),
             self.unsupported_interpreters(),
             self.unnamed_python(),
+            self.unpublished_contexts(),
             self.no_frame_pointers(),
             self.lost_sideband(),
         ];
         hints.into_iter().flatten().collect()
+    }
+
+    /// Says that no process publishes the contexts that are shown.
+    fn unpublished_contexts(&self) -> Option<String> {
+        let recording = &self.finished.recording;
+        let label = recording.options.roots.context_label().filter(|_| !recording.has_thread_contexts())?;
+        Some(format!("--split-by {label}: no process publishes its spans (thread context of OpenTelemetry, OTEP 4947)"))
     }
 
     fn counts(&self) -> &Counts {

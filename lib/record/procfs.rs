@@ -66,6 +66,17 @@ pub fn thread_cpu_time(tid: u32) -> Option<u64> {
     fs::read_to_string(format!("/proc/{tid}/task/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
 }
 
+/// Returns the addresses of the mappings of a process that are named as those of a process context of OpenTelemetry. What
+/// is named so need not be one.
+pub fn process_contexts(pid: u32) -> Vec<u64> {
+    let maps = read_maps(pid);
+    let named = maps.split(|byte| *byte == b'\n').filter_map(|line| parse_mapping(pid, line)).filter(|mapping| {
+        let names: [&[u8]; 3] = [b"[anon_shmem:OTEL_CTX]", b"[anon:OTEL_CTX]", b"/memfd:OTEL_CTX"];
+        names.iter().any(|name| mapping.path.starts_with(name))
+    });
+    named.map(|mapping| mapping.start).collect()
+}
+
 /// Adds the mappings and the thread names of a running process to a recording. They are dated 0, the beginning of time,
 /// so that everything that the kernel reports itself is newer.
 pub fn load_process(pid: u32, recording: &mut Recording) {

@@ -19,7 +19,7 @@ use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
 use super::{errors, flight_recorder, hotspot, procfs, sys};
 use crate::Error;
-use crate::perf::recording::{Options, Recording};
+use crate::perf::recording::{Options, Recording, RootLabel};
 use crate::perf::unwind::RunningProcesses;
 
 /// Samples a second of a command.
@@ -42,14 +42,21 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
-    let uses = StackUses { kinds, with_wakers, pair: request.pair.as_ref() };
+    let context_label = request.roots.context_label();
+    let uses = StackUses { kinds, with_wakers, with_context: context_label.is_some(), pair: request.pair.as_ref() };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
         Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
         Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),
-        Some(Err(reason)) => (None, Some(reason)),
-        None => (None, None),
+        Some(Err(reason)) => match context_label {
+            Some(label) => return Err(Error::System(format!("--split-by {label}: {reason}"))),
+            None => (None, Some(reason)),
+        },
+        None => match context_label {
+            Some(label) => return Err(no_context(label)),
+            None => (None, None),
+        },
     };
     sampling.takes_stacks = sampler.is_some();
     let counters = Counters::open(&target, &sampling, sampler.as_ref())?;
@@ -87,6 +94,12 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         command.signal(signal);
     }
     result.map(|_| finished)
+}
+
+/// Returns the error for a label that only the BPF program can find, where it takes no stacks.
+fn no_context(label: &RootLabel) -> Error {
+    let reason = "the BPF program takes no stacks of these events (function calls; tracepoints with -c or --cgroup)";
+    Error::System(format!("--split-by {label}: {reason}"))
 }
 
 /// Checks that the target exists, and starts the command, suspended, if there is one.
@@ -171,8 +184,9 @@ fn new_recording(request: &Request) -> Recording {
             read: sys::read_process_memory,
             keeps_frame_pointers: hotspot::keeps_frame_pointers,
             cgroup: procfs::cgroup,
+            process_contexts: procfs::process_contexts,
         }),
-        roots: request.roots,
+        roots: request.roots.clone(),
         scripts: request.scripts,
         script_lines: request.script_lines,
         ..Options::default()

@@ -19,19 +19,21 @@ pub struct GuestOutcomes {
     pub callers: Vec<Outcome>,
     /// Of who wakes a thread that sleeps.
     pub wakers: Outcome,
+    /// Of the program `spans`.
+    pub spans: Outcome,
     /// Of the system calls of a thread that sleeps.
     pub pairs: Outcome,
 }
 
-/// Boots a kernel, and records the program `callers` once for each depth, and a thread that sleeps.
+/// Boots a kernel, and records the program `callers` once for each depth, a thread that sleeps, and the program `spans`.
 ///
 /// # Errors
 /// The console if the kernel panicked.
-pub fn record(kernel: &Path, callers: &str, depths: &[usize]) -> Result<GuestOutcomes, String> {
+pub fn record(kernel: &Path, [callers, spans]: [&str; 2], depths: &[usize]) -> Result<GuestOutcomes, String> {
     let folder = directory();
     let folder = folder.path();
     let mut initramfs = command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/initramfs"));
-    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers]);
+    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers, spans]);
     run_command(initramfs, b"").ok();
     let depths: Vec<String> = depths.iter().map(usize::to_string).collect();
     let mut qemu = command("qemu-system-x86_64");
@@ -49,6 +51,7 @@ pub fn record(kernel: &Path, callers: &str, depths: &[usize]) -> Result<GuestOut
     Ok(GuestOutcomes {
         callers: depths.iter().map(|depth| read_outcome(folder, depth)).collect(),
         wakers: read_outcome(folder, "wakers"),
+        spans: read_outcome(folder, "spans"),
         pairs: read_outcome(folder, "pairs"),
     })
 }

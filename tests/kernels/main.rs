@@ -30,8 +30,9 @@ fn copies_stacks_where_the_kernel_rejects_the_program() {
         assert_eq!((outcome.code(), &*outcome.text()), (125, ""), "{outcome:?}");
         assert!(outcome.stderr.contains("this kernel rejects the BPF program"), "{outcome:?}");
     };
-    let check_sleeper = |outcomes: &GuestOutcomes| {
+    let check_others = |outcomes: &GuestOutcomes| {
         check_refusal(&outcomes.wakers);
+        check_refusal(&outcomes.spans);
         check_refusal(&outcomes.pairs);
         Ok(())
     };
@@ -49,44 +50,48 @@ fn copies_stacks_where_the_kernel_rejects_the_program() {
             }
         }
     };
-    check_recordings("debian-security", "bullseye-security", check_callers, check_sleeper);
+    check_recordings("debian-security", "bullseye-security", check_callers, check_others);
 }
 
 #[test]
 fn takes_stacks_under_linux_6_1() {
-    check_recordings("debian-security", "bookworm-security", check_taken, check_sleeper);
+    check_recordings("debian-security", "bookworm-security", check_taken, check_others);
 }
 
 #[test]
 fn takes_stacks_under_linux_6_12() {
-    check_recordings("debian", "bookworm-backports", check_taken, check_sleeper);
+    check_recordings("debian", "bookworm-backports", check_taken, check_others);
 }
 
 #[test]
 #[ignore = "Debian replaces this kernel every few weeks: its failure is no fault of a change here"]
 fn takes_stacks_under_the_newest_kernel() {
-    check_recordings("debian", "trixie-backports", check_taken, check_sleeper);
+    check_recordings("debian", "trixie-backports", check_taken, check_others);
 }
 
-/// Records programs under the kernel of a suite of Debian, and checks the outcome of `callers` at each depth and those of a thread
-/// that sleeps.
+/// Records programs under the kernel of a suite of Debian, and checks the outcome of `callers` at each depth, and those of
+/// other programs.
 fn check_recordings(
     path: &str,
     suite: &str,
     check_callers: impl Fn(&Outcome, usize) -> Check,
-    check_sleeper: impl Fn(&GuestOutcomes) -> Check,
+    check_others: impl Fn(&GuestOutcomes) -> Check,
 ) {
-    let (Some(kernel), Some(callers)) = (kernel(path, suite), programs::program("callers")) else { return };
+    let programs = (programs::program("callers"), programs::program("spans"));
+    let (Some(kernel), (Some(callers), Some(spans))) = (kernel(path, suite), programs) else { return };
     statistical(|| {
-        let outcomes = guest::record(&kernel, &callers, &DEPTHS)?;
-        check_sleeper(&outcomes)?;
+        let outcomes = guest::record(&kernel, [&callers, &spans], &DEPTHS)?;
+        check_others(&outcomes)?;
         outcomes.callers.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check_callers(&outcome.ok(), depth))
     });
 }
 
-/// Checks that a timer is the waker of a thread that sleeps, and that its system call is as long.
-fn check_sleeper(outcomes: &GuestOutcomes) -> Check {
-    let GuestOutcomes { wakers, pairs, .. } = outcomes;
+/// Checks that a timer is the waker of a thread that sleeps, that its system call is as long, and that samples have the span of
+/// their thread.
+fn check_others(outcomes: &GuestOutcomes) -> Check {
+    let GuestOutcomes { wakers, spans, pairs, .. } = outcomes;
+    let in_span = Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "server", "handle_0"]);
+    ensure!(in_span >= 5, "{in_span}: {spans:?}");
     assert!(wakers.status.success() && pairs.status.success(), "{wakers:?} {pairs:?}");
     let slept = Profile::from_stdout(wakers).weight(&["sleep", "schedule", "--", "[timer]_[w]", "[off-cpu]"]);
     ensure!(slept >= 250_000, "{slept}: {wakers:?}");

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 13] = [
+const PROGRAMS: [(&str, &[&str]); 15] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("faults", &["faults.c"]),
@@ -16,6 +16,18 @@ const PROGRAMS: [(&str, &[&str]); 13] = [
     ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),
     ("serial", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "serial.c", "-pthread"]),
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
+    (
+        "spans",
+        &[
+            "-fno-optimize-sibling-calls",
+            "-fno-ipa-icf",
+            "spans.c",
+            "thread_context.c",
+            "-pthread",
+            "-Wl,--export-dynamic-symbol=otel_thread_ctx_v1",
+        ],
+    ),
+    ("spans_of_library", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-DLOAD", "spans.c", "-pthread", "-ldl"]),
     ("stalls", &["-fno-optimize-sibling-calls", "stalls.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),

@@ -15,7 +15,7 @@ pub use callchain::{Address, Callchain};
 pub use fields::Fields;
 pub use layout::{Layout, branch_type, record_type, sample_type};
 pub use parse::{parse, parse_counter_id};
-pub use stack_record::{StackRecord, StackRecordPart};
+pub use stack_record::{SentContext, StackRecord, StackRecordPart};
 
 /// The time, the thread, the CPU and the counter of a record (`struct sample_id`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -24,6 +24,9 @@ const SCRIPT_ENTERING: u32 = 128;
 /// The walk met generated code that is known, and ended before the root.
 const WALK_CUT: u32 = 256;
 
+/// The thread may have a context that was not read.
+const CONTEXT_UNKNOWN: u32 = 512;
+
 /// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
 const CODE_BITS: u32 = 48;
 
@@ -69,10 +72,23 @@ pub struct StackRecord<'a> {
     flags: u32,
     /// The number of bytes of the stack that were scanned.
     scanned: u32,
-    /// The number of words at the end that are script frames.
-    script_words: u32,
+    /// The number of words that are script frames, before the thread's context.
+    script_words: u16,
+    /// The number of words at the end that are the thread's context.
+    context_words: u16,
     /// The words, of 8 bytes each.
     words: &'a [u8],
+}
+
+/// The context of a thread, as far as the program read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentContext<'a> {
+    /// The thread had none.
+    Absent,
+    /// The thread may have had one, if its process publishes contexts.
+    Unknown,
+    /// The thread had the one in this record.
+    Record(&'a [u8]),
 }
 
 impl<'a> StackRecord<'a> {
@@ -133,9 +149,23 @@ impl<'a> StackRecord<'a> {
         self.flags & SCRIPT_ENTERING != 0
     }
 
+    /// The context of the thread.
+    pub fn context(&self) -> SentContext<'a> {
+        match self.split_context().1 {
+            _ if self.flags & CONTEXT_UNKNOWN != 0 => SentContext::Unknown,
+            [] => SentContext::Absent,
+            record => SentContext::Record(record),
+        }
+    }
+
     /// Returns the bytes of the native stack, and those of the script frames.
     fn split(&self) -> (&'a [u8], &'a [u8]) {
-        self.words.split_at(self.words.len().saturating_sub(self.script_words as usize * 8))
+        split_last_words(self.split_context().0, self.script_words)
+    }
+
+    /// Returns the bytes of the stack, and those of the thread's context.
+    fn split_context(&self) -> (&'a [u8], &'a [u8]) {
+        split_last_words(self.words, self.context_words)
     }
 
     /// True if the stack was walked, false if the words are those that the program kept.
@@ -183,13 +213,19 @@ impl<'a> StackRecordPart<'a> {
         let (ip, sp, published) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (second, rowless) = (fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
-        let (part, parts, script_words) = (fields.u16()?, fields.u16()?, fields.u32()?);
+        let (part, parts) = (fields.u16()?, fields.u16()?);
+        let (script_words, context_words) = (fields.u16()?, fields.u16()?);
         let second = (second != 0).then_some((second, second_word as usize));
         let words = fields.take((words as usize).checked_mul(8)?)?;
         let rowless = (rowless != 0).then_some(rowless);
-        let record = StackRecord { ip, sp, published, second, rowless, flags, scanned, script_words, words };
+        let record =
+            StackRecord { ip, sp, published, second, rowless, flags, scanned, script_words, context_words, words };
         Some(Self { record, part, parts })
     }
+}
+
+fn split_last_words(bytes: &[u8], count: u16) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.len().saturating_sub(usize::from(count) * 8))
 }
 
 fn words_of(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + '_ {

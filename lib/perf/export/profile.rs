@@ -85,7 +85,9 @@ struct StackBuilder<'a> {
 impl<'a> StackBuilder<'a> {
     fn new(recording: &'a Recording, names: &'a LocationFrames, frames: &mut Frames) -> Self {
         let comms = recording.comms.iter().map(|(_, comm)| {
-            comm.split(|byte| *byte == ROOT_SEPARATOR).map(|name| frames.intern(&comm_frame(name))).collect()
+            let mut root: Vec<&[u8]> = comm.split(|byte| *byte == ROOT_SEPARATOR).collect();
+            let name = comm_frame(root.pop().unwrap_or_default());
+            root.into_iter().chain([&name[..]]).map(|frame| frames.intern(frame)).collect()
         });
         let comms = comms.collect();
         let none = vec![None; names.frames().len()];

@@ -65,6 +65,13 @@ impl Object {
         }
     }
 
+    /// True for musl, whose C library is also the dynamic linker: `ld-musl-ARCH.so.1`, often a link to `libc.so`.
+    pub fn is_musl(&self) -> bool {
+        let path = self.path();
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+        name.starts_with(b"ld-musl-") || name == b"libc.so"
+    }
+
     /// Returns the frame of code without a symbol: `[unknown]`, or the object's file name in brackets.
     pub fn frame_without_symbol(&self) -> Vec<u8> {
         let path = self.path();
@@ -198,6 +205,11 @@ impl Elf {
         // Segments need not begin at a page of the file, but mappings do.
         let mut skips = (0..size.min(PAGE_SIZE)).step_by(16);
         skips.find_map(|skip| self.address_of_offset(offset.checked_add(skip)?)?.checked_sub(skip))
+    }
+
+    /// Returns the distance of addresses in a process from those that the file states, for a mapping of `size` bytes of code.
+    pub fn bias_of_mapping(&self, start: u64, offset: u64, size: u64) -> Option<u64> {
+        Some(start.wrapping_sub(self.address_of_mapping(offset, size)?))
     }
 
     /// Returns the file offset at which the pages of code end that contain `offset`.

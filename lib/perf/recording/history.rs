@@ -131,7 +131,7 @@ impl Recording {
     pub fn copy_slices(&mut self) -> Self {
         self.finish();
         Self {
-            options: self.options,
+            options: self.options.clone(),
             processes: Default::default(),
             last_exits: Default::default(),
             objects: self.objects.copy_for_symbols(self.objects.script_frames.clone()),
@@ -152,6 +152,7 @@ impl Recording {
             removed_objects: Default::default(),
             interpreters: self.interpreters.to_report(),
             cgroups: Default::default(),
+            thread_contexts: self.thread_contexts.to_report(),
             history: self.history.clone(),
         }
     }

@@ -22,7 +22,7 @@ use self::locations::{LocationCache, Locations};
 pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
 pub use self::renumber::StackRenumbering;
 use self::root_labels::Cgroups;
-pub use self::root_labels::{RootLabels, SEPARATOR as ROOT_SEPARATOR};
+pub use self::root_labels::{RootLabel, RootLabels, SEPARATOR as ROOT_SEPARATOR};
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
 pub use self::wakers::{ChargedTime, WakerStack};
@@ -33,6 +33,7 @@ use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
 use super::runtime::Runtime;
 use super::runtimes::processes::{InterpreterDescription, Interpreters};
+use super::thread_context::{ThreadContexts, VariableWords};
 use super::unwind::Unwinder;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
@@ -93,6 +94,8 @@ pub struct Recording {
     pub(super) interpreters: Interpreters,
     /// The cgroups of processes, if they are shown.
     cgroups: Cgroups,
+    /// The contexts of threads, if they are shown.
+    thread_contexts: ThreadContexts,
     /// The slices before the present one, if the recording keeps the last ones only.
     history: Option<History>,
 }
@@ -122,6 +125,7 @@ impl Recording {
             removed_objects: Vec::new(),
             interpreters: Interpreters::default(),
             cgroups: Cgroups::default(),
+            thread_contexts: ThreadContexts::default(),
             history: None,
         }
     }
@@ -134,6 +138,7 @@ impl Recording {
     /// Handles an event. All events that a sample depends on must have been handled before it.
     pub fn handle_event(&mut self, stamp: Stamp, event: Event<'_>) {
         self.cgroups.note_event(&event);
+        self.thread_contexts.note_event(&event);
         match event {
             Event::Sample(sample) => self.handle_sample(stamp, &sample),
             Event::Mmap(mmap) => self.map(&mmap, stamp.time),
@@ -178,6 +183,17 @@ impl Recording {
     pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterDescription> {
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
         self.interpreters.describe(&mappings, &self.objects, self.memory(pid))
+    }
+
+    /// Describes for the BPF program where the threads of a process publish their contexts. `None` if they do not.
+    pub fn describe_thread_context(&mut self, pid: u32) -> Option<VariableWords> {
+        let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
+        self.thread_contexts.describe(&mappings, &self.objects)
+    }
+
+    /// True if a process that was met publishes the contexts of its threads.
+    pub fn has_thread_contexts(&self) -> bool {
+        self.thread_contexts.is_published
     }
 
     /// Returns the interpreters that were met and cannot be walked, in words.

@@ -5,7 +5,7 @@ use crate::perf::unwind::{RunningProcesses, native};
 use crate::profile::SampleWeight;
 
 /// The options of a recording.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The weight of a sample.
     pub weight: SampleWeight,

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::Recording;
 use crate::markers;
-use crate::perf::event::{Event, Stamp};
+use crate::perf::event::{Event, Sample, SentContext, Stamp};
+use crate::perf::thread_context::{AttributeValue, ThreadContext};
 
 /// Separates labels in the name of a root. Names of threads do not contain it.
 pub const SEPARATOR: u8 = 0;
@@ -14,11 +15,14 @@ pub const SEPARATOR: u8 = 0;
 /// Number of hexadecimal digits of a container's ID that are shown, as container engines do.
 const SHORT_ID: usize = 12;
 
+/// The names of labels, in words.
+const NAMES: &str = "pid, tid, cpu, cgroup, container, trace, span and attr:NAME";
+
 /// Number of hexadecimal digits of a container's ID.
 const LONG_ID: usize = 64;
 
 /// A property of a thread that is shown before its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootLabel {
     /// The process ID.
     Pid,
@@ -30,45 +34,71 @@ pub enum RootLabel {
     Cgroup,
     /// The container, by the first digits of its ID.
     Container,
+    /// The ID of the trace that the thread works on, as it publishes it.
+    Trace,
+    /// The ID of the span that the thread works on.
+    Span,
+    /// An attribute of what the thread works on.
+    Attribute(Box<str>),
 }
 
 /// The properties that are shown before the name of a thread, in their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RootLabels([Option<RootLabel>; 5]);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RootLabels(Vec<RootLabel>);
 
 impl FromStr for RootLabels {
     type Err = String;
 
     /// Parses a list such as `container,pid`. `comm` at its end is the name of the thread, which is always there.
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut labels = Self::default();
-        for (index, name) in text.strip_suffix(",comm").unwrap_or(text).split(',').enumerate() {
+        let mut labels = Vec::new();
+        for name in text.strip_suffix(",comm").unwrap_or(text).split(',') {
             let label = match name {
                 "pid" => RootLabel::Pid,
                 "tid" => RootLabel::Tid,
                 "cpu" => RootLabel::Cpu,
                 "cgroup" => RootLabel::Cgroup,
                 "container" => RootLabel::Container,
-                _ => return Err("expected a list of pid, tid, cpu, cgroup and container".to_owned()),
+                "trace" => RootLabel::Trace,
+                "span" => RootLabel::Span,
+                _ => match name.strip_prefix("attr:").filter(|attribute| !attribute.is_empty()) {
+                    Some(attribute) => RootLabel::Attribute(attribute.into()),
+                    None => return Err(format!("expected a list of {NAMES}")),
+                },
             };
-            match labels.0.get_mut(index) {
-                Some(place) if !labels_contain(text, name, index) => *place = Some(label),
-                _ => return Err(format!("{name} is given more than once")),
+            if labels.contains(&label) {
+                return Err(format!("{name} is given more than once"));
             }
+            labels.push(label);
         }
-        Ok(labels)
+        Ok(Self(labels))
     }
 }
 
-/// True if one of the first `count` names of a list is this one.
-fn labels_contain(list: &str, name: &str, count: usize) -> bool {
-    list.split(',').take(count).any(|other| other == name)
+impl std::fmt::Display for RootLabel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pid => "pid",
+            Self::Tid => "tid",
+            Self::Cpu => "cpu",
+            Self::Cgroup => "cgroup",
+            Self::Container => "container",
+            Self::Trace => "trace",
+            Self::Span => "span",
+            Self::Attribute(name) => return write!(f, "attr:{name}"),
+        })
+    }
 }
 
 impl RootLabels {
     /// True if there are none.
-    pub fn is_empty(self) -> bool {
-        self.0[0].is_none()
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the first label that a thread publishes itself.
+    pub fn context_label(&self) -> Option<&RootLabel> {
+        self.0.iter().find(|label| matches!(label, RootLabel::Trace | RootLabel::Span | RootLabel::Attribute(_)))
     }
 }
 
@@ -101,11 +131,31 @@ impl Cgroups {
     }
 }
 
+/// What is shown of a thread's context.
+#[derive(Clone, Copy)]
+enum ContextLabel<'a> {
+    Context(ThreadContext<'a>),
+    /// This marker, because there is no context.
+    Marker(&'static [u8]),
+}
+
+impl<'a> ContextLabel<'a> {
+    fn id_or_marker(self, id: impl FnOnce(&ThreadContext<'a>) -> Option<Vec<u8>>) -> Vec<u8> {
+        match self {
+            Self::Context(context) => id(&context).unwrap_or_else(|| markers::NO_SPAN.to_vec()),
+            Self::Marker(marker) => marker.to_vec(),
+        }
+    }
+}
+
 impl Recording {
     /// Returns the name of a thread with the labels before it.
-    pub(super) fn label_root(&mut self, stamp: Stamp, name: &[u8]) -> Vec<u8> {
+    pub(super) fn label_root(&mut self, stamp: Stamp, sample: Option<&Sample<'_>>, name: &[u8]) -> Vec<u8> {
         let mut root = Vec::new();
-        for label in self.options.roots.0.into_iter().flatten() {
+        let labels = std::mem::take(&mut self.options.roots);
+        let context = labels.context_label().map(|_| self.thread_context(stamp, sample));
+        let context = context.as_ref().unwrap_or(&ContextLabel::Marker(markers::UNKNOWN));
+        for label in &labels.0 {
             let read = self.options.running.map_or((|_| None) as fn(u32) -> Option<Vec<u8>>, |running| running.cgroup);
             match label {
                 RootLabel::Pid => root.extend(format!("pid-{}", stamp.pid.cast_signed()).into_bytes()),
@@ -113,11 +163,51 @@ impl Recording {
                 RootLabel::Cpu => root.extend(format!("cpu-{}", stamp.cpu).into_bytes()),
                 RootLabel::Cgroup => root.extend_from_slice(self.cgroups.path(stamp.pid, read)),
                 RootLabel::Container => root.extend_from_slice(container(self.cgroups.path(stamp.pid, read))),
+                RootLabel::Trace => root.extend_from_slice(&context.id_or_marker(ThreadContext::trace)),
+                RootLabel::Span => root.extend_from_slice(&context.id_or_marker(ThreadContext::span)),
+                RootLabel::Attribute(name) => root.extend(self.attribute(stamp, *context, name)),
             }
             root.push(SEPARATOR);
         }
+        self.options.roots = labels;
         root.extend_from_slice(name);
         root
+    }
+
+    /// Returns the context of a thread at a sample.
+    fn thread_context<'a>(&mut self, stamp: Stamp, sample: Option<&Sample<'a>>) -> ContextLabel<'a> {
+        let record = sample.and_then(|sample| sample.user).map(|user| user.record);
+        match record.map(|record| record.map_or(SentContext::Unknown, |record| record.context())) {
+            Some(SentContext::Record(record)) => {
+                ThreadContext::parse(record).map_or(ContextLabel::Marker(markers::UNKNOWN), ContextLabel::Context)
+            }
+            // The BPF program did not know the process yet, or its record was lost.
+            Some(SentContext::Unknown) if self.describe_thread_context(stamp.pid).is_some() => {
+                ContextLabel::Marker(markers::UNKNOWN)
+            }
+            // Threads of the kernel have no user stack.
+            Some(SentContext::Unknown | SentContext::Absent) => ContextLabel::Marker(markers::NO_SPAN),
+            None if sample.is_some() => ContextLabel::Marker(markers::NO_SPAN),
+            None => ContextLabel::Marker(markers::UNKNOWN),
+        }
+    }
+
+    /// Returns the value of an attribute in a thread's context, or a marker.
+    fn attribute(&mut self, stamp: Stamp, context: ContextLabel<'_>, name: &str) -> Vec<u8> {
+        let context = match context {
+            ContextLabel::Context(context) => context,
+            ContextLabel::Marker(marker) => return marker.to_vec(),
+        };
+        let (memory, running) = (self.memory(stamp.pid), self.options.running);
+        let find_heads = || running.map_or_else(Vec::new, |running| (running.process_contexts)(stamp.pid));
+        match self.thread_contexts.find_attribute(context, name, (memory, stamp.time), find_heads) {
+            // A frame cannot be empty, and the separator divides frames.
+            AttributeValue::Value(value) if !value.trim_ascii().is_empty() => {
+                value.trim_ascii().iter().map(|byte| if *byte == SEPARATOR { b'?' } else { *byte }).collect()
+            }
+            AttributeValue::Value(_) | AttributeValue::Missing => markers::NO_ATTRIBUTE.to_vec(),
+            AttributeValue::Unknown => markers::UNKNOWN.to_vec(),
+        }
     }
 }
 
@@ -136,14 +226,20 @@ mod tests {
     use crate::perf::unwind::RunningProcesses;
 
     fn parse(text: &str) -> Result<Vec<RootLabel>, String> {
-        text.parse::<RootLabels>().map(|labels| labels.0.into_iter().flatten().collect())
+        text.parse::<RootLabels>().map(|labels| labels.0)
     }
 
     #[test]
     fn parses_lists() {
         assert_eq!(parse("container,pid"), Ok(vec![RootLabel::Container, RootLabel::Pid]));
         assert_eq!(parse("cpu,comm"), Ok(vec![RootLabel::Cpu]));
-        for wrong in ["", "pid,pid", "comm,pid", "process", "pid,", "pid,tid,cpu,cgroup,container,pid"] {
+        let attribute = |name: &str| RootLabel::Attribute(name.into());
+        assert_eq!(
+            parse("attr:http.route,trace,attr:b"),
+            Ok(vec![attribute("http.route"), RootLabel::Trace, attribute("b")])
+        );
+        for wrong in ["", "pid,pid", "comm,pid", "process", "pid,", "pid,tid,cpu,cgroup,container,pid", "attr:", "attr"]
+        {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
@@ -166,13 +262,14 @@ mod tests {
             read: |_, _, _| 0,
             keeps_frame_pointers: |_| false,
             cgroup: |pid| (pid == 1).then(|| b"/one".to_vec()),
+            process_contexts: |_| Vec::new(),
         };
         let roots = "cgroup,pid".parse().unwrap();
         let mut recording = Recording::new(Options { roots, running: Some(running), ..Options::default() });
-        assert_eq!(recording.label_root(stamp(1), b"init"), b"/one\0pid-1\0init");
+        assert_eq!(recording.label_root(stamp(1), None, b"init"), b"/one\0pid-1\0init");
         recording.handle_event(stamp(1), Event::Fork { pid: 2, tid: 2, parent_pid: 1, parent_tid: 1 });
-        assert_eq!(recording.label_root(stamp(2), b"a"), b"/one\0pid-2\0a");
+        assert_eq!(recording.label_root(stamp(2), None, b"a"), b"/one\0pid-2\0a");
         recording.handle_event(stamp(2), Event::Comm { pid: 2, tid: 2, exec: true, comm: b"b" });
-        assert_eq!(recording.label_root(stamp(2), b"b"), b"[unknown]\0pid-2\0b");
+        assert_eq!(recording.label_root(stamp(2), None, b"b"), b"[unknown]\0pid-2\0b");
     }
 }

@@ -18,7 +18,7 @@ impl Recording {
         self.finish();
         let script_frames = std::mem::take(&mut self.objects.script_frames);
         let part = Self {
-            options: self.options,
+            options: self.options.clone(),
             processes: Default::default(),
             last_exits: Default::default(),
             objects: self.objects.copy_for_symbols(script_frames),
@@ -39,6 +39,7 @@ impl Recording {
             removed_objects: Default::default(),
             interpreters: self.interpreters.to_report(),
             cgroups: Default::default(),
+            thread_contexts: self.thread_contexts.to_report(),
             history: None,
         };
         self.interpreters.forget_frames();
@@ -57,6 +58,7 @@ impl Recording {
         let is_used = |pid| processes.contains(pid) || with_code.contains(&pid);
         self.objects.jit_code.retain(is_used);
         self.cgroups.retain(|pid| processes.contains(pid));
+        self.thread_contexts.retain(|pid| processes.contains(pid));
         let removed = self.objects.forget_unused(
             |id, object| match object.jit_process() {
                 Some(pid) => is_used(pid),
@@ -65,7 +67,10 @@ impl Recording {
             &mut self.unwinder,
         );
         self.sparse_objects.retain(|object| !removed.contains(object));
-        removed.iter().for_each(|object| self.interpreters.forget(*object));
+        for object in &removed {
+            self.interpreters.forget(*object);
+            self.thread_contexts.forget(*object);
+        }
         self.removed_objects.extend(removed);
     }
 }

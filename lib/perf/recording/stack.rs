@@ -97,7 +97,7 @@ struct PendingSample {
 impl Recording {
     /// Queues a sample, to be added together with others.
     pub(super) fn queue_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
-        let comm = self.root_comm(stamp);
+        let comm = self.root_comm(stamp, Some(sample));
         let stack = self.collect_stack(comm, stamp, sample);
         let pending = &mut self.pending;
         pending.ids.extend_from_slice(&stack);
@@ -127,7 +127,7 @@ impl Recording {
 
     /// Returns the ID of a sample's stack, for a sample that is to be charged later.
     pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
-        let comm = self.root_comm(stamp);
+        let comm = self.root_comm(stamp, Some(sample));
         self.intern_stack_of_comm(comm, stamp, sample)
     }
 
@@ -160,7 +160,7 @@ impl Recording {
 
     /// Returns the ID of a stack of which nothing is known but the thread.
     pub fn intern_unknown_stack(&mut self, tid: u32, time: u64) -> u32 {
-        let comm = self.root_comm(Stamp { tid, time, ..Stamp::default() });
+        let comm = self.root_comm(Stamp { tid, time, ..Stamp::default() }, None);
         self.stacks.intern(&[comm, 0])
     }
 
@@ -172,12 +172,12 @@ impl Recording {
         }
     }
 
-    /// Returns the root frame of a thread's stacks.
-    fn root_comm(&mut self, stamp: Stamp) -> CommId {
+    /// Returns the root frame of a thread's stack, which has labels of its sample.
+    fn root_comm(&mut self, stamp: Stamp, sample: Option<&Sample<'_>>) -> CommId {
         let comm = self.thread_comm(stamp);
         if !self.options.roots.is_empty() {
             let name = self.comms.name(comm).to_vec();
-            let root = self.label_root(stamp, &name);
+            let root = self.label_root(stamp, sample, &name);
             return self.comms.intern(&root).index() as CommId;
         }
         let suffix = match self.options.thread {

@@ -98,7 +98,7 @@ impl Interpreters {
             ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)),
             ThreadAnchor::Library(variable) => (IN_LIBRARY, loaded(variable)),
         };
-        let is_musl = mappings.iter().any(|mapping| is_musl(objects.get(mapping.object)));
+        let is_musl = mappings.iter().any(|mapping| objects.get(mapping.object).is_musl());
         let mut words: InterpreterWords = [0; 6 + FIELDS + 2 * CACHED];
         words[..6].copy_from_slice(&[layout.kind, kind, anchor as u32, (anchor >> 32) as u32, is_musl.into(), 0]);
         words[6..6 + FIELDS].copy_from_slice(&layout.fields);
@@ -168,7 +168,7 @@ impl ProcessInterpreter {
     fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
         let Mapping { start, end, offset, object, .. } = self.mapping;
         let Object::Elf(elf) = objects.get(object) else { return None };
-        let bias = start.wrapping_sub(elf.address_of_mapping(offset, end - start)?);
+        let bias = elf.bias_of_mapping(start, offset, end - start)?;
         Some(Library { elf, bias, memory })
     }
 
@@ -198,11 +198,4 @@ fn recognize(elf: &Elf, unsupported: &mut BTreeSet<String>) -> Option<Arc<dyn In
         }
         Recognition::Found(interpreter) => Some(interpreter),
     })
-}
-
-/// True for the dynamic linker of musl.
-fn is_musl(object: &Object) -> bool {
-    let path = object.path();
-    let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
-    name.starts_with(b"ld-musl-")
 }

@@ -17,6 +17,8 @@ pub struct RunningProcesses {
     pub keeps_frame_pointers: fn(u32) -> bool,
     /// Returns the path of the process's cgroup, if the process exists.
     pub cgroup: fn(u32) -> Option<Vec<u8>>,
+    /// Returns the addresses of the mappings of the process that are named as those of a process context (OTEP 4719).
+    pub process_contexts: fn(u32) -> Vec<u64>,
 }
 
 /// Code of an ELF file.

@@ -48,6 +48,7 @@ const volatile u64 max_scan = 1 << 20;
 
 #define OUT 16384u     // words of a stack
 #define RECORD 32768u  // words of a stack and of script frames
+#define CONTEXT_ROOM 192  // words behind these that are written at once
 #define PART 7400u     // words of a record: perf records have at most 65535 bytes
 #define MAPPINGS 256u  // executable mappings of a process
 #define FRAMES 4096u   // frames of a walk
@@ -66,6 +67,7 @@ enum {
     SCRIPT_CUT = 64,        // the outermost script frames are missing
     SCRIPT_ENTERING = 128,  // the innermost interpreter loop has no script frame
     WALK_CUT = 256,         // the walk met generated code that is known, and ended before the root
+    CONTEXT_UNKNOWN = 512,  // the thread may have a context (thread_context.bpf.h) that was not read
 };
 
 struct target { u64 task; u64 state; };
@@ -80,12 +82,12 @@ struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u6
 struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
-// the code without rows at which the walk ended, if it ended there. The last `script_words` of all words are script frames.
+// the code without rows at which the walk ended, if it ended there. The last `context_words` of all words are the thread's
+// context, and the `script_words` before them are script frames.
 struct head {
     u64 ip, sp, published, second, rowless;
     u32 flags, second_word, scanned, words;
-    u16 part, parts;
-    u32 script_words;
+    u16 part, parts, script_words, context_words;
 };
 // Stands for the rest of a page that was not in memory.
 #define HOLE 1
@@ -118,7 +120,7 @@ struct scratch {
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
-    u64 record[HEAD + RECORD + 64];
+    u64 record[HEAD + RECORD + CONTEXT_ROOM];
 };
 
 #define MAP(name, kind, entries, mapflags, of, to) \
@@ -424,6 +426,7 @@ static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
 #define UNKNOWN_BP 1   // no frame is there
 
 #include "generated.bpf.h"
+#include "thread_context.bpf.h"
 
 struct walking { struct process *process; struct scratch *scratch; };
 
@@ -537,7 +540,7 @@ static long step(u32 i, struct walking *walking) {
     return 0;
 }
 
-// Sends the words of the native stack, and those of the script frames.
+// Sends the words of the native stack, those of the script frames, and those of the thread's context.
 static __always_inline void send(void *context, struct scratch *s, u32 process, u64 words) {
     struct head *head = (void *)s->record;
     u32 script_words = walk_script(process, words);
@@ -545,6 +548,13 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     words += script_words;
     head->script_words = script_words;
     head->flags |= s->script_flags;
+    head->context_words = 0;
+    if (with_context) {
+        u32 context_words = read_context(process, words);
+        BOUND(context_words, 127);
+        head->context_words = context_words;
+        words += context_words;
+    }
     head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : words <= 3 * PART ? 3 : words <= 4 * PART ? 4 : 5;
 #pragma unroll
     for (u32 part = 0; part < 5; part++) {

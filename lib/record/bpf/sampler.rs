@@ -77,6 +77,8 @@ pub struct StackUses<'a> {
     pub kinds: FxHashSet<ProgramKind>,
     /// True if those are taken with which threads of the target are woken.
     pub with_wakers: bool,
+    /// True if the contexts that threads publish are read.
+    pub with_context: bool,
     /// The pair of events that is measured, if any.
     pub pair: Option<&'a PairSpec>,
 }
@@ -100,7 +102,7 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, with_wakers, pair } = *uses;
+        let StackUses { ref kinds, with_wakers, with_context, pair } = *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -108,12 +110,14 @@ impl StackSampler {
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
-        let (with_wakers_word, own_pid) = (u64::from(with_wakers), u64::from(std::process::id()));
+        let (with_wakers_word, with_context_word) = (u64::from(with_wakers), u64::from(with_context));
+        let own_pid = u64::from(std::process::id());
         let variables = pair.map(PairVariables::new);
         let mut loader = EbpfLoader::new();
         loader
             .override_global("scope", &scope, true)
             .override_global("with_wakers", &with_wakers_word, true)
+            .override_global("with_context", &with_context_word, true)
             .override_global("own", &own_pid, true)
             .map_max_entries("scratches", cpus)
             .map_max_entries("outputs", cpus)
@@ -142,7 +146,7 @@ impl StackSampler {
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
-        let tables = Tables::open(&mut program)?;
+        let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
         Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, pairs, ended_time })
     }

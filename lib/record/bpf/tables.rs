@@ -15,6 +15,7 @@ use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::process::Mapping;
 use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
+use crate::perf::thread_context::VariableWords;
 use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rules};
 use crate::record::sys::MappedArray;
 
@@ -51,6 +52,8 @@ pub struct Tables {
     used_rows: usize,
     processes: HashMap<MapData, u32, ProcessWords>,
     interpreters: HashMap<MapData, u32, InterpreterWords>,
+    /// The place of each process's variable with the contexts of its threads, if these are read.
+    thread_variables: Option<HashMap<MapData, u32, VariableWords>>,
     /// The tables of each object that the program has met.
     objects: FxHashMap<ObjectId, ObjectTable>,
     /// Processes whose mappings have changed since they were published.
@@ -79,11 +82,15 @@ impl std::fmt::Debug for Tables {
 
 impl Tables {
     /// Takes the tables out of a loaded program.
-    pub(super) fn open(program: &mut Ebpf) -> Result<Self, Box<dyn std::error::Error>> {
+    pub(super) fn open(program: &mut Ebpf, with_context: bool) -> Result<Self, Box<dyn std::error::Error>> {
         let mut processes: HashMap<MapData, u32, ProcessWords> = take_map(program, "processes")?.try_into()?;
         let mut nobody: ProcessWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
         nobody[2 + 3 * MAX_MAPPINGS..].fill(u64::MAX);
         processes.insert(NOBODY, nobody, 0)?;
+        let thread_variables = match with_context {
+            true => Some(take_map(program, "thread_variables")?.try_into()?),
+            false => None,
+        };
         let mut array =
             |name: &str| take_map(program, name).map_err(std::io::Error::other).and_then(|map| map_file(&map));
         Ok(Self {
@@ -97,6 +104,7 @@ impl Tables {
             used_rows: 0,
             processes,
             interpreters: take_map(program, "interpreters")?.try_into()?,
+            thread_variables,
             objects: FxHashMap::default(),
             changed: FxHashSet::default(),
             published: FxHashSet::default(),
@@ -114,6 +122,9 @@ impl Tables {
                 // Other threads may still run. Their stacks are unwound without tables.
                 let _ = self.processes.remove(pid);
                 let _ = self.interpreters.remove(pid);
+                if let Some(variables) = &mut self.thread_variables {
+                    let _ = variables.remove(pid);
+                }
             }
             _ => {}
         }
@@ -139,6 +150,7 @@ impl Tables {
             self.changed.extend(self.published.iter());
         }
         self.publish_interpreters(recording);
+        self.publish_thread_variables(recording);
         for pid in std::mem::take(&mut self.changed) {
             let words = self.process_words(pid, recording, time);
             if self.processes.insert(pid, words, 0).is_ok() {
@@ -168,6 +180,17 @@ impl Tables {
             self.changed.extend(self.published.iter());
         }
         walked.into_iter().for_each(|object| self.add_object(object, recording));
+    }
+
+    /// Publishes the variables of processes that have changed.
+    fn publish_thread_variables(&mut self, recording: &mut Recording) {
+        let Some(variables) = &mut self.thread_variables else { return };
+        for pid in &self.changed {
+            let _ = match recording.describe_thread_context(*pid) {
+                Some(words) => variables.insert(pid, words, 0),
+                None => variables.remove(pid),
+            };
+        }
     }
 
     /// Makes the rows of an object that is about to run.
