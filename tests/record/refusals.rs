@@ -288,7 +288,7 @@ fn rejects_off_cpu_recordings_without_permission() {
     for option in ["--off-cpu", "--wall"] {
         let outcome = nobody.run(&format!("./fg-record {option} -- ./busy 0.1"));
         assert_eq!(outcome.code(), 125, "{outcome:?}");
-        let message = "fg-record: --off-cpu and --wall need kernel events: perf_event_paranoid is 2; \
+        let message = "fg-record: --off-cpu, --wall and --latency need kernel events: perf_event_paranoid is 2; \
                        run: sudo sysctl kernel.perf_event_paranoid=1 (or run fg-record with sudo or CAP_PERFMON)\n";
         assert_eq!(outcome.stderr, message);
     }

@@ -65,7 +65,9 @@ fn perf_script(file: &Path) -> String {
 }
 
 fn fold(script: &str) -> Weights {
-    parse_weights(&run("fg-collapse", ["--no-tidy", "--event", "all", "-"], script.as_bytes()).ok().text())
+    parse_weights(
+        &run("fg-collapse", ["--no-tidy", "--event", "all", "--weight", "samples", "-"], script.as_bytes()).ok().text(),
+    )
 }
 
 /// Replaces the names of callers that are at the first address of a function by [`ANY`].
@@ -171,7 +173,7 @@ fn check_agreement(kind: &str, options: &[&str], words: &[&str], least: f64) {
     let folder = directory();
     statistical(|| {
         let Some(file) = record(folder.path(), options, words) else { return Ok(()) };
-        let arguments = ["--no-tidy", "--no-inline", "--event", "all", file.to_str().unwrap()];
+        let arguments = ["--no-tidy", "--no-inline", "--event", "all", "--weight", "samples", file.to_str().unwrap()];
         let ours = parse_weights(&run("fg-collapse", arguments, b"").ok().text());
         let script = perf_script(&file);
         let theirs = fold(&script);

@@ -1,7 +1,7 @@
 //! The contexts that OpenTelemetry publishes for each thread (OTEP 4947): the span that the thread works on.
 //!
-//! [`variable`] finds the thread-local variable in the files of a process, so that the BPF program can read the thread's
-//! [`record`] at a sample. [`attribute_names`] reads what the attributes in it are called.
+//! `variable.rs` finds the thread-local variable in the files of a process, so that the BPF program can read the thread's
+//! `record.rs` at a sample. `attribute_names.rs` reads what the attributes in it are called.
 
 mod attribute_names;
 mod record;

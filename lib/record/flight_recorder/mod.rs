@@ -5,6 +5,7 @@ pub mod condition;
 use std::collections::VecDeque;
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use self::condition::{Condition, ConditionCommand};
@@ -171,6 +172,12 @@ impl FlightRecorder {
     /// Returns the reason to write what is kept at the end of the recording, if there is one, or as an error why it is not to be
     /// written.
     pub(super) fn end(self) -> Result<Option<String>, String> {
+        if let Some(last) = self.last_written
+            && (self.reason.is_some() || self.options.condition.is_none())
+        {
+            // The last file needs a name of its own.
+            thread::sleep(FILE_NAME_INTERVAL.saturating_sub(last.elapsed()));
+        }
         match (self.reason, self.options.condition) {
             (Some(reason), _) => Ok(Some(reason.text)),
             (None, None) => Ok(None),
