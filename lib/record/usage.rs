@@ -45,7 +45,7 @@ pub struct UsageMeter {
     has_own_counts: bool,
 }
 
-/// What a target had used at a moment.
+/// The usage of a target from its start up to a moment.
 #[derive(Clone, Debug, Default)]
 pub struct UsageMark {
     reading: Reading,

@@ -24,7 +24,7 @@ pub(super) struct Context<'a> {
     pub(super) evidence: &'a Evidence,
     /// The judgement of all functions of a comparison.
     pub(super) judged: Option<&'a FunctionJudgement>,
-    /// What could not be read.
+    /// The parts of the inputs that could not be read.
     pub(super) missing: Missing,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,

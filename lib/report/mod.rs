@@ -14,6 +14,7 @@ mod commands;
 mod context;
 mod evidence;
 mod facts;
+mod fit;
 mod focus;
 mod json;
 mod judgement;
@@ -63,7 +64,7 @@ pub struct Options {
     pub categories: Categories,
     /// The options for the kind of weights of a profile.
     pub weights: WeightOptions,
-    /// What could not be read of the inputs.
+    /// The parts of the inputs that could not be read.
     pub missing: Missing,
 }
 

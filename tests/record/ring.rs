@@ -61,6 +61,21 @@ fn writes_a_file_for_each_signal_and_goes_on() {
 }
 
 #[test]
+fn a_request_right_before_the_end_counts() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let target = Background::start(command(&busy).arg("100"));
+    let mut recorder =
+        recorder(["-F", "997", "--ring", "10s", "--when", "false", "-p", &target.pid()]).spawn().unwrap();
+    wait_until_recording(&mut recorder);
+    target.wait_for_cpu_time(std::time::Duration::from_millis(200));
+    send(&recorder, libc::SIGUSR2);
+    send(&recorder, libc::SIGINT);
+    let outcome = finish(recorder).ok();
+    Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);
+    assert!(outcome.stderr.contains(" s: SIGUSR2 received\n"), "{outcome:?}");
+}
+
+#[test]
 fn a_long_block_ends_the_recording() {
     let (true, Some(stalls)) = (can_record_switches(&[]), program("stalls")) else { return };
     let outcome = record(["--off-cpu", "--ring", "10s", "--when", "block > 45ms", "--", &stalls, "2", "500"]).ok();

@@ -22,7 +22,7 @@ pub(super) fn corrupt<T>(what: impl Into<String>) -> Result<T, ReadError> {
     Err(ReadError::Corrupt(what.into()))
 }
 
-/// What to do about several recordings in one file: the events, processes and mappings of each are its own.
+/// The advice for a file with several recordings: the events, processes and mappings of each are its own.
 const ONE_FILE_EACH: &str = "give each recording as a file of its own";
 
 /// Explains why the rest of a file, behind the end of its recording, is not read.

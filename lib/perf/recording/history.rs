@@ -22,7 +22,7 @@ pub(super) struct History {
     max_stacks: usize,
 }
 
-/// What was recorded in a span of time.
+/// The part of the recording in a span of time.
 #[derive(Clone, Debug, Default)]
 struct Slice {
     start: u64,
@@ -56,7 +56,7 @@ impl History {
 }
 
 impl Recording {
-    /// Keeps the last `length` nanoseconds alone, from `start` on.
+    /// Keeps only the last `length` nanoseconds, from `start` on.
     pub fn keep_last(&mut self, length: u64, start: u64) {
         self.history = Some(History::new(length, start));
     }
@@ -93,7 +93,7 @@ impl Recording {
         self.history = Some(history);
     }
 
-    /// True if so many stacks are known that those without use should be forgotten. Only between slices.
+    /// True if most stacks are unused, and should be forgotten. Only between slices.
     pub fn has_too_many_stacks(&self) -> bool {
         self.history.as_ref().is_some_and(|history| self.stacks.len() > history.max_stacks)
     }

@@ -131,7 +131,7 @@ impl Cgroups {
     }
 }
 
-/// What is shown of a thread's context.
+/// A thread's context, or the marker that is shown instead.
 #[derive(Clone, Copy)]
 enum ContextLabel<'a> {
     Context(ThreadContext<'a>),

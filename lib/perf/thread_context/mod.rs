@@ -22,7 +22,7 @@ use super::runtimes::interpreter::Memory;
 /// A process that has published no names is asked again after this time, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
 
-/// What is known of the contexts of processes.
+/// The variables and attribute names of processes.
 #[derive(Debug, Default)]
 pub struct ThreadContexts {
     /// The variable of each object that was looked at.

@@ -56,7 +56,12 @@ impl ConditionCommand {
     pub(super) fn poll(&mut self) -> Result<bool, Error> {
         let Some(running) = &mut self.running else {
             if Instant::now() >= self.next_start {
-                self.running = Some(self.start().map_err(|error| self.error(&io_error_text(&error)))?);
+                match self.start() {
+                    Ok(running) => self.running = Some(running),
+                    // The machine may have no process to spare for a moment.
+                    Err(_) if self.has_run => self.next_start = Instant::now() + RETRY_INTERVAL,
+                    Err(error) => return Err(self.error(&io_error_text(&error))),
+                }
             }
             return Ok(false);
         };

@@ -122,12 +122,9 @@ impl FlightRecorder {
         self.reason.get_or_insert(Reason { text, is_request: false });
     }
 
-    /// Polls the command and the pipe of signals.
+    /// Polls the pipe of signals and the command.
     pub(super) fn poll(&mut self) -> Result<(), Error> {
-        let mut requests = [0; 64];
-        if self.requests.read(&mut requests).is_ok_and(|count| count > 0) {
-            self.reason = Some(Reason { text: "SIGUSR2 received".to_owned(), is_request: true });
-        }
+        self.read_requests();
         if let Some(command) = &mut self.command
             && command.poll()?
         {
@@ -136,8 +133,16 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Polls the command for the last time.
+    fn read_requests(&mut self) {
+        let mut requests = [0; 64];
+        if self.requests.read(&mut requests).is_ok_and(|count| count > 0) {
+            self.reason = Some(Reason { text: "SIGUSR2 received".to_owned(), is_request: true });
+        }
+    }
+
+    /// Polls the command and the pipe of signals for the last time.
     pub(super) fn poll_last(&mut self) {
+        self.read_requests();
         if self.reason.is_none() && self.command.as_mut().is_some_and(ConditionCommand::poll_last) {
             self.note_success();
         }

@@ -43,7 +43,7 @@ pub struct SwitchTracker {
     kernel: KernelFunctions,
     /// A buffer for the callchain of a waker.
     callchain: Vec<u8>,
-    /// What is known of all blocks, without their sums.
+    /// The properties of all blocks, without their sums.
     pub totals: StateTotals,
 }
 
@@ -216,7 +216,7 @@ impl SwitchTracker {
         self.pairing.watch_blocks(threshold, in_progress);
     }
 
-    /// True if so many chains of wakers are known that those without use should be forgotten.
+    /// True if most chains of wakers are unused, and should be forgotten.
     pub(in crate::record) fn has_too_many_chains(&self) -> bool {
         self.pairing.has_too_many_chains()
     }

@@ -17,7 +17,7 @@ use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::usage::{Usage, UsageMeter};
 
 impl RecordingSession {
-    /// Keeps the last part of the recording alone, from now on.
+    /// Keeps only the last part of the recording, from now on.
     pub(in crate::record) fn keep_last_part(
         &mut self,
         options: RingOptions,

@@ -108,7 +108,7 @@ impl<'a> Tables<'a> {
         !self.strings.is_empty() && !self.stacks.is_empty()
     }
 
-    /// Returns true if there is a stack with this key. Key 0 stands for no stack.
+    /// Returns true if there is a stack with this key. Key 0 is no stack.
     pub(super) fn has_stack(&self, key: u64) -> bool {
         key == 0 || self.stacks.contains_key(&key)
     }

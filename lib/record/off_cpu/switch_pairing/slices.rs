@@ -90,7 +90,7 @@ impl SwitchPairing {
         }
     }
 
-    /// True if so many chains of wakers are known that those without use should be forgotten.
+    /// True if most chains of wakers are unused, and should be forgotten.
     pub fn has_too_many_chains(&self) -> bool {
         self.chains.count() > MIN_CHAINS.max(4 * self.threads.len())
     }
