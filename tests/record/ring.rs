@@ -68,8 +68,10 @@ fn a_request_right_before_the_end_counts() {
         recorder(["-F", "997", "--ring", "10s", "--when", "false", "-p", &target.pid()]).spawn().unwrap();
     wait_until_recording(&mut recorder);
     target.wait_for_cpu_time(std::time::Duration::from_millis(200));
-    send(&recorder, libc::SIGUSR2);
-    send(&recorder, libc::SIGINT);
+    // It sees both at once.
+    for signal in [libc::SIGSTOP, libc::SIGUSR2, libc::SIGINT, libc::SIGCONT] {
+        send(&recorder, signal);
+    }
     let outcome = finish(recorder).ok();
     Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);
     assert!(outcome.stderr.contains(" s: SIGUSR2 received\n"), "{outcome:?}");
