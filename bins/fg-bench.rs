@@ -208,8 +208,10 @@ impl Tool for Args {
         let interrupts = Interrupts::listen()?;
         let result = bench(&options, &|| interrupts.received().is_some(), &mut session.diagnostics);
         if let Some(signal) = interrupts.received() {
-            let verdict = result.ok();
-            verdict.map_or(Ok(()), |verdict| self.write(&verdict, session))?;
+            match result {
+                Ok(verdict) => self.write(&verdict, session)?,
+                Err(error) => session.diagnostics.warn(&error.to_string()),
+            }
             return Ok(128 + u8::try_from(signal).unwrap_or(0));
         }
         let verdict = result?;

@@ -5,6 +5,7 @@
 //! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as soon as growth that
 //! matters is ruled out.
 
+mod folder;
 mod process;
 mod recorder;
 mod schedule;
@@ -17,6 +18,7 @@ pub use verdict::{Change, Verdict};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use self::folder::RunFolder;
 use self::recorder::{Recorder, Run};
 use self::schedule::Order;
 use crate::Error;
@@ -94,6 +96,7 @@ impl Side {
 }
 
 /// Runs the benchmark. `is_interrupted` is asked often: if it is true, the run ends, and the complete pairs are judged.
+/// Of a benchmark that cannot be judged nothing stays in the folder.
 ///
 /// # Errors
 /// [`Error::Invalid`] if a run fails, has no weight or exceeds its time, or if there are too few runs to judge;
@@ -103,53 +106,91 @@ pub fn bench(
     is_interrupted: &dyn Fn() -> bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Verdict, Error> {
-    let start = Instant::now();
-    let recorder = Recorder::new(options)?;
-    let (mut order, mut looks) = (Order::new(options.seed), Looks::default());
-    let (mut pairs, mut longest) = (0, Duration::ZERO);
-    while options.pairs.is_none_or(|most| pairs < most) {
-        let pair_start = Instant::now();
-        if pairs >= FEWEST_PAIRS && options.pairs.is_none() && start.elapsed() + longest > options.max_time {
-            break;
+    let folder = RunFolder::create(&options.folder)?;
+    let mut pairs = Pairs {
+        recorder: Recorder::new(options, &folder),
+        folder: &folder,
+        options,
+        start: Instant::now(),
+        completed: 0,
+    };
+    let result = pairs.judge(is_interrupted, diagnostics);
+    let completed = pairs.completed;
+    match result {
+        Err(_) if completed < FEWEST_PAIRS => folder.remove_pairs(completed + 1),
+        Err(_) => {
+            folder.remove_pair(completed + 1);
+            let (completed, folder) = (plural(completed.into(), "pair"), options.folder.display());
+            diagnostics.warn(&format!("the profiles of {completed} of runs are in {folder}"));
         }
-        if !run_pair(&recorder, order.next_pair(), pairs + 1, start, is_interrupted, diagnostics)? {
-            break;
-        }
-        pairs += 1;
-        longest = longest.max(pair_start.elapsed());
-        if options.pairs.is_none()
-            && let Some(level) = looks.level_after(pairs, || verdict::is_exact(options, pairs))
-        {
-            let verdict = Verdict::new(options, pairs, level, diagnostics)?;
-            if verdict.is_decided() {
-                return Ok(verdict);
-            }
-        }
+        Ok(_) => {}
     }
-    if pairs < FEWEST_PAIRS {
-        let done = plural(pairs.into(), "pair");
-        return Err(Error::Invalid(format!(
-            "{done} of runs cannot be judged, at least {FEWEST_PAIRS} can; raise --max-time"
-        )));
-    }
-    Verdict::new(options, pairs, looks.last_level(options.pairs.is_some()), diagnostics)
+    result
 }
 
-/// Runs both commands of a pair; false if the time is over or the user has interrupted.
-fn run_pair(
-    recorder: &Recorder,
-    order: [Side; 2],
-    number: u32,
+/// The pairs of runs of a benchmark.
+struct Pairs<'a> {
+    recorder: Recorder<'a>,
+    folder: &'a RunFolder,
+    options: &'a Options,
+    /// Time when the benchmark began.
     start: Instant,
-    is_interrupted: &dyn Fn() -> bool,
-    diagnostics: &mut Diagnostics,
-) -> Result<bool, Error> {
-    for side in order {
-        let run = Run { side, number, start };
-        if !recorder.record(&run, is_interrupted, diagnostics)? {
-            recorder.remove_pair(number);
-            return Ok(false);
+    /// Number of complete pairs.
+    completed: u32,
+}
+
+impl Pairs<'_> {
+    /// Runs pairs until they can be judged, or the time is over.
+    fn judge(&mut self, is_interrupted: &dyn Fn() -> bool, diagnostics: &mut Diagnostics) -> Result<Verdict, Error> {
+        let options = self.options;
+        let (mut order, mut looks) = (Order::new(options.seed), Looks::default());
+        let mut longest = Duration::ZERO;
+        while options.pairs.is_none_or(|most| self.completed < most) {
+            let pair_start = Instant::now();
+            let can_stop = self.completed >= FEWEST_PAIRS && options.pairs.is_none();
+            if can_stop && self.start.elapsed() + longest > options.max_time {
+                break;
+            }
+            if !self.run_pair(order.next_pair(), is_interrupted, diagnostics)? {
+                break;
+            }
+            self.completed += 1;
+            longest = longest.max(pair_start.elapsed());
+            if options.pairs.is_none()
+                && let Some(level) = looks.level_after(self.completed, || verdict::is_exact(options, self.completed))
+            {
+                let verdict = Verdict::new(options, self.completed, level, diagnostics)?;
+                if verdict.is_decided() {
+                    return Ok(verdict);
+                }
+            }
         }
+        if self.completed < FEWEST_PAIRS {
+            let done = plural(self.completed.into(), "complete pair");
+            let cause = if is_interrupted() { "interrupted" } else { "the time is over" };
+            let advice = if is_interrupted() { "" } else { "; raise --max-time" };
+            return Err(Error::Invalid(format!(
+                "{cause} after {done} of runs, at least {FEWEST_PAIRS} are needed{advice}"
+            )));
+        }
+        Verdict::new(options, self.completed, looks.last_level(options.pairs.is_some()), diagnostics)
     }
-    Ok(true)
+
+    /// Runs both commands of a pair; false if the time is over or the user has interrupted.
+    fn run_pair(
+        &self,
+        order: [Side; 2],
+        is_interrupted: &dyn Fn() -> bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<bool, Error> {
+        let number = self.completed + 1;
+        for side in order {
+            let run = Run { side, number, start: self.start };
+            if !self.recorder.record(&run, is_interrupted, diagnostics)? {
+                self.folder.remove_pair(number);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }

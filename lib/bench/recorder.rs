@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use super::folder::RunFolder;
 use super::process::{self, End};
 use super::{Options, Side};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, plural};
 use crate::input::Source;
 use crate::output::Output;
 use crate::profile::{Profile, Weight, Weights};
@@ -47,37 +48,12 @@ pub(super) struct Run {
 /// Runs the commands of both sides and writes the profile of each run into a folder.
 pub(super) struct Recorder<'a> {
     options: &'a Options,
-}
-
-/// Returns the file of a run.
-pub(super) fn profile_path(folder: &Path, side: Side, number: u32) -> PathBuf {
-    folder.join(format!("{}.{number:04}.folded", side.name()))
+    folder: &'a RunFolder,
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates the folder for the runs.
-    ///
-    /// # Errors
-    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already.
-    pub fn new(options: &'a Options) -> Result<Self, Error> {
-        let folder = &options.folder;
-        std::fs::create_dir_all(folder).map_err(|error| Error::write(folder.display().to_string(), error))?;
-        for side in [Side::Before, Side::After] {
-            if profile_path(folder, side, 1).exists() {
-                let folder = folder.display();
-                return Err(Error::Invalid(format!(
-                    "{folder}: has runs already; remove it, or name another with --runs"
-                )));
-            }
-        }
-        Ok(Self { options })
-    }
-
-    /// Removes the profiles of an incomplete pair.
-    pub fn remove_pair(&self, number: u32) {
-        for side in [Side::Before, Side::After] {
-            let _ = std::fs::remove_file(profile_path(&self.options.folder, side, number));
-        }
+    pub fn new(options: &'a Options, folder: &'a RunFolder) -> Self {
+        Self { options, folder }
     }
 
     /// Measures a run and writes its profile; false if the time is over or the user has interrupted.
@@ -91,8 +67,8 @@ impl<'a> Recorder<'a> {
         diagnostics: &mut Diagnostics,
     ) -> Result<bool, Error> {
         let name = format!("{}, run {}", run.side.name(), run.number);
-        let result = self.options.folder.join("unfinished");
-        let _ = std::fs::remove_file(&result);
+        self.folder.empty_scratch()?;
+        let result = self.folder.scratch().join("result");
         let command = self.command(run.side, &result)?;
         let deadline = self.deadline(run);
         let progress = || {
@@ -138,7 +114,7 @@ impl<'a> Recorder<'a> {
                 Ok(command)
             }
             Measure::Output(measure) => {
-                let stdout = self.options.folder.join("stdout");
+                let stdout = self.folder.scratch().join("stdout");
                 let created =
                     File::create(&stdout).map_err(|error| Error::write(stdout.display().to_string(), error))?;
                 let mut command = Command::new("sh");
@@ -151,19 +127,11 @@ impl<'a> Recorder<'a> {
 
     /// Reads the result of a run, and writes it as folded stacks.
     fn finish(&self, run: &Run, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-        let stdout = self.options.folder.join("stdout");
+        let stdout = self.folder.scratch().join("stdout");
         let path = if is_filled(result) { result } else { &stdout };
         let profile = match read_number(path) {
             Some(profile) => profile?,
-            None if is_filled(path) => {
-                collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), diagnostics)
-                    .map_err(|error| match error {
-                        Error::Unreadable { .. } => Error::Invalid(format!(
-                            "{name}: the result is neither a number nor a profile that fg-collapse reads"
-                        )),
-                        error => error,
-                    })?
-            }
+            None if is_filled(path) => read_profile(path, name, diagnostics)?,
             None => Profile::new(false),
         };
         if profile.total() == Weights::default() {
@@ -172,13 +140,36 @@ impl<'a> Recorder<'a> {
                  events (-e)"
             )));
         }
-        let mut output = Output::create(Some(&profile_path(&self.options.folder, run.side, run.number)))?;
+        let mut output = Output::create(Some(&self.folder.profile_path(run.side, run.number)))?;
         output.write_with(|mut out| folded::write(&profile, &mut out))?;
-        output.finish()?;
-        let _ = std::fs::remove_file(result);
-        let _ = std::fs::remove_file(stdout);
-        Ok(())
+        output.finish()
     }
+}
+
+/// Reads the profile that a run left. Messages about it name the run, since the file is a temporary one.
+fn read_profile(path: &Path, name: &str, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
+    let mut unseen = Diagnostics::silent();
+    let read = collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), &mut unseen);
+    let profile = read.map_err(|_| {
+        let first = first_line(path);
+        Error::Invalid(format!(
+            "{name}: the result is neither a number nor a profile that fg-collapse reads; it begins with: {first}"
+        ))
+    })?;
+    if unseen.skipped_lines() > 0 {
+        let lines = plural(unseen.skipped_lines(), "malformed line");
+        diagnostics.warn(&format!("{name}: {lines} of the result left out"));
+    }
+    Ok(profile)
+}
+
+/// Returns the beginning of the first line of a file that is not empty.
+fn first_line(path: &Path) -> String {
+    let mut head = Vec::new();
+    // What cannot be read is shown as empty: the error is about its content.
+    let _ = File::open(path).and_then(|file| file.take(NUMBER).read_to_end(&mut head));
+    let text = String::from_utf8_lossy(&head);
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// Returns a profile with one frame if the file has a number only.

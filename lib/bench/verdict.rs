@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::recorder::{VALUE, profile_path};
+use super::folder::profile_path;
+use super::recorder::VALUE;
 use super::{Options, Side};
 use crate::Error;
 use crate::csv::{Counts, GroupBy, count_runs};

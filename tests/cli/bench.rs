@@ -112,18 +112,45 @@ fn reports_commands_that_fail_or_hang() {
             "after, run 1: the command failed (exit status: 3); it wrote: oops",
         ),
         ("sleep 1000", &["--pairs=2", "--timeout=0.1"], "after, run 1: the command took longer than --timeout"),
-        ("sleep 1000", &["--max-time=0.3"], "0 pairs of runs cannot be judged, at least 2 can; raise --max-time"),
+        (
+            "sleep 1000",
+            &["--max-time=0.3"],
+            "the time is over after 0 complete pairs of runs, at least 2 are needed; raise --max-time",
+        ),
         ("/nonexistent/program", &["--pairs=2"], "after, run 1: the command failed (exit status: 127); it wrote: "),
         ("true", &["--pairs=2"], "after, run 1: no weight: the command is too short"),
-        ("echo not a profile", &["--pairs=2"], ""),
+        (
+            "echo not a profile",
+            &["--pairs=2"],
+            "after, run 1: the result is neither a number nor a profile that fg-collapse reads; it begins with: not a profile\n",
+        ),
     ] {
         let outcome = bench(folder.path(), "cat b", after, &[options, &["--seed=1"]].concat());
         assert_eq!((outcome.code(), outcome.text().as_str()), (2, ""), "{outcome:?}");
         assert!(outcome.stderr.contains(message), "{outcome:?}");
-        std::fs::remove_dir_all(folder.path().join("fg-bench.runs")).unwrap();
+        assert!(!folder.path().join("fg-bench.runs").exists(), "{outcome:?}");
     }
     let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=1"]);
     assert_eq!(outcome.code(), 2);
+    // Complete pairs stay, without what the failed one left.
+    let third = "echo >> n; [ $(wc -l < n) -lt 3 ] && cat a";
+    let outcome = bench(folder.path(), "cat b", third, &["--pairs=3"]);
+    assert!(outcome.stderr.contains("the profiles of 2 pairs of runs are in fg-bench.runs\n"), "{outcome:?}");
+    assert_eq!(std::fs::read_dir(folder.path().join("fg-bench.runs")).unwrap().count(), 4);
+}
+
+#[cfg(unix)]
+#[test]
+fn says_that_it_was_interrupted() {
+    let folder = directory();
+    profiles(folder.path());
+    // The command interrupts the benchmark, which is its grandparent: $FG_COMMAND runs in a shell of the measure.
+    let interrupt = "kill -INT $(ps -o ppid= -p $PPID); sleep 1000";
+    let outcome = bench(folder.path(), "cat b", interrupt, &[]);
+    assert_eq!((outcome.code(), outcome.text().as_str()), (130, ""), "{outcome:?}");
+    let message = "interrupted after 0 complete pairs of runs, at least 2 are needed\n";
+    assert!(outcome.stderr.ends_with(message), "{outcome:?}");
+    assert!(!folder.path().join("fg-bench.runs").exists(), "{outcome:?}");
 }
 
 #[test]
