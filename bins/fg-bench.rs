@@ -191,6 +191,10 @@ impl Tool for Args {
 
     const HAS_INPUTS: bool = false;
 
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![("event", cli::COMMON_EVENTS.to_vec())]
+    }
+
     fn reads_stdin(&self) -> bool {
         false
     }

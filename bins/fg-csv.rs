@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use fgkit::Error;
 use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, count_runs, summary, write};
+use fgkit::profile::Weights;
 
 /// Tabulate the weights of functions
 ///
@@ -174,6 +175,9 @@ impl Tool for Args {
         if self.table.by == GroupBy::Waker && counts.rows.is_empty() {
             let message = "no stack has a waker; fg-record --off-cpu --wakers records them";
             return Err(Error::Invalid(message.to_owned()));
+        }
+        if counts.total == Weights::default() {
+            return Err(Error::Invalid("nothing to tabulate: all stacks have weight 0".to_owned()));
         }
         if counts.differential {
             if self.runs.before().is_empty() {

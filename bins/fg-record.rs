@@ -40,7 +40,7 @@ impl Tool for Args {
         &["perf-record(1)", "perf-list(1)", "perf-script(1)", "perf_event_open(2)"];
 
     fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
-        vec![("event", manual::COMMON_EVENTS.to_vec())]
+        vec![("event", cli::COMMON_EVENTS.to_vec())]
     }
 
     fn sections() -> Vec<Section> {

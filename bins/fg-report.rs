@@ -59,6 +59,12 @@ struct ContentArgs {
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 
+    /// Set the unit of weights [default: us if stacks end in thread states, else samples]
+    ///
+    /// Weights in microseconds (`us`) are written with a unit of fitting size.
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    countname: Option<String>,
+
     /// Use the category rules in FILE
     ///
     /// Each line is a category and a regular expression, as in fg-csv(1).
@@ -151,6 +157,10 @@ impl Tool for Args {
             "Compare shares of the time in two runs per side:",
         ),
         ("fg-report --markdown --budget 30 app.folded > comment.md", "Write a comment for a code review:"),
+        (
+            "fg-record --io-latency -p 1234 -d 10 | fg-report --countname us",
+            "Report what waited for the disk, in units of time:",
+        ),
         ("fg-report --json app.folded", "Write the same facts for a program:"),
         ("fg-report --own '^(main|myapp)' app.folded", "Name the program's own code:"),
     ];
@@ -192,6 +202,7 @@ impl Tool for Args {
             categories: Categories::load(self.content.categories.as_deref())?,
             focus: self.content.focus,
             own: self.content.own,
+            count_name: self.content.countname,
             missing: Missing {
                 lines: session.diagnostics.skipped_lines(),
                 has_inputs: session.diagnostics.has_failed(),

@@ -61,20 +61,6 @@ const EVENTS_TEXT: &str = "Events have the names that perf-list(1) prints. The o
      Each event gives a profile of its own. To record several events, put `%e` into the file name, as in `-o \
      'app-%e.folded'`, or print all samples with --script.";
 
-/// The events that shells offer.
-pub const COMMON_EVENTS: &[&str] = &[
-    "cpu-clock",
-    "task-clock",
-    "cycles",
-    "instructions",
-    "cache-misses",
-    "branch-misses",
-    "page-faults",
-    "context-switches",
-    "cpu-migrations",
-    "sched:sched_switch",
-];
-
 const EVENTS: &[(&str, &str)] = &[
     (
         "Hardware events",

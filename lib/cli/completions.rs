@@ -17,11 +17,34 @@ const BASH_EQUALS_SIGN: &str = r#"    if [[ "${prev}" == "=" ]]; then
     fi
 "#;
 
+/// Values of options that several programs share.
+const SHARED: &[(&str, &[&str])] = &[("scale", &["median"])];
+
+/// The events that shells offer for options that name one to be recorded.
+pub const COMMON_EVENTS: &[&str] = &[
+    "cpu-clock",
+    "task-clock",
+    "cycles",
+    "instructions",
+    "cache-misses",
+    "branch-misses",
+    "page-faults",
+    "context-switches",
+    "cpu-migrations",
+    "sched:sched_switch",
+];
+
+/// Returns the values that shells offer, by the long name of the option, where its type does not list them.
+pub(super) fn offered_values<T: Tool>() -> Vec<(&'static str, Vec<&'static str>)> {
+    let shared = SHARED.iter().map(|(name, values)| (*name, values.to_vec()));
+    T::completions().into_iter().chain(shared).collect()
+}
+
 /// Returns the completion script of a program for a shell.
 pub(super) fn render<T: Tool>(shell: clap_complete::Shell) -> Vec<u8> {
     // Visible options only: the generators would offer the hidden ones too.
     let complete = command::build::<T>();
-    let values = T::completions();
+    let values = offered_values::<T>();
     let visible = complete.get_arguments().filter(|argument| !argument.is_hide_set()).cloned().map(|argument| {
         let found = values.iter().find(|(name, _)| argument.get_long() == Some(name));
         match found {

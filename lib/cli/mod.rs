@@ -17,6 +17,7 @@ mod run_args;
 mod sample_args;
 mod tool;
 
+pub use completions::COMMON_EVENTS;
 pub use options::{ColorArgs, CommonArgs, InputArgs, integer_in, parse_duration, parse_percent, parse_positive_weight};
 pub use programs::PROGRAMS;
 pub use run::main;

@@ -1,6 +1,7 @@
 //! The options of a program as a table, from which tests make the table of all programs and check completions.
 
 use super::command;
+use super::completions::offered_values;
 use super::tool::Tool;
 
 /// Returns a line for each visible option, with tabs between its name, the name of its value, its hidden names, its
@@ -8,7 +9,7 @@ use super::tool::Tool;
 pub(super) fn render<T: Tool>() -> String {
     let command = command::build::<T>();
     let options = command.get_arguments().filter(|argument| !argument.is_hide_set() && !argument.is_positional());
-    let completions = T::completions();
+    let completions = offered_values::<T>();
     let lines = options.map(|argument| {
         let offered = completions.iter().find(|(name, _)| argument.get_long() == Some(name));
         let possible = argument.get_possible_values();

@@ -152,10 +152,10 @@ pub fn is_comment(line: &[u8]) -> bool {
 pub(super) fn describe_error(line: &[u8], kind: LineKind) -> &'static str {
     match kind {
         LineKind::Differential => "expected a stack and two weights: STACK BEFORE AFTER",
-        LineKind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
+        LineKind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a space and a weight at the end",
         LineKind::Plain if split_weight(line).is_some() => "expected a stack before the weight",
         LineKind::Plain => {
-            "the text after the last space is not a weight: expected digits or digits.digits, at least 0.000001"
+            "the text after the last space is not a weight: expected a number such as 12, 1.5 or 2e6, from 0.000001 to 1e32"
         }
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Context<'a> {
     pub(super) judged: Option<&'a FunctionJudgement>,
     /// The parts of the inputs that could not be read.
     pub(super) missing: Missing,
+    /// The unit of weights, if the user named it.
+    pub(super) unit: Option<&'a str>,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }

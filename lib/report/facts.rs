@@ -145,7 +145,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
 }
 
 /// Returns the fact about the totals of two profiles.
-pub(super) fn totals(context: &Context<'_>, amount: &Amount, sides: [&str; 2]) -> Fact {
+pub(super) fn totals(context: &Context<'_>, amount: &Amount<'_>, sides: [&str; 2]) -> Fact {
     let total = context.survey.total;
     let change = percent_change(total, total.before);
     let text = format!(

@@ -13,30 +13,37 @@ use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::WeightKind;
 use crate::tally::{self, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
+/// The name by which users mean microseconds.
+const MICROSECONDS: &str = "us";
+
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Amount {
-    unit: Unit,
+pub(super) struct Amount<'a> {
+    unit: Unit<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Unit {
-    /// Thread states show that the weights are time.
+enum Unit<'a> {
+    /// The user said so, or thread states show that the weights are time.
     Microseconds,
+    /// The unit that the user named.
+    Named(&'a str),
     /// Samples of this weight.
     Samples(Weight),
     Unknown,
 }
 
-impl Amount {
+impl<'a> Amount<'a> {
     /// Finds out the unit of a profile.
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &Context<'a>) -> Self {
         let profile = context.profile;
         let has_states = profile.frames.iter().any(|(_, name)| is_thread_state(name));
-        let unit = match context.evidence.sampling(profile).kind {
-            _ if has_states => Unit::Microseconds,
-            WeightKind::Samples(sample) => Unit::Samples(sample),
-            _ => Unit::Unknown,
+        let unit = match (context.unit, context.evidence.sampling(profile).kind) {
+            (Some(MICROSECONDS), _) => Unit::Microseconds,
+            (Some(unit), _) => Unit::Named(unit),
+            (None, _) if has_states => Unit::Microseconds,
+            (None, WeightKind::Samples(sample)) => Unit::Samples(sample),
+            (None, _) => Unit::Unknown,
         };
         Self { unit }
     }
@@ -45,6 +52,7 @@ impl Amount {
     pub(super) fn text(self, weight: Weight) -> String {
         match self.unit {
             Unit::Microseconds => format_microseconds(weight),
+            Unit::Named(unit) => format!("{} {unit}", format_weight(weight)),
             Unit::Samples(Weight::ONE) => format!("{} samples", format_weight(weight)),
             Unit::Samples(sample) => {
                 let count = weight.millionths() / sample.millionths().max(1);

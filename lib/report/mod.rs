@@ -64,6 +64,8 @@ pub struct Options {
     pub categories: Categories,
     /// The options for the kind of weights of a profile.
     pub weights: WeightOptions,
+    /// The unit of weights; by default microseconds if there are thread states, else samples.
+    pub count_name: Option<String>,
     /// The parts of the inputs that could not be read.
     pub missing: Missing,
 }
@@ -119,7 +121,9 @@ pub enum Inputs {
 /// let stack = [profile.frames.intern(b"main"), profile.frames.intern(b"memmove")];
 /// profile.add(&stack, Weights::plain(Weight::new(5)))?;
 /// let categories = Categories::load(None)?;
-/// let options = report::Options { lines: 40, focus: None, own: None, categories, weights: Default::default(), missing: Default::default() };
+/// let options = report::Options {
+///     lines: 40, focus: None, own: None, categories, weights: Default::default(), count_name: None, missing: Default::default(),
+/// };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
 /// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
 /// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% |"));
@@ -145,6 +149,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         evidence: &evidence,
         judged: judged.as_ref(),
         missing: options.missing,
+        unit: options.count_name.as_deref(),
         whole: survey.total,
     };
     let mut lines = options.lines;

@@ -304,3 +304,12 @@ fn growth_of_blocked_time_is_found() {
     let table = run("fg-csv", ["--exact", "--summary"], compared).ok().text();
     assert!(table.contains("\nblocked,6000,9000,3000,0.0000\n"), "{table}");
 }
+
+#[test]
+fn a_profile_without_weight_is_no_table() {
+    for options in [&[][..], &["--summary"], &["--by", "stack"], &["--json"]] {
+        let outcome = run("fg-csv", options, b"main;parse 0\n");
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+        assert!(outcome.stderr.ends_with("nothing to tabulate: all stacks have weight 0\n"), "{outcome:?}");
+    }
+}

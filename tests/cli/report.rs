@@ -232,3 +232,12 @@ fn deep_stacks_take_no_longer_by_the_square_of_their_depth() {
         assert!(page.contains("f19999") && page.len() < 100_000, "{}", page.len());
     }
 }
+
+#[test]
+fn the_unit_is_what_the_user_says() {
+    let profile = b"app;read 1200\napp;write 345\napp;write;flush 1\n";
+    let first = |options: &[&str]| report(options, profile).lines().next().unwrap_or_default().to_owned();
+    assert!(first(&[]).contains("1,546 samples"), "{}", first(&[]));
+    assert!(first(&["--countname=us"]).contains(" 1.5 ms, "), "{}", first(&["--countname=us"]));
+    assert!(first(&["--countname=bytes"]).contains(" 1,546 bytes, "), "{}", first(&["--countname=bytes"]));
+}

@@ -99,6 +99,7 @@ fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet
         own,
         categories: Categories::load(None).unwrap(),
         weights,
+        count_name: None,
         missing: report::Missing::default(),
     };
     let inputs = report::Inputs::Files(Vec::new());
