@@ -1,5 +1,6 @@
 //! The folder that keeps the profiles of a benchmark's runs.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -27,14 +28,14 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let failure = |error| Error::write(path.display().to_string(), error);
         let is_new = !path.exists();
-        std::fs::create_dir_all(path).map_err(failure)?;
+        std::fs::create_dir_all(path).map_err(|error| write_error(path, error))?;
         if [Side::Before, Side::After].iter().any(|side| profile_path(path, *side, 1).exists()) {
             let path = path.display();
             return Err(Error::Invalid(format!("{path}: has runs already; remove it, or name another with --runs")));
         }
-        let scratch = tempfile::Builder::new().prefix(".fg-unfinished-").tempdir_in(path).map_err(failure)?;
+        let scratch = tempfile::Builder::new().prefix(".fg-unfinished-").tempdir_in(path);
+        let scratch = scratch.map_err(|error| write_error(path, error))?;
         Ok(Self { path: path.to_owned(), is_new, scratch })
     }
 
@@ -53,13 +54,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Write`].
     pub fn empty_scratch(&self) -> Result<(), Error> {
-        let empty = || -> std::io::Result<()> {
-            for entry in std::fs::read_dir(self.scratch())? {
-                std::fs::remove_file(entry?.path())?;
-            }
-            Ok(())
-        };
-        empty().map_err(|error| Error::write(self.scratch().display().to_string(), error))
+        remove_files(self.scratch()).map_err(|error| write_error(self.scratch(), error))
     }
 
     /// Removes the profiles of a pair. Those that are not there are of no concern.
@@ -78,4 +73,16 @@ impl RunFolder {
             let _ = std::fs::remove_dir(&self.path);
         }
     }
+}
+
+fn write_error(path: &Path, error: io::Error) -> Error {
+    Error::write(path.display().to_string(), error)
+}
+
+/// Removes the files of a folder.
+fn remove_files(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        std::fs::remove_file(entry?.path())?;
+    }
+    Ok(())
 }

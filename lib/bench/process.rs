@@ -101,6 +101,10 @@ mod tests {
         command
     }
 
+    fn is_alive(process: &str) -> bool {
+        std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
     #[test]
     fn keeps_the_end_of_standard_error() {
         let (end, tail) = run(shell("seq 100000 >&2; echo last >&2; exit 3"), None, &|| false, || {}).unwrap();
@@ -115,13 +119,11 @@ mod tests {
         let (end, tail) = run(shell(text), Some(Instant::now() + super::GRACE), &|| false, || polls += 1).unwrap();
         assert!(matches!(end, End::TimedOut) && polls > 0);
         // A killed process is there until it has run once more. Unless it was killed, it sleeps for longer than this.
-        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", tail.trim()));
-        let is_left = || stat().is_ok_and(|stat| !stat.contains(") Z "));
         let deadline = Instant::now() + Duration::from_secs(300);
-        while is_left() && Instant::now() < deadline {
+        while is_alive(tail.trim()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(!is_left(), "{tail}");
+        assert!(!is_alive(tail.trim()), "{tail}");
         assert!(matches!(run(shell("sleep 1000"), None, &|| true, || {}).unwrap().0, End::Interrupted));
     }
 }

@@ -121,16 +121,7 @@ fn find_pairs(
     unmatched: &[BTreeSet<FrameId>; 2],
     names: &BTreeMap<FrameId, FrameId>,
 ) -> Vec<Candidate> {
-    let heaviest = |side: usize| {
-        let mut functions: Vec<(FrameId, Relations)> = unmatched[side]
-            .iter()
-            .map(|frame| (*frame, sides[side][frame].with_names(names, &unmatched[side])))
-            .collect();
-        functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
-        functions.truncate(MOST_FUNCTIONS);
-        functions
-    };
-    let (vanished, new) = (heaviest(0), heaviest(1));
+    let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names));
     let candidates: Vec<Candidate> = vanished
         .iter()
         .flat_map(|(vanished, before)| {
@@ -152,13 +143,27 @@ fn find_pairs(
             }
         }
     }
-    let is_best = |one: &Candidate| {
+    let mut found = candidates;
+    found.retain(|one| {
         [(true, one.vanished), (false, one.new)].iter().all(|function| {
             let [first, second] = best.get(function).copied().unwrap_or_default();
             one.similarity == first && second <= MAX_RIVAL * first
         })
-    };
-    candidates.iter().copied().filter(is_best).collect()
+    });
+    found
+}
+
+/// Returns the heaviest functions of a side that are not matched yet, with their relations.
+fn find_heaviest(
+    relations: &BTreeMap<FrameId, Relations>,
+    unmatched: &BTreeSet<FrameId>,
+    names: &BTreeMap<FrameId, FrameId>,
+) -> Vec<(FrameId, Relations)> {
+    let functions = unmatched.iter().map(|frame| (*frame, relations[frame].with_names(names, unmatched)));
+    let mut functions: Vec<_> = functions.collect();
+    functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
+    functions.truncate(MOST_FUNCTIONS);
+    functions
 }
 
 impl Relations {

@@ -122,12 +122,15 @@ impl Judgement {
         let rows: Vec<Row> =
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
         let observations = context.evidence.observe(context.origins, &rows)?;
-        let chance = |judged: &tally::Judgement, row: &Row, observation: &Observation| {
-            let is_lost = context.profile.frames.name(row.frames[0]) == markers::LOST;
-            if is_lost { 1.0 } else { judged.chance_of_group(observation, selfs.get(&row.frames[0])) }
+        let Some(judged) = judged else {
+            return Ok(Self { chances: Vec::new(), caveat: *caveat });
         };
-        let chances = judged.iter().flat_map(|judged| {
-            rows.iter().zip(&observations).map(move |(row, observation)| chance(judged, row, observation))
+        let chances = rows.iter().zip(&observations).map(|(row, observation)| {
+            let function = row.frames[0];
+            match context.profile.frames.name(function) == markers::LOST {
+                true => 1.0,
+                false => judged.chance_of_group(observation, selfs.get(&function)),
+            }
         });
         Ok(Self { chances: chances.collect(), caveat: *caveat })
     }

@@ -37,25 +37,15 @@ impl Significances {
     fn parse(text: &[u8]) -> Result<Self, String> {
         let mut table = csv::Reader::from_reader(text);
         let header = table.byte_headers().map_err(|error| error.to_string())?.clone();
-        let column = |name: &str| {
-            let found = header.iter().position(|cell| cell == name.as_bytes());
-            found.ok_or_else(|| format!("no column {name}; write the table with: fg-csv DIFFERENCE > FILE"))
-        };
-        let [function, own, total] = ["function", "self_chance", "inclusive_chance"].map(column);
+        let columns = ["function", "self_chance", "inclusive_chance"];
+        let [function, own, total] = columns.map(|name| find_column(&header, name));
         let (function, own, total) = (function?, own?, total?);
         let mut functions = BTreeMap::new();
         for (number, row) in (2_u64..).zip(table.byte_records()) {
             let row = row.map_err(|error| error.to_string())?;
-            let cell = |column: usize| std::str::from_utf8(row.get(column).unwrap_or_default()).unwrap_or_default();
-            // A chance is missing where the weights do not allow a judgement.
-            let judge = |column: usize| match cell(column) {
-                "" => Ok(false),
-                text => match text.parse() {
-                    Ok(chance) => Ok(is_significant(chance)),
-                    Err(_) => Err(format!("row {number}: \"{text}\" is not a chance, like 0.0125")),
-                },
-            };
-            let significance = Significance { own: judge(own)?, total: judge(total)? };
+            let [own, total] = [own, total].map(|column| judge_cell(row.get(column).unwrap_or_default()));
+            let both = own.and_then(|own| total.map(|total| Significance { own, total }));
+            let significance = both.map_err(|what| format!("row {number}: {what}"))?;
             functions.insert(row.get(function).unwrap_or_default().to_vec(), significance);
         }
         Ok(Self { functions, is_given: true })
@@ -71,6 +61,21 @@ impl Significances {
         let found = self.functions.get(name).or_else(|| self.functions.get(without_suffix(name)));
         found.copied().unwrap_or_default()
     }
+}
+
+/// Returns the index of the column with this name.
+fn find_column(header: &csv::ByteRecord, name: &str) -> Result<usize, String> {
+    let found = header.iter().position(|cell| cell == name.as_bytes());
+    found.ok_or_else(|| format!("no column {name}; write the table with: fg-csv DIFFERENCE > FILE"))
+}
+
+/// Returns true for the chance of a significant difference. It is missing where the weights do not allow a judgement.
+fn judge_cell(cell: &[u8]) -> Result<bool, String> {
+    if cell.is_empty() {
+        return Ok(false);
+    }
+    let text = String::from_utf8_lossy(cell);
+    text.parse().map(is_significant).map_err(|_| format!("\"{text}\" is not a chance, like 0.0125"))
 }
 
 #[cfg(test)]

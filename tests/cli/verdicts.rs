@@ -1,6 +1,7 @@
 //! Differences as fg-diff, fg-csv, fg-check and fg-report judge them: none contradicts another, and equal programs rarely differ.
 
-#![allow(clippy::print_stdout)]
+mod random;
+mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
@@ -17,6 +18,7 @@ use fgkit::tally::{GroupBy, is_significant};
 use fgkit::{Error, check, csv, folded, report};
 use proptest::prelude::*;
 
+use self::random::Random;
 use crate::support::{directory, run};
 
 /// Weight of each stack in each run of one side.
@@ -307,86 +309,6 @@ proptest! {
     }
 }
 
-/// A generator of pseudorandom numbers (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    /// Returns a number from 0 to 1.
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Returns a normally distributed number.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Returns a number with about Poisson's distribution.
-    fn count(&mut self, mean: f64) -> u64 {
-        if mean > 30.0 {
-            return (mean + mean.sqrt() * self.normal()).round().max(0.0) as u64;
-        }
-        let (end, mut product, mut count) = ((-mean).exp(), self.uniform(), 0);
-        while product > end {
-            product *= self.uniform();
-            count += 1;
-        }
-        count
-    }
-}
-
-/// Simulates a run of a program with 48 stacks: samples with equal weights, or periods that vary by a fifth.
-fn simulate(samples: usize, varying: bool, random: &mut Random) -> Vec<u64> {
-    let mut weights = vec![0; 48];
-    for _ in 0..samples {
-        let stack = (random.uniform() * 48.0) as usize;
-        weights[stack] += if varying { (3e6 * (1.0 + 0.2 * random.normal())).max(1.0) as u64 } else { 1 };
-    }
-    weights
-}
-
-/// Compares equal programs. `FG_VERDICT_TRIALS` is the number of comparisons of each kind, 8 by default.
-#[test]
-fn equal_programs_rarely_differ() {
-    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(8, |trials| trials.parse().unwrap());
-    let stacks: Vec<Vec<String>> =
-        (0..48).map(|number| vec!["main".to_owned(), format!("g{}", number / 6), format!("f{number}")]).collect();
-    let mut random = Random(88_172_645_463_325_252);
-    println!("| weights | scaling | samples | runs | fg-csv | fg-check | fg-diff | by stack |");
-    for (varying, scaling) in
-        [(false, Scaling::Runs), (true, Scaling::Runs), (false, Scaling::Totals), (true, Scaling::Totals)]
-    {
-        for samples in [100, 200, 500, 2000] {
-            for count in [1, 3, 5] {
-                let mut alarms = [0; 4];
-                for _ in 0..trials {
-                    let mut side = || (0..count).map(|_| simulate(samples, varying, &mut random)).collect();
-                    let (before, after) = (side(), side());
-                    let runs =
-                        Runs { stacks: stacks.clone(), before, after, scaling, weights: WeightOptions::default() };
-                    let any = |function: &Function| {
-                        significant(function.self_chance) || significant(function.inclusive_chance)
-                    };
-                    alarms[0] += u32::from(runs.functions().values().any(any));
-                    let [growth, inclusive] = runs.findings().unwrap();
-                    alarms[1] +=
-                        u32::from(growth.values().chain(inclusive.values()).any(|verdict| *verdict == Verdict::Failed));
-                    alarms[2] += u32::from(!runs.differences(GroupBy::Function).unwrap().is_empty());
-                    alarms[3] += u32::from(!runs.differences(GroupBy::Stack).unwrap().is_empty());
-                }
-                let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * f64::from(alarms) / f64::from(trials)));
-                let weights = if varying { "periods" } else { "equal" };
-                println!("| {weights} | {scaling:?} | {samples} | {count} | {} |", shares.join(" | "));
-                let most = 1.0 + 0.05 * f64::from(trials) + 2.0 * (0.05 * 0.95 * f64::from(trials)).sqrt();
-                assert!(alarms.iter().all(|alarms| f64::from(*alarms) <= most), "{alarms:?} of {trials}");
-            }
-        }
-    }
-}
-
 /// Writes the sides to files, and returns what fg-diff --significant --exit-code says, and fg-diff | fg-check.
 fn judge_files(before: &str, after: &str, options: &[&str]) -> (i32, i32) {
     let folder = directory();
@@ -441,44 +363,4 @@ fn recipes_record_the_sides_in_turns() {
     let outputs = turn.split(" -o ").skip(1).map(|rest| rest.trim_start_matches(['"', '.', '/']));
     let sides: Vec<&str> = outputs.map(|output| output.split('.').next().unwrap()).collect();
     assert_eq!(sides, ["before", "after"]);
-}
-
-/// Compares equal programs of a few commands, of which a run is faster or slower than others by some percent, in tables
-/// by command, by call and by function. One run a side does not show that its machine was slow. `FG_VERDICT_TRIALS` is
-/// the number of comparisons of each kind, 20 by default.
-#[test]
-fn few_rows_rarely_differ() {
-    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(20, |trials| trials.parse().unwrap());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    println!("| commands | functions | speed | runs | by comm | by edge | by function |");
-    for (commands, functions) in [(1, 1), (1, 12), (2, 1), (2, 12), (3, 1), (4, 1), (4, 12)] {
-        for speed in [0.0, 0.03, 0.1] {
-            for count in [1, 3, 5] {
-                let names = (0..commands).flat_map(|comm| (0..functions).map(move |function| (comm, function)));
-                let stacks: Vec<Vec<String>> =
-                    names.map(|(comm, function)| vec![format!("c{comm}"), format!("f{comm}.{function}")]).collect();
-                let keys = [GroupBy::Comm, GroupBy::Edge, GroupBy::Function];
-                let mut alarms = [0; 3];
-                for _ in 0..trials {
-                    let mut run = || -> Vec<u64> {
-                        let speed = (speed * random.normal()).exp() * 3000.0 / functions as f64;
-                        stacks.iter().map(|_| random.count(speed)).collect()
-                    };
-                    let mut side = || (0..count).map(|_| run()).collect();
-                    let (before, after) = (side(), side());
-                    let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
-                    let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
-                    for (by, alarms) in keys.into_iter().zip(&mut alarms) {
-                        let counts = csv::count_runs(runs.compare(), by).unwrap();
-                        let mut chances = counts.chances.iter().flatten().flatten();
-                        *alarms += u32::from(chances.any(|chance| is_significant(*chance)));
-                    }
-                }
-                let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * f64::from(alarms) / f64::from(trials)));
-                println!("| {commands} | {functions} | {speed} | {count} | {} |", shares.join(" | "));
-                let most = 1.0 + 0.05 * f64::from(trials) + 3.5 * (0.05 * 0.95 * f64::from(trials)).sqrt();
-                assert!(count == 1 || alarms.iter().all(|alarms| f64::from(*alarms) <= most), "{alarms:?} of {trials}");
-            }
-        }
-    }
 }

@@ -1,0 +1,122 @@
+//! Tests of the origin of functions.
+
+use super::{Origin, Origins};
+use crate::csv::Categories;
+use crate::profile::Frames;
+
+#[test]
+fn tells_own_functions_from_libraries() {
+    let categories = Categories::load(None).unwrap();
+    for (name, expected) in [
+        ("main", Origin::Own),
+        ("myapp::parse", Origin::Own),
+        ("main.handle", Origin::Own),
+        ("com.example.Shop::total_[j]", Origin::Own),
+        ("process_block", Origin::Own),
+        ("strategy", Origin::Own),
+        ("memmove", Origin::Library),
+        ("__memmove_avx512_unaligned_erms", Origin::Library),
+        ("malloc", Origin::Library),
+        ("std::vector::push_back", Origin::Library),
+        ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", Origin::Library),
+        ("regex::regex::string::Regex::new", Origin::Library),
+        ("runtime.mallocgc", Origin::Library),
+        ("encoding/json.Marshal", Origin::Library),
+        ("java.util.HashMap.put", Origin::Library),
+        ("void java.util.HashMap.clear", Origin::Library),
+        ("java.lang.Object com.example.Shop.find", Origin::Own),
+        ("__unguarded_partition<int*>", Origin::Library),
+        ("__init__", Origin::Own),
+        ("vfs_read_[k]", Origin::Library),
+        ("anything_[k]", Origin::Library),
+        ("pthread_mutex_lock", Origin::Library),
+        ("strlen", Origin::Library),
+        ("usleep", Origin::Library),
+        ("sleep_until_ready", Origin::Own),
+        ("ObjectMonitor::wait", Origin::Library),
+        ("[unknown]", Origin::Unknown),
+        ("[libfoo.so]", Origin::Unknown),
+        ("[off-cpu]", Origin::Marker),
+        ("py::load:/home/me/app.py", Origin::Own),
+        ("py::loads:/usr/lib/python3.12/json/__init__.py", Origin::Library),
+        ("JS:*unique /home/me/app.js:2:16", Origin::Own),
+        ("JS:~readFileSync node:fs:390:22", Origin::Library),
+        ("entry_SYSCALL_64_after_hwframe", Origin::Library),
+        ("v8::internal::Heap::Grow", Origin::Library),
+    ] {
+        let mut frames = Frames::new();
+        let frame = frames.intern(name.as_bytes());
+        assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected, "{name}");
+    }
+}
+
+#[test]
+fn packages_are_libraries_unless_they_are_all_that_there_is() {
+    let handler = b"get_response (django/core/handlers/base.py)".as_slice();
+    let categories = Categories::load(None).unwrap();
+    for (other, expected) in [
+        (b"page (/srv/shop/views.py)".as_slice(), Origin::Library),
+        (b"handle (gunicorn/workers/sync.py)".as_slice(), Origin::Own),
+    ] {
+        let mut frames = Frames::new();
+        let [frame, _] = [handler, other].map(|name| frames.intern(name));
+        assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected);
+    }
+}
+
+#[test]
+fn tells_own_code_by_its_place_in_a_stack() {
+    for (stack, own, kind) in [
+        ("main;next_byte;read;entry_SYSCALL_64_after_hwframe;fdget_pos", Some(1), "kernel"),
+        ("main;next_byte;asm_exc_page_fault;memset_erms", Some(1), "kernel"),
+        ("main;log_line;fprintf;hack_digit", Some(1), "libraries"),
+        ("main;make;malloc;my_hook", Some(1), "allocator"),
+        ("main;insert;qsort;by_time", Some(3), "own code"),
+        ("main;insert;qsort;msort_with_tmp.part.0", Some(1), "libraries"),
+        ("main;app::copy;<*const u8>::copy_to_nonoverlapping", Some(1), "libraries"),
+        ("start_thread;worker;my_net", Some(2), "own code"),
+        ("_PyEval_EvalFrameDefault;py::run:/app.py;list_extend", Some(1), "interpreter"),
+        ("python3;run (/srv/app.py);load (/srv/app.py);scan_once_unicode", Some(2), "interpreter"),
+        ("python3;run (/srv/app.py);loads (/usr/lib/python3.12/json/__init__.py)", Some(1), "libraries"),
+        ("main;Py_RunMain;list_extend", Some(0), "libraries"),
+        ("main;run;list_extend", Some(2), "own code"),
+    ] {
+        let mut frames = Frames::new();
+        frames.intern(b"py::other:/app.py");
+        let stack: Vec<_> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+        let categories = Categories::load(None).unwrap();
+        let origins = Origins::new(&frames, &categories, None);
+        let place = origins.place(&stack);
+        let leaf = stack.len() - 1;
+        assert_eq!(place.own, own, "{stack:?}");
+        assert_eq!(origins.kind(stack[leaf], &place, place.own == Some(leaf)), kind, "{stack:?}");
+    }
+}
+
+#[test]
+fn the_callee_of_a_script_is_a_function_and_not_its_interpreter() {
+    for (below, callee) in [
+        ("_PyEval_EvalFrameDefault;method_vectorcall;py::loads:/usr/lib/python3.12/json/__init__.py", Some(2)),
+        ("_PyEval_EvalFrameDefault;list_extend;memcpy", Some(1)),
+        ("_PyEval_EvalFrameDefault", Some(0)),
+        ("start_thread;read", Some(1)),
+        ("runtime.goexit.abi0;runtime.bgsweep", Some(1)),
+        ("", None),
+    ] {
+        let mut frames = Frames::new();
+        frames.intern(b"py::run:/app.py");
+        let below: Vec<_> =
+            below.split(';').filter(|name| !name.is_empty()).map(|name| frames.intern(name.as_bytes())).collect();
+        let categories = Categories::load(None).unwrap();
+        assert_eq!(Origins::new(&frames, &categories, None).callee(&below), callee, "{below:?}");
+    }
+}
+
+#[test]
+fn an_interpreter_without_functions_of_scripts_is_searched_like_a_program() {
+    let mut frames = Frames::new();
+    let stack = [b"Py_RunMain".as_slice(), b"sre_search"].map(|name| frames.intern(name));
+    let categories = Categories::load(None).unwrap();
+    let place = Origins::new(&frames, &categories, None).place(&stack);
+    assert_eq!((place.own, place.is_without_scripts), (Some(1), true));
+}
