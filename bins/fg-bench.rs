@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use clap::builder::NonEmptyStringValueParser;
 use fgkit::Error;
-use fgkit::bench::{Change, Measure, Options, Sides, Verdict, bench};
+use fgkit::bench::{Change, Counterpart, Elapsed, Measure, Options, Sides, Verdict, bench};
 use fgkit::cli::{self, Entries, Session, Tool, WeightArgs};
-use fgkit::diagnostics::printable;
+use fgkit::diagnostics::{Diagnostics, printable};
 
 /// Most changes that are listed without -v.
 const LISTED: usize = 10;
@@ -16,7 +17,14 @@ const LISTED: usize = 10;
 ///
 /// Runs both commands alternately, records each run with fg-record(1), and judges each function by how much it varies
 /// from run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of
-/// the machine. Each command must do a fixed amount of work, so that whatever takes longer has become slower.
+/// the machine. Each command must do a fixed amount of work, so that whatever takes more CPU time has become slower. Time
+/// in which a command waits is only reported, as part of the elapsed time.
+///
+/// Commands run with an empty standard input, and what they print is discarded.
+///
+/// The sides may be two copies of a program. The program whose name is only before, and the one whose name is only after, are
+/// taken for one, and so are folders of sources whose files have functions of the same names. What was taken for equal is
+/// printed.
 ///
 /// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends
 /// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
@@ -28,13 +36,11 @@ const LISTED: usize = 10;
 #[command(name = "fg-bench", override_usage = "fg-bench [OPTIONS] --before COMMAND --after COMMAND")]
 struct Args {
     /// Measure this shell command as the version before
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     before: String,
 
     /// Measure this shell command as the version after
-    ///
-    /// If the programs have different names, the name before is replaced by the name after where it is the first frame.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     after: String,
 
     /// Keep the profiles here [default: fg-bench.runs]
@@ -106,9 +112,9 @@ struct MeasureArgs {
 
     /// Measure a run by the output of this shell command
     ///
-    /// It must run the command in the variable FG_COMMAND; FG_SIDE is `b` (before) or `a` (after). It writes its result to
-    /// standard output, or to the file that FG_FILE names: folded stacks, any other profile that fg-collapse(1) reads,
-    /// or a number. More is slower.
+    /// It must run the command in the variable FG_COMMAND, as by `sh -c "$FG_COMMAND"`; FG_SIDE is `b` (before) or `a`
+    /// (after). It writes its result to standard output, or to the file that FG_FILE names: folded stacks, any other profile
+    /// that fg-collapse(1) reads, or a number. More is slower.
     #[arg(long, value_name = "COMMAND")]
     measure: Option<String>,
 }
@@ -172,8 +178,13 @@ impl Tool for Args {
             "Compare exact counts of instructions, in which any change is real:",
         ),
         (
-            "fg-bench --measure '$FG_COMMAND | tail -1' --before old/app --after new/app",
+            "fg-bench --before old/app --after new/app --measure 'sh -c \"$FG_COMMAND\" | tail -1'",
             "Compare the number that the commands print last:",
+        ),
+        (
+            "fg-bench --before old/app --after new/app --measure \\\n      \
+             'fg-record -q --wall -- sh -c \"$FG_COMMAND\"'",
+            "Compare the time that the commands run or wait:",
         ),
         (
             "fg-bench --json --before old/app --after new/app | jq '.changes[0].function'",
@@ -183,7 +194,10 @@ impl Tool for Args {
     ];
 
     const EXIT_STATUS: Entries = &[
-        ("0", "No growth of --min-growth or more was found."),
+        (
+            "0",
+            "No growth of --min-growth or more was found; the first word of the output is `undecided` if it is possible.",
+        ),
         ("1", "A function grew by --min-growth or more."),
         ("2", "Invalid command line, or an error: a command failed, or fewer than two pairs of runs were completed."),
         ("128+N", "Signal N ended the benchmark. The verdict on the completed pairs, if there are two, is printed."),
@@ -226,12 +240,14 @@ impl Tool for Args {
 
 impl Args {
     fn write(&self, verdict: &Verdict, session: &mut Session) -> Result<(), Error> {
+        warn_about(verdict, &mut session.diagnostics);
         if self.json {
             return session.output.write_with(|out| writeln!(out, "{}", verdict.to_json()));
         }
         session.output.write_with(|out| {
             writeln!(out, "{}", verdict.describe())?;
-            verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))
+            verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))?;
+            verdict.elapsed.iter().try_for_each(|elapsed| writeln!(out, "{}", describe_elapsed(elapsed)))
         })?;
         if verdict.changes.len() > LISTED {
             let folder = self.runs.display();
@@ -245,6 +261,19 @@ impl Args {
     }
 }
 
+/// Says what was taken for equal, and what is not measured.
+fn warn_about(verdict: &Verdict, diagnostics: &mut Diagnostics) {
+    for Counterpart { before, after } in &verdict.counterparts {
+        diagnostics.warn(&format!("{} before is compared with {} after", printable(before), printable(after)));
+    }
+    if verdict.has_longer_waits() {
+        diagnostics.warn(
+            "the runs after took longer, but what is measured did not grow; to measure waits, use --measure 'fg-record -q --wall \
+             -- sh -c \"$FG_COMMAND\"'",
+        );
+    }
+}
+
 fn describe(change: &Change) -> String {
     let Change { function, is_inclusive, weights, growth, chance } = change;
     let function = printable(&String::from_utf8_lossy(function));
@@ -253,6 +282,12 @@ fn describe(change: &Change) -> String {
         "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}",
         weights.0, weights.1
     )
+}
+
+fn describe_elapsed(elapsed: &Elapsed) -> String {
+    let (before, after) = elapsed.seconds;
+    let (growth, chance) = (elapsed.growth(), elapsed.chance);
+    format!("elapsed time: {growth:+.2}% ({before:.2} s -> {after:.2} s a run, with the recorder), chance {chance:.4}")
 }
 
 /// The signals that end the benchmark.

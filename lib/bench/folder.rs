@@ -8,6 +8,9 @@ use tempfile::TempDir;
 use super::Side;
 use crate::Error;
 
+/// Name of the folder for incomplete results.
+const UNFINISHED: &str = ".fg-unfinished";
+
 /// A folder with a file for each run, and, during the benchmark, a folder for results that are not complete.
 #[derive(Debug)]
 pub(super) struct RunFolder {
@@ -26,7 +29,7 @@ impl RunFolder {
     /// Creates the folder, unless it exists.
     ///
     /// # Errors
-    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already.
+    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already, or another benchmark uses it.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let is_new = !path.exists();
         std::fs::create_dir_all(path).map_err(|error| write_error(path, error))?;
@@ -34,8 +37,15 @@ impl RunFolder {
             let path = path.display();
             return Err(Error::Invalid(format!("{path}: has runs already; remove it, or name another with --runs")));
         }
-        let scratch = tempfile::Builder::new().prefix(".fg-unfinished-").tempdir_in(path);
-        let scratch = scratch.map_err(|error| write_error(path, error))?;
+        // The name is always the same, so that two benchmarks do not share a folder.
+        let scratch = tempfile::Builder::new().prefix(UNFINISHED).rand_bytes(0).tempdir_in(path);
+        let scratch = scratch.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Invalid(format!(
+                "{}: in use by another fg-bench; if none runs, remove {UNFINISHED} in it",
+                path.display()
+            )),
+            _ => write_error(path, error),
+        })?;
         Ok(Self { path: path.to_owned(), is_new, scratch })
     }
 

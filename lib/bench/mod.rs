@@ -5,15 +5,17 @@
 //! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as soon as growth that
 //! matters is ruled out.
 
+mod counterparts;
 mod folder;
 mod process;
 mod recorder;
 mod schedule;
 mod verdict;
 
+pub use counterparts::Counterpart;
 pub use recorder::Measure;
 pub use schedule::Looks;
-pub use verdict::{Change, Verdict};
+pub use verdict::{Change, Elapsed, Verdict};
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -107,13 +109,9 @@ pub fn bench(
     diagnostics: &mut Diagnostics,
 ) -> Result<Verdict, Error> {
     let folder = RunFolder::create(&options.folder)?;
-    let mut pairs = Pairs {
-        recorder: Recorder::new(options, &folder),
-        folder: &folder,
-        options,
-        start: Instant::now(),
-        completed: 0,
-    };
+    let recorder = Recorder::new(options, &folder);
+    let mut pairs =
+        Pairs { recorder, folder: &folder, options, start: Instant::now(), completed: 0, elapsed: Vec::new() };
     let result = pairs.judge(is_interrupted, diagnostics);
     let completed = pairs.completed;
     match result {
@@ -137,6 +135,8 @@ struct Pairs<'a> {
     start: Instant,
     /// Number of complete pairs.
     completed: u32,
+    /// Seconds of the runs of complete pairs, before and after.
+    elapsed: Vec<(f64, f64)>,
 }
 
 impl Pairs<'_> {
@@ -151,15 +151,14 @@ impl Pairs<'_> {
             if can_stop && self.start.elapsed() + longest > options.max_time {
                 break;
             }
-            if !self.run_pair(order.next_pair(), is_interrupted, diagnostics)? {
-                break;
-            }
+            let Some(elapsed) = self.run_pair(order.next_pair(), is_interrupted, diagnostics)? else { break };
+            self.elapsed.push(elapsed);
             self.completed += 1;
             longest = longest.max(pair_start.elapsed());
             if options.pairs.is_none()
                 && let Some(level) = looks.level_after(self.completed, || verdict::is_exact(options, self.completed))
             {
-                let verdict = Verdict::new(options, self.completed, level, diagnostics)?;
+                let verdict = self.verdict(level, diagnostics)?;
                 if verdict.is_decided() {
                     return Ok(verdict);
                 }
@@ -173,24 +172,36 @@ impl Pairs<'_> {
                 "{cause} after {done} of runs, at least {FEWEST_PAIRS} are needed{advice}"
             )));
         }
-        Verdict::new(options, self.completed, looks.last_level(options.pairs.is_some()), diagnostics)
+        self.verdict(looks.last_level(options.pairs.is_some()), diagnostics)
     }
 
-    /// Runs both commands of a pair; false if the time is over or the user has interrupted.
+    /// Judges the complete pairs.
+    fn verdict(&self, level: f64, diagnostics: &mut Diagnostics) -> Result<Verdict, Error> {
+        let verdict = Verdict::new(self.options, self.completed, level, diagnostics)?;
+        let is_recorded = matches!(self.options.measure, Measure::Samples { .. });
+        Ok(Verdict { elapsed: is_recorded.then(|| Elapsed::new(&self.elapsed)), ..verdict })
+    }
+
+    /// Runs both commands of a pair, and returns their seconds; `None` if the time is over or the user has interrupted.
     fn run_pair(
         &self,
         order: [Side; 2],
         is_interrupted: &dyn Fn() -> bool,
         diagnostics: &mut Diagnostics,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<(f64, f64)>, Error> {
         let number = self.completed + 1;
+        let mut elapsed = (0.0, 0.0);
         for side in order {
             let run = Run { side, number, start: self.start };
-            if !self.recorder.record(&run, is_interrupted, diagnostics)? {
+            let Some(time) = self.recorder.record(&run, is_interrupted, diagnostics)? else {
                 self.folder.remove_pair(number);
-                return Ok(false);
+                return Ok(None);
+            };
+            match side {
+                Side::Before => elapsed.0 = time.as_secs_f64(),
+                Side::After => elapsed.1 = time.as_secs_f64(),
             }
         }
-        Ok(true)
+        Ok(Some(elapsed))
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::folder::RunFolder;
 use super::process::{self, End};
@@ -56,7 +56,7 @@ impl<'a> Recorder<'a> {
         Self { options, folder }
     }
 
-    /// Measures a run and writes its profile; false if the time is over or the user has interrupted.
+    /// Measures a run, writes its profile and returns its time; `None` if the time is over or the user has interrupted.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the run fails, has no weight or exceeds its time; [`Error::Write`].
@@ -65,7 +65,7 @@ impl<'a> Recorder<'a> {
         run: &Run,
         is_interrupted: &dyn Fn() -> bool,
         diagnostics: &mut Diagnostics,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Duration>, Error> {
         let name = format!("{}, run {}", run.side.name(), run.number);
         self.folder.empty_scratch()?;
         let result = self.folder.scratch().join("result");
@@ -75,13 +75,15 @@ impl<'a> Recorder<'a> {
             let (elapsed, most) = (run.start.elapsed().as_secs(), self.options.max_time.as_secs());
             diagnostics.show_progress(|| format!("{name}, {elapsed} s of {most} s"));
         };
+        let start = Instant::now();
         let (end, stderr) = process::run(command, deadline, is_interrupted, progress)
             .map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
+        let elapsed = start.elapsed();
         diagnostics.clear_progress();
         match end {
             End::Exited(status) if status.success() => {}
             End::Exited(status) => return Err(failure(&name, &format!("the command failed ({status})"), &stderr)),
-            End::Interrupted => return Ok(false),
+            End::Interrupted => return Ok(None),
             End::TimedOut
                 if self.options.timeout.is_some_and(|most| run.start.elapsed() < self.options.max_time.max(most)) =>
             {
@@ -89,11 +91,11 @@ impl<'a> Recorder<'a> {
             }
             End::TimedOut => {
                 diagnostics.warn(&format!("{name} was ended at --max-time"));
-                return Ok(false);
+                return Ok(None);
             }
         }
         self.finish(run, &name, &result, diagnostics)?;
-        Ok(true)
+        Ok(Some(elapsed))
     }
 
     /// Returns the time at which a run that begins now is ended.

@@ -1,9 +1,8 @@
 //! The judgement of a benchmark's runs.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
+use super::counterparts::{Counterpart, find_counterparts, rename_rules};
 use super::folder::profile_path;
 use super::recorder::VALUE;
 use super::{Options, Side};
@@ -11,18 +10,19 @@ use crate::Error;
 use crate::csv::{Counts, GroupBy, count_runs};
 use crate::diagnostics::{Diagnostics, plural};
 use crate::diff::{self, ComparedRuns, compare_runs};
-use crate::filter::Rename;
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
 use crate::profile::Profile;
+use crate::stats::distributions::student_p_value;
 use crate::stats::sample_weight::WeightKind;
+use crate::tally::is_significant;
 
 /// Steps by which the largest possible growth is found, each half as large as the one before.
 const BISECTIONS: usize = 12;
 
-/// Number of bytes that the kernel keeps of a thread's name.
-const THREAD_NAME: usize = 15;
+/// Above this percentage, the largest possible growth is not said: too few runs show nothing.
+const LARGEST_POSSIBLE: f64 = 1000.0;
 
 /// A function whose weight differs significantly.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,12 +65,48 @@ pub struct Verdict {
     pub possible_growth: f64,
     /// Growth that matters, in percent of all weight before.
     pub min_growth: f64,
+    /// Names before that were compared under another name.
+    pub counterparts: Vec<Counterpart>,
+    /// Time from the start to the end of runs, if they were recorded.
+    pub elapsed: Option<Elapsed>,
+}
+
+/// Time from the start to the end of runs, with that of the recorder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Elapsed {
+    /// Mean seconds of a run before and after.
+    pub seconds: (f64, f64),
+    /// The probability that noise alone causes the difference.
+    pub chance: f64,
+}
+
+impl Elapsed {
+    /// Judges the seconds of pairs of runs by Student's t of their differences.
+    pub(super) fn new(pairs: &[(f64, f64)]) -> Self {
+        let count = pairs.len() as f64;
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+        let seconds = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+        let difference = seconds.1 - seconds.0;
+        let squares = pairs.iter().map(|pair| (pair.1 - pair.0 - difference).powi(2)).sum::<f64>();
+        let square = difference.powi(2) * count * (count - 1.0) / squares;
+        let chance = if square.is_nan() { 1.0 } else { student_p_value(square, count - 1.0) };
+        Self { seconds, chance }
+    }
+
+    /// Returns the growth in percent.
+    pub fn growth(&self) -> f64 {
+        100.0 * (self.seconds.1 / self.seconds.0 - 1.0)
+    }
+
+    fn to_json(self) -> Value {
+        json!({ "before": self.seconds.0, "after": self.seconds.1, "growth_percent": self.growth(), "chance": self.chance })
+    }
 }
 
 impl Verdict {
     /// Judges the profiles of the first pairs at this significance level.
     pub(super) fn new(options: &Options, pairs: u32, level: f64, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
-        let compared = compare(options, pairs, diagnostics)?;
+        let (compared, counterparts) = compare(options, pairs, diagnostics)?;
         let kind = compared.weight_kind.describe();
         diagnostics.note(&format!("judged after {}, at {level:.4}; {kind}", plural(pairs.into(), "pair")));
         let counts = count_runs(compared, GroupBy::Function)?;
@@ -78,7 +114,15 @@ impl Verdict {
         let totals = (counts.total.before.as_f64() / runs, counts.total.after.as_f64() / runs);
         let changes = find_changes(&counts, runs, totals.0, level);
         let possible_growth = find_possible_growth(&counts, totals.0, level);
-        Ok(Self { pairs, totals, changes, possible_growth, min_growth: options.min_growth })
+        Ok(Self {
+            pairs,
+            totals,
+            changes,
+            possible_growth,
+            min_growth: options.min_growth,
+            counterparts,
+            elapsed: None,
+        })
     }
 
     /// Returns the changes that matter and are growth.
@@ -107,6 +151,8 @@ impl Verdict {
             "min_growth_percent": self.min_growth,
             // JSON has no infinity.
             "possible_growth_percent": Some(self.possible_growth).filter(|growth| growth.is_finite()),
+            "elapsed_seconds": self.elapsed.map(Elapsed::to_json),
+            "counterparts": self.counterparts.iter().map(|names| json!([names.before, names.after])).collect::<Vec<_>>(),
             "changes": self.changes.iter().map(Change::to_json).collect::<Vec<_>>(),
         });
         // Serializing strings and numbers does not fail.
@@ -120,67 +166,50 @@ impl Verdict {
         match self.growth().next() {
             Some(_) => format!("growth of {limit}% or more in {all}"),
             None if self.is_decided() => format!("no growth of {limit}% or more in {all}"),
-            None => format!(
-                "no growth of {limit}% or more found in {all}; growth of up to {:.1}% is possible",
+            None if self.possible_growth < LARGEST_POSSIBLE => format!(
+                "undecided: no growth of {limit}% or more found in {all}, but up to {:.1}% is possible",
                 self.possible_growth
             ),
+            None => format!("undecided: no growth of {limit}% or more found in {all}, but any growth is possible"),
         }
+    }
+
+    /// True if runs took longer, but what is measured did not grow: they waited.
+    pub fn has_longer_waits(&self) -> bool {
+        let longer = self.elapsed.filter(|elapsed| is_significant(elapsed.chance));
+        self.growth().next().is_none() && longer.is_some_and(|elapsed| elapsed.growth() >= self.min_growth)
     }
 }
 
 /// True if the weights of the first pairs are exact counts.
 pub(super) fn is_exact(options: &Options, pairs: u32) -> bool {
     let compared = compare(options, pairs, &mut Diagnostics::silent());
-    compared.is_ok_and(|compared| compared.weight_kind == WeightKind::Exact)
+    compared.is_ok_and(|(compared, _)| compared.weight_kind == WeightKind::Exact)
 }
 
-fn compare(options: &Options, pairs: u32, diagnostics: &mut Diagnostics) -> Result<ComparedRuns, Error> {
+/// Compares the runs of the first pairs under the names after.
+fn compare(
+    options: &Options,
+    pairs: u32,
+    diagnostics: &mut Diagnostics,
+) -> Result<(ComparedRuns, Vec<Counterpart>), Error> {
     let mut read = |side: Side| -> Result<Vec<Profile>, Error> {
         let sources: Vec<Source> =
             (1..=pairs).map(|number| Source::File(profile_path(&options.folder, side, number))).collect();
         folded::read_profiles(&sources, diagnostics)
     };
     let (before, after) = (read(Side::Before)?, read(Side::After)?);
-    let renames = match_programs(&options.commands.before, &options.commands.after);
+    let counterparts = find_counterparts(&before, &after)?;
+    let renames = rename_rules(&counterparts);
     let mut weights = options.weights;
     weights.measured = before.iter().chain(&after).all(is_number);
-    compare_runs(before, after, &diff::Options { weights, renames, ..diff::Options::default() })
-}
-
-/// Returns the renames by which the program before has the name of the one after: it is the first frame of each stack,
-/// and in the frames of unknown functions.
-fn match_programs(before: &str, after: &str) -> Vec<Rename> {
-    let (Some(before), Some(after)) = (program_name(before), program_name(after)) else { return Vec::new() };
-    if before == after {
-        return Vec::new();
-    }
-    let threads = [&before, &after].map(|name| name.chars().take(THREAD_NAME).collect::<String>());
-    let rules = [
-        format!("^{}$={}", escape_pattern(&threads[0]), escape_replacement(&threads[1])),
-        format!("^\\[{}\\]$=[{}]", escape_pattern(&before), escape_replacement(&after)),
-    ];
-    rules.iter().filter_map(|rule| rule.parse().ok()).collect()
+    let compared = compare_runs(before, after, &diff::Options { weights, renames, ..diff::Options::default() })?;
+    Ok((compared, counterparts))
 }
 
 /// True if a profile is the number that a measurement wrote.
 fn is_number(profile: &Profile) -> bool {
     profile.frames.iter().all(|(_, name)| name == VALUE)
-}
-
-/// Returns a text as a regular expression in a rename rule.
-fn escape_pattern(text: &str) -> String {
-    regex::escape(text).replace('=', "\\=")
-}
-
-/// Returns a text as the replacement in a rename rule.
-fn escape_replacement(text: &str) -> String {
-    text.replace('$', "$$").replace('=', "\\=")
-}
-
-/// Returns the file name of the program that a shell command runs first.
-fn program_name(command: &str) -> Option<String> {
-    let word = command.split_whitespace().find(|word| !word.contains('='))?;
-    Some(Path::new(word).file_name()?.to_string_lossy().into_owned())
 }
 
 fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Change> {
@@ -237,16 +266,13 @@ fn find_possible_growth(counts: &Counts, total: f64, level: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{match_programs, program_name};
-    use crate::filter::rename::apply_all;
+    use super::Elapsed;
 
     #[test]
-    fn matches_programs_of_different_names() {
-        assert_eq!(program_name("A=1 ../old/app.v1 --x y=2").as_deref(), Some("app.v1"));
-        let rules = match_programs("./app.v1 x", "bin/app.v2-with-long-name");
-        assert_eq!(&*apply_all(&rules, b"app.v1"), b"app.v2-with-lon");
-        assert_eq!(&*apply_all(&rules, b"[app.v1]"), b"[app.v2-with-long-name]");
-        assert_eq!(&*apply_all(&rules, b"appxv1"), b"appxv1");
-        assert!(match_programs("a/x", "b/x").is_empty());
+    fn judges_elapsed_time_by_the_differences_of_pairs() {
+        let longer = Elapsed::new(&[(1.0, 1.5), (1.2, 1.71), (0.9, 1.39)]);
+        assert!(longer.chance < 0.01 && (longer.growth() - 48.387).abs() < 0.01, "{longer:?}");
+        assert!(Elapsed::new(&[(1.0, 1.3), (1.2, 1.0), (1.1, 1.2)]).chance > 0.3);
+        assert_eq!(Elapsed::new(&[(1.0, 1.0), (1.0, 1.0)]).chance, 1.0);
     }
 }

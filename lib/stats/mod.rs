@@ -1,7 +1,7 @@
 //! Statistics of comparisons: what a sample weighs, and which differences are more than noise.
 
 mod beta;
-mod distributions;
+pub mod distributions;
 pub mod false_discovery;
 pub mod judgement;
 pub mod sample_weight;

@@ -76,15 +76,21 @@ fn ends_when_no_growth_is_possible() {
         std::fs::read_to_string(folder.path().join("b")).unwrap().replace("main", "catb"),
     )
     .unwrap();
-    std::fs::write(folder.path().join("catb"), "cat x\n").unwrap();
-    std::fs::write(folder.path().join("main"), "cat b\n").unwrap();
-    let outcome = bench(folder.path(), ". ./main", ". ./catb", &["--pairs=2", "--runs=other"]);
-    assert_eq!(outcome.code(), 1, "the first word is no program: {outcome:?}");
-    let renamed = ["--pairs=2", "--runs=renamed", "--measure", "sh ${FG_COMMAND##* }"];
-    let mut command = command(tool("fg-bench"));
-    command.current_dir(folder.path()).args(["--before", "main", "--after", "catb"]).args(renamed);
-    let outcome = run_command(command, b"");
-    assert_eq!(outcome.code(), 0, "{outcome:?}");
+    let outcome = bench(folder.path(), "cat b", "cat x", &["--pairs=2", "--runs=other"]).ok();
+    assert_eq!(outcome.stderr, "fg-bench: main before is compared with catb after\n");
+}
+
+#[test]
+fn two_checkouts_are_one_program() {
+    let folder = directory();
+    let text =
+        "python3;<module> (/w/SIDE/app.py);run (/w/SIDE/lib/run.py) 500\npython3;<module> (/w/SIDE/app.py) 300\n";
+    std::fs::write(folder.path().join("b"), text.replace("SIDE", "old")).unwrap();
+    std::fs::write(folder.path().join("a"), text.replace("SIDE", "new")).unwrap();
+    let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=3", "--json"]).ok();
+    assert_eq!(outcome.stderr, "fg-bench: /w/old before is compared with /w/new after\n");
+    let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert_eq!(json["counterparts"], serde_json::json!([["/w/old", "/w/new"]]));
 }
 
 #[test]
@@ -130,8 +136,15 @@ fn reports_commands_that_fail_or_hang() {
         assert!(outcome.stderr.contains(message), "{outcome:?}");
         assert!(!folder.path().join("fg-bench.runs").exists(), "{outcome:?}");
     }
-    let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=1"]);
-    assert_eq!(outcome.code(), 2);
+    assert_eq!(bench(folder.path(), "cat b", "cat a", &["--pairs=1"]).code(), 2);
+    assert_eq!(bench(folder.path(), "", "cat a", &["--pairs=2"]).code(), 2);
+    // A folder is of one benchmark at a time.
+    let inner = "cat b; FG_SIDE=x \"$BENCH\" --runs=shared --pairs=2 --before x --after x --measure 'echo 5' >&2";
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder.path()).env("BENCH", tool("fg-bench")).args(["--runs=shared", "--pairs=2"]);
+    command.args(["--measure", "sh -c \"$FG_COMMAND\"", "--before", inner, "--after", inner]);
+    let outcome = run_command(command, b"");
+    assert!(outcome.stderr.contains("shared: in use by another fg-bench; if none runs"), "{outcome:?}");
     // Complete pairs stay, without what the failed one left.
     let third = "echo >> n; [ $(wc -l < n) -lt 3 ] && cat a";
     let outcome = bench(folder.path(), "cat b", third, &["--pairs=3"]);
