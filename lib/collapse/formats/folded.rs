@@ -124,8 +124,12 @@ impl Shape {
         if is_table || is_sentence {
             return false;
         }
-        let is_short = self.lines <= MAX_PLAIN_LINES && self.fitting == self.lines;
-        (self.with_callers + self.with_symbols) * 2 > self.fitting || is_short
+        if (self.with_callers + self.with_symbols) * 2 > self.fitting {
+            return true;
+        }
+        // Where each line has a weight, some with callers are enough, if the other names are mostly single words.
+        let has_callers = self.with_callers * 8 >= self.fitting && self.with_words * 4 <= self.fitting;
+        self.fitting == self.lines && (self.lines <= MAX_PLAIN_LINES || has_callers)
     }
 }
 
@@ -289,6 +293,17 @@ mod tests {
             ("1 2 3\n", false),
             ("_4 5093\n", true),
         ] {
+            assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
+        }
+    }
+
+    #[test]
+    fn some_lines_with_callers_are_enough_if_each_has_a_weight() {
+        let frames: String = (0..14).map(|number| format!("f{number} {number}\n")).collect();
+        let (both, more) = (format!("{frames}main;a 5\nmain;b 6\n"), format!("{frames}{frames}main;a 5\n"));
+        for (text, is_folded) in
+            [(both.as_str(), true), (&frames, false), (&more, false), (&format!("{both}x\n"), false)]
+        {
             assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
         }
     }
