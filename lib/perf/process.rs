@@ -228,6 +228,12 @@ impl Processes {
         process.flat_map(|process| process.current.values().map(|mapping| mapping.value))
     }
 
+    /// Iterates over the mappings that a process has now, and that are newer than `time`.
+    pub fn mappings_since(&self, pid: u32, time: u64) -> impl Iterator<Item = Mapping> + '_ {
+        let current = self.processes.get(&pid).into_iter().flat_map(|process| process.current.values());
+        current.filter(move |mapping| mapping.since > time).map(|mapping| mapping.value)
+    }
+
     /// Returns what was mapped at an address of a process.
     pub fn find(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
         self.processes.get(&pid)?.find(address, time)

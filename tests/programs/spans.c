@@ -1,6 +1,6 @@
-/* `spans [LIBRARY]`: threads that work on spans, and publish which as OpenTelemetry does: OTEP 4947 for threads, OTEP 4719
+/* `spans [LIBRARY [again]]`: threads that work on spans, and publish which as OpenTelemetry does: OTEP 4947 for threads, OTEP 4719
    for the names of attributes. Runs until it is killed. The variable is in thread_context.c, which is part of the program or
-   of a library that it is linked with; or with -DLOAD, of the library that it loads. */
+   of a library that it is linked with; or with -DLOAD, of the library that it loads, and with `again`, unloads and loads at another address. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -179,7 +179,16 @@ static void publish_names(void) {
 int main(int count, char **words) {
     pthread_t thread;
 #ifdef LOAD
+    /* The next library that is loaded is at a higher address than the one before. */
+    void *above = count > 2 ? mmap(0, 1 << 24, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : 0;
     void *library = dlopen(words[1], RTLD_NOW);
+    if (library && count > 2) {
+        /* The recorder sees both. */
+        work(200000);
+        dlclose(library);
+        munmap(above, 1 << 24);
+        library = dlopen(words[1], RTLD_NOW);
+    }
     thread_context = library ? (void **(*)(void)) dlsym(library, "thread_context") : 0;
     if (!thread_context) return 1;
 #endif

@@ -139,6 +139,25 @@ fn finds_the_variable_of_a_library_that_the_program_loads() {
     }
 }
 
+/// The kernel does not report that a library was unloaded.
+#[test]
+fn finds_the_variable_of_a_library_that_was_loaded_again_elsewhere() {
+    let (true, Some(program)) = (can_record(), program("spans_of_library")) else { return };
+    let folder = directory();
+    // It is too large for the gaps between others.
+    let options = ["-mtls-dialect=gnu", "-DFILL", "-Wl,-z,max-page-size=0x200000"];
+    let library = library(folder.path(), "pair.so", &options);
+    let library = library.to_str().unwrap();
+    let outcome = record(["-F", "997", "-d", "3", "--split-by", LABELS, "--", &program, library, "again"]);
+    if outcome.code() == 125 && outcome.stderr.contains("--split-by trace: ") {
+        skip(&outcome.stderr);
+        return;
+    }
+    // The recorder ended the program.
+    assert_eq!(outcome.code(), 143, "{outcome:?}");
+    assert_spans(&Profile::from_stdout(&outcome));
+}
+
 #[test]
 fn finds_the_variable_with_musl() {
     if !can_record() || !require("musl-gcc") {
@@ -167,7 +186,8 @@ fn a_program_without_spans_gets_one_note() {
     let (true, Some(program)) = (can_record(), program("callers")) else { return };
     let outcome = record(["-F", "997", "--split-by", "trace,attr:http_route", "--", &program, "1", "8"]);
     if outcome.code() != 0 {
-        return skip(&outcome.stderr);
+        skip(&outcome.stderr);
+        return;
     }
     let profile = Profile::from_stdout(&outcome);
     assert!(profile.0.iter().all(|stack| stack.frames[..2] == NO_SPAN[..2]), "{outcome:?}");

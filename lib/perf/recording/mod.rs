@@ -188,7 +188,14 @@ impl Recording {
     /// Describes for the BPF program where the threads of a process publish their contexts. `None` if they do not.
     pub fn describe_thread_context(&mut self, pid: u32) -> Option<VariableWords> {
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
-        self.thread_contexts.describe(&mappings, &self.objects)
+        let memory = self.memory(pid);
+        self.thread_contexts.describe(&mappings, &self.objects, memory)
+    }
+
+    /// True if the threads of a process publish their contexts.
+    pub(super) fn publishes_contexts(&mut self, pid: u32) -> bool {
+        let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
+        self.thread_contexts.has_variable(&mappings, &self.objects)
     }
 
     /// True if a process that was met publishes the contexts of its threads.

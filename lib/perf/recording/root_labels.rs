@@ -6,8 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::Recording;
 use crate::markers;
-use crate::perf::event::{Event, Sample, SentContext, Stamp};
+use crate::perf::event::{Event, Sample, SentContext, StackRecord, Stamp};
 use crate::perf::thread_context::{AttributeValue, ThreadContext};
+
+/// Time in nanoseconds after which the BPF program has been told of a mapping.
+const PUBLISHING_NS: u64 = 1_000_000_000;
 
 /// Separates labels in the name of a root. Names of threads do not contain it.
 pub const SEPARATOR: u8 = 0;
@@ -177,18 +180,31 @@ impl Recording {
     /// Returns the context of a thread at a sample.
     fn thread_context<'a>(&mut self, stamp: Stamp, sample: Option<&Sample<'a>>) -> ContextLabel<'a> {
         let record = sample.and_then(|sample| sample.user).map(|user| user.record);
-        match record.map(|record| record.map_or(SentContext::Unknown, |record| record.context())) {
+        match record.map(|record| record.map_or(SentContext::Unknown, |record| self.sent_context(stamp, &record))) {
             Some(SentContext::Record(record)) => {
                 ThreadContext::parse(record).map_or(ContextLabel::Marker(markers::UNKNOWN), ContextLabel::Context)
             }
             // The BPF program did not know the process yet, or its record was lost.
-            Some(SentContext::Unknown) if self.describe_thread_context(stamp.pid).is_some() => {
-                ContextLabel::Marker(markers::UNKNOWN)
-            }
+            Some(SentContext::Unknown) if self.publishes_contexts(stamp.pid) => ContextLabel::Marker(markers::UNKNOWN),
             // Threads of the kernel have no user stack.
             Some(SentContext::Unknown | SentContext::Absent) => ContextLabel::Marker(markers::NO_SPAN),
             None if sample.is_some() => ContextLabel::Marker(markers::NO_SPAN),
             None => ContextLabel::Marker(markers::UNKNOWN),
+        }
+    }
+
+    /// Returns the context that the BPF program sent. It may have missed that of a library that was loaded since it was told
+    /// of the mappings; after a library was unloaded, the record does not say when that was.
+    fn sent_context<'a>(&mut self, stamp: Stamp, record: &StackRecord<'a>) -> SentContext<'a> {
+        let sent = record.context();
+        if sent != SentContext::Absent {
+            return sent;
+        }
+        let told = if record.published > 0 { record.published } else { stamp.time.saturating_sub(PUBLISHING_NS) };
+        let new: Vec<_> = self.processes.mappings_since(stamp.pid, told).collect();
+        match self.thread_contexts.has_variable(&new, &self.objects) {
+            true => SentContext::Unknown,
+            false => SentContext::Absent,
         }
     }
 

@@ -22,6 +22,9 @@ use super::runtimes::interpreter::Memory;
 /// A process that has published no names is asked again after this time, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
 
+/// Number of bytes by which code that is loaded is told from other memory.
+const COMPARED: u64 = 4096;
+
 /// The variables and attribute names of processes.
 #[derive(Debug, Default)]
 pub struct ThreadContexts {
@@ -76,13 +79,23 @@ impl ThreadContexts {
         Self { is_published: self.is_published, ..Self::default() }
     }
 
+    /// True if a process with these mappings has the variable.
+    pub fn has_variable(&mut self, mappings: &[Mapping], objects: &Objects) -> bool {
+        mappings.iter().any(|mapping| self.find_in_object(mapping.object, objects).is_some())
+    }
+
     /// Describes for the BPF program where the variable of a process with these mappings is. `None` if it has none.
     ///
-    /// A definition in the program comes before those of libraries, as for the dynamic linker.
-    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects) -> Option<VariableWords> {
+    /// A definition in the program comes before those of libraries, as for the dynamic linker. A library that was unloaded is
+    /// still among the mappings, since the kernel does not report that, but its code is not there.
+    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects, memory: Memory) -> Option<VariableWords> {
         let found =
-            mappings.iter().filter_map(|mapping| Some((mapping, self.find_in_object(mapping.object, objects)?)));
-        let (mapping, variable) = found.min_by_key(|(_, variable)| !variable.is_in_program())?;
+            mappings.iter().filter_map(|mapping| Some((*mapping, self.find_in_object(mapping.object, objects)?)));
+        let mut found: Vec<(Mapping, Variable)> = found.collect();
+        if found.len() > 1 {
+            found.retain(|(mapping, _)| is_loaded(mapping, objects, memory));
+        }
+        let (mapping, variable) = found.into_iter().min_by_key(|(_, variable)| !variable.is_in_program())?;
         self.is_published = true;
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
         let bias = elf.bias_of_mapping(mapping.start, mapping.offset, mapping.end - mapping.start)?;
@@ -118,6 +131,15 @@ impl ThreadContexts {
             None => AttributeValue::Missing,
         }
     }
+}
+
+/// True if the memory of a process begins, where an object is mapped, as the object does.
+fn is_loaded(mapping: &Mapping, objects: &Objects, memory: Memory) -> bool {
+    let Object::Elf(elf) = objects.get(mapping.object) else { return false };
+    let length = COMPARED.min(mapping.end - mapping.start) as usize;
+    let start = usize::try_from(mapping.offset).unwrap_or(usize::MAX);
+    let code = elf.bytes().get(start..).map(|rest| &rest[..length.min(rest.len())]);
+    code.is_some_and(|code| memory.bytes(mapping.start, code.len()).as_deref() == Some(code))
 }
 
 #[cfg(test)]
