@@ -173,6 +173,19 @@ static __always_inline u64 read_word(u64 at) {
     return word;
 }
 
+// Returns the first mapping that ends after an address; the last one if there is none, which is free.
+static __always_inline struct mapping *find_mapping(struct process *p, u64 address) {
+    u64 low = 0;
+#pragma unroll
+    for (int half = MAPPINGS / 2; half; half /= 2) {
+        u64 k = low + half - 1;
+        BOUND(k, MAPPINGS - 1);
+        low += half & -((p->mapping[k].end - address - 1) >> 63);
+    }
+    BOUND(low, MAPPINGS - 1);
+    return &p->mapping[low];
+}
+
 #include "interpreters.bpf.h"
 
 // Returns 1 if a word points into the stack or to code. No register is compared with another: the verifier would learn
@@ -442,15 +455,7 @@ static long step(u32 i, struct walking *walking) {
     w->n = n + 1;
     u64 at = pc - !w->exact, rule = 0, is_generated = 0;
     if (at - w->start >= w->end - w->start) {
-        u64 low = 0;
-#pragma unroll
-        for (int half = MAPPINGS / 2; half; half /= 2) {
-            u64 k = low + half - 1;
-            BOUND(k, MAPPINGS - 1);
-            low += half & -((p->mapping[k].end - at - 1) >> 63);
-        }
-        BOUND(low, MAPPINGS - 1);
-        struct mapping *mapping = &p->mapping[low];
+        struct mapping *mapping = find_mapping(p, at);
         w->start = w->end = 0;
         w->is_unmapped = at < mapping->start || at >= mapping->end;
         is_generated = w->is_unmapped || mapping->first == GENERATED;
