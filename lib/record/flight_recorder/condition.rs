@@ -6,15 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use regex::bytes::Regex;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::{Error, io_error_text};
 
 /// A condition on which the last part of a recording is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Condition {
-    /// A thread is blocked for longer than this.
-    Block(Duration),
+    /// A thread is blocked for longer than a time.
+    Block {
+        /// The time.
+        limit: Duration,
+        /// A pattern of which a function in the stack must match. `None` for any stack.
+        function: Option<Regex>,
+    },
     /// A shell command exits with status 0.
     Command(String),
 }
@@ -22,7 +28,8 @@ pub enum Condition {
 impl std::fmt::Display for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Block(limit) => write!(f, "block > {limit:?}"),
+            Self::Block { limit, function: None } => write!(f, "block > {limit:?}"),
+            Self::Block { limit, function: Some(function) } => write!(f, "block > {limit:?} in {function}"),
             Self::Command(command) => f.write_str(command),
         }
     }

@@ -230,9 +230,9 @@ impl SwitchTracker {
         self.pairing.has_too_many_chains()
     }
 
-    /// Returns the first long block since the last call.
-    pub(in crate::record) fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
-        self.pairing.take_long_block(now)
+    /// Returns the long blocks since the last call, of those with the same stack the first.
+    pub(in crate::record) fn take_long_blocks(&mut self, now: u64) -> Vec<LongBlock> {
+        self.pairing.take_long_blocks(now)
     }
 
     /// Charges all that is known, except blocks that are not over. Returns the time up to which it is known.
