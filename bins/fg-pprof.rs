@@ -84,7 +84,11 @@ impl Tool for Args {
         let time = self.timestamp.unwrap_or(0);
         let metadata = Metadata { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };
         if !self.otlp {
-            session.output.write_with(|out| pprof::write_gzipped(&profile, &metadata, out))?;
+            let is_compressed = session.output.is_compressed();
+            session.output.write_with(|out| match is_compressed {
+                true => pprof::write(&profile, &metadata, out),
+                false => pprof::write_gzipped(&profile, &metadata, out),
+            })?;
         } else if profile.is_differential() {
             let what = "--otlp: the input is a comparison, for which OpenTelemetry has no format; leave --otlp out";
             return Err(Error::Invalid(what.to_owned()));

@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::diagnostics::{Diagnostics, printable};
@@ -23,13 +25,15 @@ enum Destination {
     Device(File),
     /// A temporary file, and the path to which it is renamed at the end.
     Unfinished(NamedTempFile, PathBuf),
+    /// Compresses what another destination gets.
+    Compressed(GzEncoder<Box<Destination>>),
 }
 
 impl Output {
     /// Opens the output at `path`; `None` and `-` are standard output.
     ///
     /// A regular file is written to a temporary file in the same folder, which [`finish`](Self::finish) renames. A
-    /// device or a pipe is written directly.
+    /// device or a pipe is written directly. If the path ends with `.gz`, what is written is compressed.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -37,6 +41,9 @@ impl Output {
         let path = path.filter(|path| path.as_os_str() != "-" && path.as_os_str() != "/dev/stdout");
         let name = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
         let destination = match path {
+            Some(path) if is_compressed(path) => {
+                open(path).map(|file| Destination::Compressed(GzEncoder::new(Box::new(file), Compression::default())))
+            }
             Some(path) => open(path),
             None if io::stdout().is_terminal() => Ok(Destination::Terminal(Terminal::default())),
             None => stdout().map(Destination::Stdout),
@@ -99,6 +106,11 @@ impl Output {
         matches!(self.destination(), Some(Destination::Terminal(_)))
     }
 
+    /// True if the output compresses what is written.
+    pub fn is_compressed(&self) -> bool {
+        self.path.as_deref().is_some_and(is_compressed)
+    }
+
     fn destination(&self) -> Option<&Destination> {
         self.writer.as_ref().map(BufWriter::get_ref)
     }
@@ -137,7 +149,7 @@ impl Output {
 
     /// Discards a result that goes to a file, because the input was not complete; an existing file stays as it is.
     pub(super) fn discard(&mut self, diagnostics: &mut Diagnostics) {
-        if matches!(self.destination(), Some(Destination::Unfinished(..))) {
+        if self.destination().is_some_and(Destination::is_unfinished) {
             self.writer = None;
             diagnostics.warn(&format!("{}: not written, since not all of the input could be read", self.name));
         }
@@ -155,9 +167,19 @@ impl Output {
 }
 
 impl Destination {
+    /// True for a file that appears when it is finished.
+    fn is_unfinished(&self) -> bool {
+        match self {
+            Self::Unfinished(..) => true,
+            Self::Compressed(encoder) => encoder.get_ref().is_unfinished(),
+            Self::Stdout(_) | Self::Terminal(_) | Self::Device(_) => false,
+        }
+    }
+
     fn finish(self) -> io::Result<()> {
         match self {
             Self::Stdout(_) | Self::Device(_) => Ok(()),
+            Self::Compressed(encoder) => encoder.finish()?.finish(),
             Self::Terminal(mut terminal) => terminal.flush(),
             Self::Unfinished(file, path) => {
                 let mut unfinished = interrupts::lock_unfinished();
@@ -264,6 +286,11 @@ fn follow_links(path: &Path) -> PathBuf {
     path
 }
 
+/// True if the name of a file says that it is compressed with gzip.
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
+}
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -274,12 +301,14 @@ impl Write for Destination {
             Self::Stdout(file) | Self::Device(file) => file.write(bytes),
             Self::Terminal(terminal) => terminal.write(bytes),
             Self::Unfinished(file, _) => file.write(bytes),
+            Self::Compressed(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Terminal(terminal) => terminal.flush(),
+            Self::Compressed(encoder) => encoder.flush(),
             Self::Stdout(_) | Self::Device(_) | Self::Unfinished(..) => Ok(()),
         }
     }

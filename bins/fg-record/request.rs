@@ -134,11 +134,11 @@ impl Args {
         }
         let is_off_cpu = self.off_cpu.off_cpu || self.off_cpu.wall;
         match when {
-            Some(Condition::Block(_)) if !is_off_cpu => usage("--when 'block > TIME' requires --off-cpu or --wall"),
-            Some(Condition::Block(limit)) if self.off_cpu.min_block.is_some_and(|min| min > *limit) => {
+            Some(Condition::Block { .. }) if !is_off_cpu => usage("--when 'block > TIME' requires --off-cpu or --wall"),
+            Some(Condition::Block { limit, .. }) if self.off_cpu.min_block.is_some_and(|min| min > *limit) => {
                 usage("--min-block leaves out blocks that --when waits for")
             }
-            Some(Condition::Block(limit)) if self.off_cpu.max_block.is_some_and(|max| max <= *limit) => {
+            Some(Condition::Block { limit, .. }) if self.off_cpu.max_block.is_some_and(|max| max <= *limit) => {
                 usage("--max-block leaves out the blocks that --when waits for")
             }
             _ => Ok(()),

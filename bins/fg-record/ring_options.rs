@@ -24,11 +24,13 @@ pub struct RingArgs {
 
     /// Write what --ring keeps when CONDITION comes true, and not at the end
     ///
-    /// `block > TIME`, as in --when 'block > 200ms', comes true when a thread of the target runs again that was blocked for
-    /// longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires --off-cpu or --wall. Preempted threads do not count. Without
-    /// --wakers, the wait for a CPU after the wake-up counts as part of the block. Threads that wait for work are blocked, too:
-    /// select those that should not wait with -t. A block that began before the recording is not seen: to look into a process
-    /// that already hangs, use --wall and -d.
+    /// `block > TIME`, as in --when 'block > 200ms', comes true when a thread of the target runs again that was blocked
+    /// for longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires --off-cpu or
+    /// --wall. Preempted threads do not count. Without --wakers, the wait for a CPU after the wake-up counts as part of
+    /// the block. Threads that wait for work are blocked, too: select those that should not wait with -t, or functions in
+    /// which nobody should wait, as in --when 'block > 200ms in commit|^lock_'. Then a function in the stack of the block
+    /// must match the regular expression. A block that began before the recording is not seen: to look into a process that
+    /// already hangs, use --wall and -d.
     ///
     /// Any other CONDITION is a shell command, which comes true when it exits with status 0. It runs with `sh -c` as the user
     /// of fg-record, and again one second after it has exited. Its standard output is discarded. It may block until the event,
@@ -45,12 +47,22 @@ pub struct RingArgs {
 #[cfg(target_os = "linux")]
 fn parse_condition(text: &str) -> Result<fgkit::record::flight_recorder::condition::Condition, String> {
     use fgkit::record::flight_recorder::condition::Condition;
-    const EXPECTED: &str = "expected `block > TIME` or a shell command";
-    match text.split_once('>').map(|(subject, limit)| (subject.trim(), parse_duration(limit.trim()))) {
-        _ if text.trim().is_empty() => Err(EXPECTED.to_owned()),
-        Some(("block", limit)) => limit.map(Condition::Block),
+    use regex::bytes::Regex;
+
+    const EXPECTED: &str = "expected `block > TIME`, `block > TIME in REGEX` or a shell command";
+    let Some((subject, limit)) = text.split_once('>') else {
+        return if text.trim().is_empty() { Err(EXPECTED.to_owned()) } else { Ok(Condition::Command(text.to_owned())) };
+    };
+    let (limit, function) =
+        limit.split_once(" in ").map_or((limit, None), |(limit, regex)| (limit, Some(regex.trim())));
+    let limit = parse_duration(limit.trim());
+    match subject.trim() {
+        "block" => {
+            let function = function.map(Regex::new).transpose().map_err(|error| error.to_string())?;
+            Ok(Condition::Block { limit: limit?, function })
+        }
         // The shell would write to a file of that name.
-        Some((_, Ok(_))) => Err(EXPECTED.to_owned()),
+        _ if limit.is_ok() => Err(EXPECTED.to_owned()),
         _ => Ok(Condition::Command(text.to_owned())),
     }
 }

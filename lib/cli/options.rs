@@ -21,7 +21,7 @@ pub struct CommonArgs {
     /// Write to FILE [default: standard output]
     ///
     /// FILE is created or replaced when the output is complete. Until then, the output is a temporary file in the same
-    /// directory.
+    /// directory. If its name ends with `.gz`, it is compressed with gzip.
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 

@@ -3,7 +3,7 @@
 use super::objects::object::ObjectId;
 
 /// A location in the code of an object, for which a symbol is looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// The object that the code belongs to.
     pub object: ObjectId,

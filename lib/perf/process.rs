@@ -134,6 +134,14 @@ pub struct ThreadExit {
     pub tid: u32,
 }
 
+impl ThreadExit {
+    /// Returns the process that has ended if the thread was its first. The kernel keeps the first thread until all others have
+    /// exited.
+    pub fn process(&self) -> Option<u32> {
+        (self.pid == self.tid).then_some(self.pid)
+    }
+}
+
 /// All processes and threads of a recording.
 #[derive(Debug, Default)]
 pub struct Processes {
@@ -296,7 +304,7 @@ impl Processes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mapping, ObjectId, Processes};
+    use super::{Mapping, ObjectId, Processes, ThreadExit};
 
     fn mapping(start: u64, end: u64, object: u32) -> Mapping {
         Mapping { start, end, offset: 0, object: ObjectId(object), is_writable: false }
@@ -382,7 +390,9 @@ mod tests {
         let exited = processes.take_exited_before(30, |tid| tid == 1);
         processes.forget_before(30, exited);
         assert_eq!(processes.comm(1, 35), Some(3));
+        processes.exit(1, 2, 25);
         let exited = processes.take_exited_before(50, |_| false);
+        assert_eq!(exited.iter().map(ThreadExit::process).collect::<Vec<_>>(), [Some(1), None]);
         assert_eq!(processes.comm(1, 45), Some(3));
         processes.forget_before(50, exited);
         assert_eq!(processes.comm(1, 45), None);

@@ -12,7 +12,7 @@ mod write;
 
 pub use read::{Function, Location, Pprof, Sample, is_pprof};
 pub use unit::Unit;
-pub use write::{Metadata, write_gzipped};
+pub use write::{Metadata, write, write_gzipped};
 
 /// The label with which `pprof -diff_base` marks the samples of the base profile.
 pub(crate) const BASE_LABEL: &[u8] = b"pprof::base";

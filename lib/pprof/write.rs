@@ -28,10 +28,7 @@ mod string {
     pub const FIRST_COMMENT: u64 = 5;
 }
 
-/// Writes a profile as a gzipped protobuf message.
-///
-/// A differential profile is written as `pprof -diff_base` does: the values from before are negative and have the label
-/// `pprof::base`.
+/// Writes a profile as a gzipped protobuf message, as all programs of pprof do.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -41,7 +38,14 @@ pub fn write_gzipped(profile: &Profile, metadata: &Metadata<'_>, out: impl Write
     out.finish().map(drop)
 }
 
-fn write(profile: &Profile, metadata: &Metadata<'_>, out: &mut impl Write) -> io::Result<()> {
+/// Writes a profile as a protobuf message.
+///
+/// A differential profile is written as `pprof -diff_base` does: the values from before are negative and have the label
+/// `pprof::base`.
+///
+/// # Errors
+/// The errors of `out`.
+pub fn write(profile: &Profile, metadata: &Metadata<'_>, mut out: impl Write) -> io::Result<()> {
     let mut message = Vec::new();
     let sample_type = build_message(|inner| {
         put_number(inner, field::value_type::NAME, string::SAMPLE_TYPE);

@@ -8,7 +8,7 @@ use super::counters::sampling::CallGraph;
 use super::coverage::{Coverage, seconds};
 use super::observer::FinishedRecording;
 use crate::diagnostics::{plural, printable};
-use crate::perf::objects::object::{Elf, Object};
+use crate::perf::objects::object::{Elf, Object, UPROBES};
 use crate::perf::recording::{Counts, ScriptFrameOptions};
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
@@ -228,6 +228,13 @@ impl Hints<'_> {
             Object::Elf(_) => format!(
                 "code without unwind information in {name}: assembler, or built without -fasynchronous-unwind-tables"
             ),
+            Object::Missing { path, .. } if path == UPROBES => {
+                let help = match &self.finished.copy_reason {
+                    Some(reason) => format!("a BPF program finds that, but {reason}"),
+                    None => "a BPF program finds that, but takes no stacks of these events".to_owned(),
+                };
+                format!("functions whose returns are probed (uretprobe), which hides the return address; {help}")
+            }
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
             Object::Jit { pid, is_mapped: true } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {

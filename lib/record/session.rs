@@ -187,6 +187,9 @@ impl RecordingSession {
             sampler.start_pairs().map_err(|reason| Error::System(format!("--pair {}: {reason}", pair.name)))?;
         }
         self.usage = Some(UsageMeter::start(target, &self.counters, self.reader.sampler.as_ref()));
+        if let Some(switches) = &mut self.reader.switches {
+            switches.start(clock::now());
+        }
         Ok(())
     }
 

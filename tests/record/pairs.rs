@@ -1,7 +1,9 @@
 //! The time between two events. How long that is is in the target `timing`.
 
+use std::collections::BTreeSet;
+
 use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record_switches, finish, recorder};
+use crate::support::recording::{Profile, Stack, can_record_switches, finish, recorder};
 use crate::support::{Outcome, run, skip};
 
 /// Returns the path of the program whose threads wait in known ways, if pairs of events can be recorded.
@@ -35,6 +37,41 @@ fn calls_of_a_function_are_paired_with_their_returns() {
     profile.assert_contains(&["pipe", "waiter"]);
     profile.assert_lacks(&["wait_pipe"]);
     assert!(outcome.stderr.contains("microseconds: 40 pairs ("), "{outcome:?}");
+}
+
+#[test]
+fn calls_of_a_recursive_function_are_paired_with_their_own_returns() {
+    let Some(program) = wakers().and_then(|_| program("callers")) else { return };
+    const DEPTH: usize = 10;
+    let pair = format!("uprobe:{program}:descend,uretprobe:{program}:descend");
+    let mut recorder = recorder([]);
+    recorder.args(["--pair", &pair, "--", &program, "0.05", &DEPTH.to_string()]);
+    let outcome = finish(recorder.spawn().unwrap()).ok();
+    let profile = Profile::from_stdout(&outcome);
+    // The kernel has replaced the return address of each call that is not over.
+    assert!(outcome.stderr.contains("\nfg-record: 0 lost, 0 stacks truncated"), "{outcome:?}");
+    let (_, pairs) = outcome.stderr.split_once("microseconds: ").unwrap();
+    let pairs: usize = pairs.split(' ').next().unwrap().parse().unwrap();
+    assert!(pairs > 0 && pairs.is_multiple_of(DEPTH), "{outcome:?}");
+    let calls = |stack: &Stack| stack.frames.iter().filter(|frame| *frame == "descend").count();
+    let depths: BTreeSet<usize> = profile.0.iter().map(calls).collect();
+    assert_eq!(depths, (1..=DEPTH).collect(), "{outcome:?}");
+    assert!(profile.0.iter().all(|stack| stack.frames.iter().any(|frame| frame == "main")), "{outcome:?}");
+}
+
+#[test]
+fn pairs_that_others_represent_are_not_lost() {
+    if wakers().is_none() {
+        return;
+    }
+    // How many pairs are dense, and how many are left at the end, differs from run to run.
+    for _ in 0..10 {
+        let mut recorder = recorder(["--syscall-latency"]);
+        recorder.args(["--", "sh", "-c", "/bin/true; /bin/true; /bin/true; /bin/true"]);
+        let outcome = finish(recorder.spawn().unwrap()).ok();
+        assert!(outcome.stderr.contains("\nfg-record: 0 lost, "), "{outcome:?}");
+        assert!(!outcome.stderr.contains("pairs lost") && !outcome.text().contains("[lost]"), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -88,6 +88,19 @@ fn a_long_block_ends_the_recording() {
 }
 
 #[test]
+fn a_long_block_in_another_function_does_not_count() {
+    let (true, Some(stalls)) = (can_record_switches(&[]), program("stalls")) else { return };
+    let record_until =
+        |condition| record(["--off-cpu", "--ring", "10s", "--when", condition, "--", &stalls, "2", "500"]);
+    let outcome = record_until("block > 45ms in ^first_stall$").ok();
+    Profile::from_stdout(&outcome).assert_contains(&["main", "first_stall"]);
+    let outcome = record_until("block > 45ms in ^no_such_function$");
+    assert_eq!(outcome.code(), 125, "{outcome:?}");
+    assert!(outcome.stderr.contains("`block > 45ms in ^no_such_function$` did not come true"), "{outcome:?}");
+    assert_eq!(record_until("block > 45ms in (").code(), 2);
+}
+
+#[test]
 fn a_command_says_when() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let folder = directory();
@@ -142,8 +155,8 @@ fn rejects_what_has_no_meaning() {
         (&["--when", "true"][..], "--ring"),
         (&["--ring", "5s", "--when", "block > 1ms"], "requires --off-cpu or --wall"),
         (&["--ring", "5s", "--when", "block > x", "--wall"], "expected a number of seconds"),
-        (&["--ring", "5s", "--when", " "], "expected `block > TIME` or a shell command"),
-        (&["--ring", "5s", "--when", "blocked > 1s", "--wall"], "expected `block > TIME` or a shell command"),
+        (&["--ring", "5s", "--when", " "], "expected `block > TIME`, `block > TIME in "),
+        (&["--ring", "5s", "--when", "blocked > 1s", "--wall"], "expected `block > TIME`, `block > TIME in "),
         (&["--ring", "5s", "--off-cpu", "--max-block", "5ms", "--when", "block > 9ms"], "--max-block leaves out"),
         (&["--ring", "5s", "--wall", "--off-cpu-period", "3"], "leave out --off-cpu-period"),
         (&["--ring", "0.5"], "--ring must be at least 1s"),

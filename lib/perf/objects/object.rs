@@ -47,6 +47,9 @@ pub enum Object {
     },
 }
 
+/// The name of the page to which functions return whose returns are probed (uretprobes).
+pub const UPROBES: &[u8] = b"[uprobes]";
+
 impl Object {
     /// Returns the ID of the process that generated the code.
     pub fn jit_process(&self) -> Option<u32> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::mapped_file::{FileIdentity, copy_vdso, is_jitdump, is_memory_backed, map_file, open_mapped};
 use super::mount_namespace::ProcessFolders;
-use super::object::{Elf, Object, ObjectId};
+use super::object::{Elf, Object, ObjectId, UPROBES};
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::Mmap;
 use crate::perf::jit::code::JitCode;
@@ -113,6 +113,9 @@ impl Objects {
         let path = mmap.path;
         if path == b"[vdso]" {
             return self.intern_by_name(path, || copy_vdso().ok_or_else(|| "not found in this process".to_owned()));
+        }
+        if path == UPROBES {
+            return self.intern_by_name(path, || Err("a page that the kernel provides for probes".to_owned()));
         }
         if path.starts_with(b"[vsyscall]") {
             return self.intern_by_name(path, || Err("a page that the kernel provides".to_owned()));

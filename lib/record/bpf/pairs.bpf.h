@@ -8,6 +8,9 @@
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
 // `pair_in_thread`. The stack is that of the first event if `pair_first`, else of the second.
 const volatile u64 pair_from_one, pair_from_two, pair_to_one, pair_to_two, pair_in_thread, pair_first;
+// True if the pair is the call of a function and its return. Then the place of the return address is part of the key: calls of
+// a function that calls itself are paired with their own returns.
+const volatile u64 pair_in_frame;
 const volatile u64 pair_dense, pair_every;
 // The time in which a CPU sends `pair_dense` pairs, in nanoseconds.
 #define DENSE_TIME 10000000
@@ -16,13 +19,18 @@ const volatile u64 pair_dense, pair_every;
 // The shortest pair that is recorded, in nanoseconds.
 const volatile u64 pair_over;
 
+// What a program at a function gets: the registers, as struct pt_regs of x86-64 has them.
+struct call_registers { u64 others[19], sp; };
 struct pair_key { u64 thread, one, two; };
 // A pair that has begun and is not over. If the stack of its first event was sent, `sent` is the number of pairs for which it
 // stands, and `id` that of the record.
 struct pair_start { u64 time, sent, id; };
-// Sums of a CPU: pairs and their nanoseconds, those that were too short, and pairs or stacks for which there was no room; the
-// pairs that were not sent since one was, and the start of the current DENSE_TIME with the pairs that were sent in it.
-struct pair_sums { u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, turn, dense_start, dense_pairs; };
+// Sums of a CPU: pairs and their nanoseconds, those that were too short, pairs or stacks for which there was no room, and pairs
+// whose stack was sent but which began again before they were over: a function may be left without a return. `turn` is the number
+// of pairs that the last one represents up to now, and DENSE_TIME began at `dense_start`, since when `dense_pairs` were sent.
+struct pair_sums {
+    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, turn, dense_start, dense_pairs;
+};
 
 MAP(pair_starts, BPF_MAP_TYPE_HASH, 65536, 0, struct pair_key, struct pair_start);
 MAP(pair_sums, BPF_MAP_TYPE_PERCPU_ARRAY, 1, 0, u32, struct pair_sums);
@@ -46,9 +54,10 @@ static __always_inline u64 count_represented(struct pair_sums *sums, u64 now) {
         sums->dense_pairs++;
         return 1;
     }
-    if (++sums->turn < pair_every) return 0;
-    sums->turn = 0;
-    return pair_every;
+    // The first is sent, so that each that is not sent is represented.
+    u64 turn = sums->turn;
+    sums->turn = turn + 1 < pair_every ? turn + 1 : 0;
+    return turn ? 0 : pair_every;
 }
 
 // A program at a function of user space may be preempted. Another one must not use the same memory meanwhile: then returns 0.
@@ -72,6 +81,8 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
         send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
         s->is_locked = 0;
     }
+    struct pair_start *before = pair_first ? bpf_map_lookup_elem(&pair_starts, key) : 0;
+    if (before && before->sent) sums->abandoned++;
     // The pair begins after its stack was taken, which is no part of it.
     start.time = bpf_ktime_get_ns();
     if (bpf_map_update_elem(&pair_starts, key, &start, BPF_ANY)) sums->dropped++;
@@ -125,23 +136,31 @@ int on_pair_end(void *context) {
     return 1;
 }
 
+// Returns the key of the call of a function, or of its return, after which the return address is `taken` bytes below the stack
+// pointer.
+static __always_inline struct pair_key call_key(struct call_registers *registers, u64 taken) {
+    struct pair_key key = {.thread = (u32)bpf_get_current_pid_tgid()};
+    if (pair_in_frame) key.one = registers->sp - taken;
+    return key;
+}
+
 SEC("uprobe")
 int on_call_begin(void *context) {
-    struct pair_key key = {.thread = (u32)bpf_get_current_pid_tgid()};
+    struct pair_key key = call_key(context, 0);
     begin_pair(context, &key);
     return 0;
 }
 
 SEC("uprobe")
 int on_call_end(void *context) {
-    struct pair_key key = {.thread = (u32)bpf_get_current_pid_tgid()};
+    struct pair_key key = call_key(context, 0);
     end_pair(context, &key);
     return 0;
 }
 
 SEC("uretprobe")
 int on_return_end(void *context) {
-    struct pair_key key = {.thread = (u32)bpf_get_current_pid_tgid()};
+    struct pair_key key = call_key(context, 8);
     end_pair(context, &key);
     return 0;
 }

@@ -15,8 +15,9 @@ use crate::record::pairs::{DENSE_PAIRS, PairSums, SPARSE_EVERY};
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped pairs, and the program's own counters.
-type SumWords = [u64; 8];
+/// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped and abandoned pairs, and the program's own
+/// counters.
+type SumWords = [u64; 9];
 
 /// `struct pair_key`: the thread and two fields.
 type KeyWords = [u64; 3];
@@ -33,7 +34,7 @@ pub struct Pairs {
 }
 
 /// The variables of the program that say how events are paired.
-pub(super) struct PairVariables([(&'static str, u64); 9]);
+pub(super) struct PairVariables([(&'static str, u64); 10]);
 
 /// Encodes the position of a field of the key for the program; 0 if there is no such field.
 fn encode_field(event: &PairEvent, index: usize) -> u64 {
@@ -48,6 +49,7 @@ impl PairVariables {
             ("pair_to_one", encode_field(&spec.to, 0)),
             ("pair_to_two", encode_field(&spec.to, 1)),
             ("pair_in_thread", u64::from(spec.in_thread)),
+            ("pair_in_frame", u64::from(spec.is_call_of_one_function())),
             ("pair_first", u64::from(spec.takes_first_stack)),
             ("pair_dense", DENSE_PAIRS),
             ("pair_every", SPARSE_EVERY),
@@ -110,9 +112,13 @@ impl Pairs {
         for cpu in self.sums.get(&0, 0).iter().flat_map(|cpus| cpus.iter()) {
             sums.iter_mut().zip(cpu).for_each(|(sum, number)| *sum += number);
         }
-        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, ..] = sums;
-        let open = self.starts.keys().filter(Result::is_ok).count() as u64;
-        PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, open }
+        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, ..] = sums;
+        let (mut open, mut unfinished) = (0, abandoned);
+        for [_, sent, _] in self.starts.iter().filter_map(Result::ok).map(|(_, start)| start) {
+            open += 1;
+            unfinished += u64::from(sent > 0);
+        }
+        PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, open, unfinished }
     }
 }
 

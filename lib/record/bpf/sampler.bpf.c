@@ -26,6 +26,8 @@ struct vm_area_struct { u64 vm_end; } KERNEL;
 struct thread_struct { u64 fsbase; } KERNEL;
 struct sched_entity { u64 sum_exec_runtime; } KERNEL;
 struct signal_struct { u64 sum_sched_runtime; } KERNEL;
+struct return_instance { u64 stack, orig_ret_vaddr; struct return_instance *next; } KERNEL;
+struct uprobe_task { struct return_instance *return_instances; } KERNEL;
 struct task_struct {
     int pid, tgid, on_cpu;
     u32 flags, __state;
@@ -35,6 +37,7 @@ struct task_struct {
     struct sched_entity se;
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
+    struct uprobe_task *utask;
 } KERNEL;
 struct pt_regs___kernel { u64 r15, r14, r13, bp, di, ip, cs, sp; } KERNEL;
 
@@ -101,6 +104,8 @@ struct head {
 // through every frame.
 struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
+// The next return that is probed (probed_returns.bpf.h): the place of its address in the stack, and that address.
+struct probed_return { u64 place, address; struct return_instance *next; };
 // A function of V8 that was met, and for how long its name is taken to be the same.
 struct v8_known { u64 shared, map, name, script, time, hash; u32 number, literal, can_send; };
 #define V8_KNOWN 512
@@ -114,6 +119,7 @@ struct scratch {
     u64 page[512];
     struct walk walk;
     struct scan scan;
+    struct probed_return probed;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     u64 is_locked;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
@@ -173,7 +179,21 @@ static __always_inline u64 read_word(u64 at) {
     return word;
 }
 
+// Returns the first mapping that ends after an address; the last one if there is none, which is free.
+static __always_inline struct mapping *find_mapping(struct process *p, u64 address) {
+    u64 low = 0;
+#pragma unroll
+    for (int half = MAPPINGS / 2; half; half /= 2) {
+        u64 k = low + half - 1;
+        BOUND(k, MAPPINGS - 1);
+        low += half & -((p->mapping[k].end - address - 1) >> 63);
+    }
+    BOUND(low, MAPPINGS - 1);
+    return &p->mapping[low];
+}
+
 #include "interpreters.bpf.h"
+#include "probed_returns.bpf.h"
 
 // Returns 1 if a word points into the stack or to code. No register is compared with another: the verifier would learn
 // something of both, differently on each way.
@@ -247,6 +267,7 @@ __attribute__((noinline)) int scan_page(u32 unused) {
         return 0;
     }
     s->holes = 0;
+    if (s->probed.place < page + PAGE) restore_page(page);
     s->first = first;
     s->low = scan->low;
     s->span = scan->span;
@@ -299,6 +320,7 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     u64 end = 0, start_stack = mm->start_stack, fs = task->thread.fsbase;
     u64 alternate = task->sas_ss_sp, size = task->sas_ss_size;
     s->n = s->index = s->last = s->flags = 0;
+    begin_probed_returns(s, task);
     // The main thread's stack ends behind the program's arguments, a thread's (of glibc and musl) at its descriptor.
     if (sp < start_stack && start_stack - sp < 1ull << 30) {
         end = start_stack + 8;
@@ -442,15 +464,7 @@ static long step(u32 i, struct walking *walking) {
     w->n = n + 1;
     u64 at = pc - !w->exact, rule = 0, is_generated = 0;
     if (at - w->start >= w->end - w->start) {
-        u64 low = 0;
-#pragma unroll
-        for (int half = MAPPINGS / 2; half; half /= 2) {
-            u64 k = low + half - 1;
-            BOUND(k, MAPPINGS - 1);
-            low += half & -((p->mapping[k].end - at - 1) >> 63);
-        }
-        BOUND(low, MAPPINGS - 1);
-        struct mapping *mapping = &p->mapping[low];
+        struct mapping *mapping = find_mapping(p, at);
         w->start = w->end = 0;
         w->is_unmapped = at < mapping->start || at >= mapping->end;
         is_generated = w->is_unmapped || mapping->first == GENERATED;
@@ -523,6 +537,10 @@ static long step(u32 i, struct walking *walking) {
     if (cfa <= w->sp && kind != BY_BP && !is_other_stack) return 1;
     // Large frames share nothing.
     if (cfa - w->sp < 256 ? read_two(s, cfa - 16, two) : bpf_probe_read_user(two, 16, (void *)(cfa - 16))) return 1;
+    if (s->probed.place <= cfa - 8) {
+        u64 address = find_probed_return(cfa - 8);
+        if (address) two[1] = address;
+    }
     if (saved == -2) {
         bp = two[0];
     } else if (saved) {
@@ -605,6 +623,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         w->exact = 1;
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         w->process = process;
+        begin_probed_returns(s, task);
         struct walking walking = {.process = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
         head->rowless = w->rowless;

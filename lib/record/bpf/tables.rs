@@ -56,10 +56,29 @@ pub struct Tables {
     thread_variables: Option<HashMap<MapData, u32, VariableWords>>,
     /// The tables of each object that the program has met.
     objects: FxHashMap<ObjectId, ObjectTable>,
-    /// Processes whose mappings have changed since they were published.
+    known: KnownProcesses,
+}
+
+/// The processes of which the program knows, or is about to.
+#[derive(Default)]
+struct KnownProcesses {
+    /// Those whose mappings have changed since they were published.
     changed: FxHashSet<u32>,
-    /// Processes that are in the map.
+    /// Those that are in the map.
     published: FxHashSet<u32>,
+}
+
+impl KnownProcesses {
+    /// Has all processes published again.
+    fn note_all(&mut self) {
+        self.changed.extend(&self.published);
+    }
+
+    /// Removes a process. Returns true if it is in the map.
+    fn remove(&mut self, pid: u32) -> bool {
+        self.changed.remove(&pid);
+        self.published.remove(&pid)
+    }
 }
 
 /// The part of an object's code that has rows.
@@ -106,8 +125,7 @@ impl Tables {
             interpreters: take_map(program, "interpreters")?.try_into()?,
             thread_variables,
             objects: FxHashMap::default(),
-            changed: FxHashSet::default(),
-            published: FxHashSet::default(),
+            known: KnownProcesses::default(),
         })
     }
 
@@ -117,22 +135,27 @@ impl Tables {
             Event::Mmap(mmap) if mmap.executable => self.note_process(mmap.pid),
             Event::Comm { pid, exec: true, .. } => self.note_process(*pid),
             Event::Fork { pid, parent_pid, .. } if pid != parent_pid => self.note_process(*pid),
-            Event::Exit { pid, tid } if pid == tid && self.published.remove(pid) => {
-                self.changed.remove(pid);
-                // Other threads may still run. Their stacks are unwound without tables.
-                let _ = self.processes.remove(pid);
-                let _ = self.interpreters.remove(pid);
-                if let Some(variables) = &mut self.thread_variables {
-                    let _ = variables.remove(pid);
-                }
-            }
+            // Other threads may still run. Their stacks are unwound without tables.
+            Event::Exit { pid, tid } if pid == tid => self.forget_process(*pid),
             _ => {}
+        }
+    }
+
+    /// Takes a process out of the tables. It may have exited before it was published.
+    pub fn forget_process(&mut self, pid: u32) {
+        // The program itself copies this at a fork.
+        let _ = self.interpreters.remove(&pid);
+        if self.known.remove(pid) {
+            let _ = self.processes.remove(&pid);
+            if let Some(variables) = &mut self.thread_variables {
+                let _ = variables.remove(&pid);
+            }
         }
     }
 
     /// Notes that the mappings of a process are to be published.
     pub fn note_process(&mut self, pid: u32) {
-        self.changed.insert(pid);
+        self.known.changed.insert(pid);
     }
 
     /// Publishes the mappings of all processes that have changed. They are complete up to `time`. Returns true if there are
@@ -147,14 +170,14 @@ impl Tables {
             for object in new_objects {
                 self.add_object(object, recording);
             }
-            self.changed.extend(self.published.iter());
+            self.known.note_all();
         }
         self.publish_interpreters(recording);
         self.publish_thread_variables(recording);
-        for pid in std::mem::take(&mut self.changed) {
+        for pid in std::mem::take(&mut self.known.changed) {
             let words = self.process_words(pid, recording, time);
             if self.processes.insert(pid, words, 0).is_ok() {
-                self.published.insert(pid);
+                self.known.published.insert(pid);
             }
         }
         has_new
@@ -165,7 +188,7 @@ impl Tables {
     /// Ruby does for threads: then a copy of words does not reach the root.
     fn publish_interpreters(&mut self, recording: &mut Recording) {
         let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
-        for pid in &self.changed {
+        for pid in &self.known.changed {
             let pid = *pid;
             let Some(description) = recording.describe_interpreter(pid) else {
                 let _ = self.interpreters.remove(&pid);
@@ -177,7 +200,7 @@ impl Tables {
         walked.retain(|object| !self.objects.contains_key(object));
         if !walked.is_empty() {
             // Other processes may have mapped them, too.
-            self.changed.extend(self.published.iter());
+            self.known.note_all();
         }
         walked.into_iter().for_each(|object| self.add_object(object, recording));
     }
@@ -185,7 +208,7 @@ impl Tables {
     /// Publishes the variables of processes that have changed.
     fn publish_thread_variables(&mut self, recording: &mut Recording) {
         let Some(variables) = &mut self.thread_variables else { return };
-        for pid in &self.changed {
+        for pid in &self.known.changed {
             let _ = match recording.describe_thread_context(*pid) {
                 Some(words) => variables.insert(pid, words, 0),
                 None => variables.remove(pid),
@@ -273,4 +296,21 @@ fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
     let Object::Elf(elf) = recording.objects.get(mapping.object) else { return mapping.end };
     let size = elf.end_of_code(mapping.offset).map(|end| end - mapping.offset);
     size.map_or(mapping.end, |size| mapping.end.min(mapping.start.saturating_add(size)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KnownProcesses;
+
+    #[test]
+    fn a_process_that_exits_before_it_is_published_is_not_published() {
+        let mut known = KnownProcesses::default();
+        known.changed.insert(7);
+        assert!(!known.remove(7));
+        assert!(known.changed.is_empty());
+        known.published.insert(8);
+        known.note_all();
+        assert!(known.remove(8));
+        assert!(known.changed.is_empty() && known.published.is_empty());
+    }
 }

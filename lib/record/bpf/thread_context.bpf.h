@@ -60,16 +60,9 @@ static __always_inline u64 find_variable(struct thread_variable *variable, u64 t
 // Returns 1 if the program that the process runs is the one whose mappings the recorder has published.
 static __always_inline int is_known_program(u32 process, u64 code) {
     struct process *p = bpf_map_lookup_elem(&processes, &process);
-    u64 low = 0;
     if (!p) return 0;
-#pragma unroll
-    for (int half = MAPPINGS / 2; half; half /= 2) {
-        u64 k = low + half - 1;
-        BOUND(k, MAPPINGS - 1);
-        low += half & -((p->mapping[k].end - code - 1) >> 63);
-    }
-    BOUND(low, MAPPINGS - 1);
-    return code >= p->mapping[low].start && code < p->mapping[low].end;
+    struct mapping *mapping = find_mapping(p, code);
+    return code >= mapping->start && code < mapping->end;
 }
 
 static __always_inline u32 fail_to_read_context(struct scratch *s) {

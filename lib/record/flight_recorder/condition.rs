@@ -6,15 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use regex::bytes::Regex;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::{Error, io_error_text};
 
 /// A condition on which the last part of a recording is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Condition {
-    /// A thread is blocked for longer than this.
-    Block(Duration),
+    /// A thread is blocked for longer than a time.
+    Block {
+        /// The time.
+        limit: Duration,
+        /// A pattern of which a function in the stack must match. `None` for any stack.
+        function: Option<Regex>,
+    },
     /// A shell command exits with status 0.
     Command(String),
 }
@@ -22,7 +28,8 @@ pub enum Condition {
 impl std::fmt::Display for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Block(limit) => write!(f, "block > {limit:?}"),
+            Self::Block { limit, function: None } => write!(f, "block > {limit:?}"),
+            Self::Block { limit, function: Some(function) } => write!(f, "block > {limit:?} in {function}"),
             Self::Command(command) => f.write_str(command),
         }
     }
@@ -33,6 +40,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command that does not exit is waited for this long at the end of the recording.
 const LAST_CHANCE: Duration = Duration::from_millis(500);
+
+/// The processes of a command that is not waited for any more get a SIGTERM, and after this time a SIGKILL.
+const TIME_TO_EXIT: Duration = Duration::from_millis(200);
 
 /// The exit status of a shell that cannot run the command.
 const CANNOT_RUN: [i32; 2] = [126, 127];
@@ -106,11 +116,46 @@ impl ConditionCommand {
 
 impl Drop for ConditionCommand {
     fn drop(&mut self) {
-        let Some(running) = &mut self.running else { return };
-        if let Some(group) = Pid::from_raw(running.id().cast_signed()) {
-            let _ = kill_process_group(group, Signal::TERM);
+        if let Some(running) = &mut self.running {
+            end_process_group(running);
         }
-        let _ = running.kill();
-        let _ = running.wait();
+    }
+}
+
+/// Ends a process that leads a process group, and all others in the group.
+fn end_process_group(leader: &mut Child) {
+    let Some(group) = Pid::from_raw(leader.id().cast_signed()) else { return };
+    let _ = kill_process_group(group, Signal::TERM);
+    let end = Instant::now() + TIME_TO_EXIT;
+    while leader.try_wait().is_ok_and(|status| status.is_none()) || test_kill_process_group(group).is_ok() {
+        if Instant::now() >= end {
+            let _ = kill_process_group(group, Signal::KILL);
+            break;
+        }
+        thread::sleep(TIME_TO_EXIT / 50);
+    }
+    let _ = leader.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use super::end_process_group;
+
+    #[test]
+    fn a_command_ends_with_its_children_even_if_they_ignore_sigterm() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' TERM; (echo started; sleep 30; echo survived); exit 1"]);
+        let mut shell = shell.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+        end_process_group(&mut shell);
+        // The pipe ends when no process has it open any more.
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
     }
 }

@@ -1,6 +1,7 @@
 //! Keeps the last part of a recording, and says when it is to be written: `--ring`.
 
 pub mod condition;
+mod function_filter;
 
 use std::collections::VecDeque;
 use std::io::Read as _;
@@ -9,7 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::condition::{Condition, ConditionCommand};
+use self::function_filter::FunctionFilter;
+use super::off_cpu::switch_pairing::LongBlock;
 use super::usage::UsageMark;
+use crate::perf::recording::Recording;
 use crate::{Error, io_error_text};
 
 /// Options of a recording of which only the last part is kept.
@@ -43,6 +47,8 @@ pub(super) struct FlightRecorder {
     /// Becomes readable with each SIGUSR2.
     requests: UnixStream,
     command: Option<ConditionCommand>,
+    /// Selects long blocks, if only those in some functions are a reason.
+    function_filter: Option<FunctionFilter>,
     /// The first reason to write what is kept. A SIGUSR2 replaces it.
     reason: Option<Reason>,
     last_written: Option<Instant>,
@@ -68,13 +74,15 @@ pub(super) fn listen() -> Result<UnixStream, Error> {
 impl FlightRecorder {
     /// Begins with a recording, of which the target had used `mark` at `time`.
     pub(super) fn begin(options: RingOptions, requests: UnixStream, time: u64, mark: UsageMark) -> Self {
-        let command = match &options.condition {
-            Some(Condition::Command(command)) => Some(ConditionCommand::new(command.clone())),
-            _ => None,
-        };
+        let (mut command, mut function_filter) = (None, None);
+        match &options.condition {
+            Some(Condition::Command(text)) => command = Some(ConditionCommand::new(text.clone())),
+            Some(Condition::Block { function, .. }) => function_filter = function.clone().map(FunctionFilter::new),
+            None => {}
+        }
         let (oldest, newer) = ((time, mark), VecDeque::new());
         let (slice_start, reason, last_written) = (Instant::now(), None, None);
-        Self { options, oldest, newer, slice_start, requests, command, reason, last_written }
+        Self { options, oldest, newer, slice_start, requests, command, function_filter, reason, last_written }
     }
 
     /// True if the present slice is long enough.
@@ -112,9 +120,15 @@ impl FlightRecorder {
     /// Returns the length from which on a block is a reason, in nanoseconds.
     pub(super) fn block_limit(&self) -> Option<u64> {
         match self.options.condition {
-            Some(Condition::Block(limit)) => Some(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
+            Some(Condition::Block { limit, .. }) => Some(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
             _ => None,
         }
+    }
+
+    /// Returns the first of some long blocks that is a reason.
+    pub(super) fn select_block(&mut self, blocks: &[LongBlock], recording: &Recording) -> Option<LongBlock> {
+        let Some(filter) = &mut self.function_filter else { return blocks.first().copied() };
+        blocks.iter().copied().find(|block| block.stack.is_some_and(|stack| filter.is_match(recording, stack)))
     }
 
     /// Notes that the condition has come true.

@@ -244,7 +244,8 @@ impl SwitchPairing {
         };
         let time = BlockTime { count: 1, before_wakeup: before, after_wakeup: nanoseconds - before };
         if block.state == ThreadState::Blocked && !block.is_reported {
-            self.watch.note(event.tid, event.time, before);
+            let stack = block.stack.map(|stack| stack.stack);
+            self.watch.note(LongBlock { tid: event.tid, time: event.time, nanoseconds: before, stack });
         }
         match block.stack {
             Some(SwitchStack { stack, from_every_switch: true }) => {

@@ -28,6 +28,8 @@ pub struct SwitchTracker {
     pending: Vec<SwitchEvent>,
     /// The recorder's own process, whose switches are left out.
     own_pid: u32,
+    /// Time counts from here on.
+    start: u64,
     /// Events up to this time have been processed.
     processed_until: u64,
     /// The last switch-out on each CPU.
@@ -66,6 +68,7 @@ impl SwitchTracker {
             pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
             roles,
             pending: Vec::new(),
+            start: 0,
             processed_until: 0,
             own_pid: std::process::id(),
             last_out: FxHashMap::default(),
@@ -82,6 +85,12 @@ impl SwitchTracker {
     /// Adds a thread that existed when the recording began.
     pub(in crate::record) fn add_existing_thread(&mut self, tid: u32, time: u64) {
         self.pending.push(SwitchEvent { time, tid, kind: SwitchEventKind::Existing });
+    }
+
+    /// Begins to count time. What happened before says which threads run, and with which stacks others are blocked: it takes a
+    /// while until the counters of all threads are enabled.
+    pub(in crate::record) fn start(&mut self, time: u64) {
+        self.start = time;
     }
 
     /// Adds a record that is not a sample.
@@ -180,7 +189,7 @@ impl SwitchTracker {
         self.pending.sort_by_key(|event| event.time);
         let ready = self.pending.partition_point(|event| event.time < until);
         for event in self.pending.drain(..ready) {
-            self.pairing.add(event);
+            self.pairing.add(SwitchEvent { time: event.time.max(self.start), ..event });
         }
         self.charge(recording);
     }
@@ -221,9 +230,9 @@ impl SwitchTracker {
         self.pairing.has_too_many_chains()
     }
 
-    /// Returns the first long block since the last call.
-    pub(in crate::record) fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
-        self.pairing.take_long_block(now)
+    /// Returns the long blocks since the last call, of those with the same stack the first.
+    pub(in crate::record) fn take_long_blocks(&mut self, now: u64) -> Vec<LongBlock> {
+        self.pairing.take_long_blocks(now)
     }
 
     /// Charges all that is known, except blocks that are not over. Returns the time up to which it is known.
@@ -283,12 +292,15 @@ impl SwitchTracker {
 #[cfg(test)]
 mod tests {
     use super::{OffCpuOptions, SwitchEventKind, SwitchTracker};
-    use crate::perf::event::Stamp;
+    use crate::perf::event::{Event, Stamp};
+    use crate::perf::recording::{Options, Recording};
+    use crate::perf::symbols::frame::SymbolizeOptions;
+    use crate::perf::symbols::symbolize::symbolize;
+    use crate::profile::SampleWeight;
 
-    #[test]
-    fn a_switch_in_takes_effect_when_the_previous_thread_left() {
-        let options = OffCpuOptions {
-            wall: false,
+    fn options(wall: bool) -> OffCpuOptions {
+        OffCpuOptions {
+            wall,
             period: None,
             min_block: None,
             max_block: None,
@@ -296,8 +308,29 @@ mod tests {
             latency: false,
             run_queue_only: false,
             in_kernel: false,
-        };
-        let mut switches = SwitchTracker::new(&options, Vec::new(), true);
+        }
+    }
+
+    #[test]
+    fn time_counts_from_the_start_on() {
+        let options = Options { weight: SampleWeight::Microseconds, ..Options::default() };
+        let mut recording = Recording::new(options);
+        let mut switches = SwitchTracker::new(&self::options(true), Vec::new(), true);
+        let out = Event::Switch { out: true, preempted: false };
+        switches.add_existing_thread(7, 10_000);
+        switches.add_existing_thread(8, 10_000);
+        switches.add_event(Stamp { time: 30_000, tid: 8, ..Stamp::default() }, &out);
+        switches.start(50_000);
+        switches.finish(80_000, &mut recording);
+        let names = symbolize(&recording.objects, recording.locations(), &SymbolizeOptions::default());
+        let (profile, _) = recording.to_profile(0, &names).unwrap();
+        // Both slept for 30 us.
+        assert_eq!(profile.total().after.to_string(), "60");
+    }
+
+    #[test]
+    fn a_switch_in_takes_effect_when_the_previous_thread_left() {
+        let mut switches = SwitchTracker::new(&options(false), Vec::new(), true);
         let mut time =
             |time, tid, cpu, kind| switches.accounted_time(Stamp { time, tid, cpu, ..Stamp::default() }, kind);
         let out = SwitchEventKind::Out { preempted: false, selected: true };

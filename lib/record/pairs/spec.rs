@@ -90,6 +90,11 @@ impl PairSpec {
         Ok(Self { name: text.to_owned(), from, to, in_thread: key.in_thread, takes_first_stack, over })
     }
 
+    /// True for the calls of a function with their returns.
+    pub fn is_call_of_one_function(&self) -> bool {
+        matches!((&self.from, &self.to), (PairEvent::Call(call), PairEvent::Return(end)) if call == end)
+    }
+
     /// Returns the pair of I/O requests to block devices, as the kernel accounts them.
     pub fn io_requests() -> &'static str {
         // Since Linux 6.5.

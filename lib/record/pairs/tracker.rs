@@ -95,29 +95,51 @@ impl PairTracker {
     /// Charges the pairs that represent others. If the sums of all pairs are known, they share the time that is left. If no
     /// pair represents others, that time was lost.
     pub fn finish(&mut self, sums: Option<PairSums>, recording: &mut Recording) {
-        let mut all = PairTime::default();
-        self.sparse.values().for_each(|time| all += *time);
-        let total = sums.map_or(all, |sums| PairTime {
-            count: sums.pairs.saturating_sub(self.charged.count),
-            nanoseconds: sums.nanoseconds.saturating_sub(self.charged.nanoseconds),
-        });
+        let total = sums.map_or_else(
+            || sum(&self.sparse),
+            |sums| PairTime {
+                count: sums.pairs.saturating_sub(self.charged.count),
+                nanoseconds: sums.nanoseconds.saturating_sub(self.charged.nanoseconds),
+            },
+        );
         if self.sparse.is_empty() && total.count > 0 {
             let unknown = recording.intern_unknown_stack(0, 0);
             charge_in_state(recording, unknown, ThreadState::Lost, total);
         }
-        for (stack, time) in self.sparse.drain() {
-            let time = PairTime {
-                count: multiply_ratio(total.count, time.count, all.count),
-                nanoseconds: multiply_ratio(total.nanoseconds, time.nanoseconds, all.nanoseconds),
-            };
+        for (stack, time) in share(total, &self.sparse) {
             self.charged += time;
             charge(recording, stack, time);
         }
-        if let Some(PairSums { pairs, open, .. }) = sums {
-            let halves = self.ended.len() as u64 + (self.begun.len() as u64).saturating_sub(open);
+        self.sparse.clear();
+        if let Some(PairSums { pairs, unfinished, .. }) = sums {
+            let halves = self.ended.len() as u64 + (self.begun.len() as u64).saturating_sub(unfinished);
             self.unmatched += halves.max(pairs.saturating_sub(self.charged.count));
         }
     }
+}
+
+fn sum(represented: &FxHashMap<u32, PairTime>) -> PairTime {
+    let mut all = PairTime::default();
+    represented.values().for_each(|time| all += *time);
+    all
+}
+
+/// Shares pairs among stacks in proportion to the pairs that they represent. The sum of the shares is exact.
+fn share(total: PairTime, represented: &FxHashMap<u32, PairTime>) -> Vec<(u32, PairTime)> {
+    let all = sum(represented);
+    let mut stacks: Vec<(u32, PairTime)> = represented.iter().map(|(stack, time)| (*stack, *time)).collect();
+    stacks.sort_unstable_by_key(|(stack, _)| *stack);
+    let (mut before, mut shared) = (PairTime::default(), PairTime::default());
+    for (_, time) in &mut stacks {
+        before += *time;
+        let until = PairTime {
+            count: multiply_ratio(total.count, before.count, all.count),
+            nanoseconds: multiply_ratio(total.nanoseconds, before.nanoseconds, all.nanoseconds),
+        };
+        *time = PairTime { count: until.count - shared.count, nanoseconds: until.nanoseconds - shared.nanoseconds };
+        shared = until;
+    }
+    stacks
 }
 
 fn charge(recording: &mut Recording, stack: u32, time: PairTime) {
@@ -127,4 +149,22 @@ fn charge(recording: &mut Recording, stack: u32, time: PairTime) {
 fn charge_in_state(recording: &mut Recording, stack: u32, state: ThreadState, time: PairTime) {
     let PairTime { count, nanoseconds } = time;
     recording.charge(stack, &[], state, ChargedTime { count, nanoseconds, start: None });
+}
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashMap;
+
+    use super::{PairTime, share};
+
+    #[test]
+    fn shares_every_pair() {
+        let represented: FxHashMap<u32, PairTime> =
+            (0..7).map(|stack| (stack, PairTime { count: 17, nanoseconds: 1000 + u64::from(stack) })).collect();
+        let shares = share(PairTime { count: 100, nanoseconds: 9999 }, &represented);
+        let count: u64 = shares.iter().map(|(_, time)| time.count).sum();
+        let nanoseconds: u64 = shares.iter().map(|(_, time)| time.nanoseconds).sum();
+        assert_eq!((count, nanoseconds), (100, 9999));
+        assert!(shares.iter().all(|(_, time)| (14..=15).contains(&time.count)), "{shares:?}");
+    }
 }

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pending_stack::PendingStack;
 use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
+use crate::perf::process::ThreadExit;
 use crate::perf::recording::Recording;
 use crate::record::bpf::StackSampler;
 use crate::record::counters::{Counters, CpuRings, Ring};
@@ -103,6 +104,7 @@ impl RingReader {
         let is_forgetting_due = oldest_sample > self.forgotten_before + MAX_SAMPLE_LATENCY_NS;
         // Checked before reading: the last samples of a thread that has exited by now are about to be read.
         let exited = is_forgetting_due.then(|| recording.take_exited_before(oldest_sample, procfs::thread_exists));
+        exited.iter().flatten().filter_map(ThreadExit::process).for_each(|pid| self.forget_process(pid));
         let start = clock::now();
         self.read_sideband(counters, recording);
         let mut stacks = std::mem::take(&mut self.stacks);
@@ -304,6 +306,17 @@ impl RingReader {
         }
     }
 
+    /// Forgets a process of which all threads are gone. The records up to their exits have been processed, and its ID is not used
+    /// again before the record of a fork.
+    fn forget_process(&mut self, pid: u32) {
+        if let Some(followed) = &mut self.followed {
+            followed.remove(&pid);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.tables.forget_process(pid);
+        }
+    }
+
     /// True if a side-band record is of a process that is recorded, or will be.
     fn is_followed(&mut self, stamp: Stamp, event: &Event<'_>) -> bool {
         let Some(followed) = &mut self.followed else { return true };
@@ -355,5 +368,24 @@ fn for_each_record(ring: &Ring, mut process: impl FnMut(&[u8])) {
     let mut records = records.into_cow();
     while let Some(record) = records.lending_next() {
         process(record.as_raw().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RingReader;
+    use crate::perf::event::{Event, Stamp};
+
+    #[test]
+    fn a_process_that_is_gone_is_not_followed() {
+        let mut reader = RingReader::new(None);
+        reader.followed = Some([1].into_iter().collect());
+        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 1, parent_tid: 1 };
+        assert!(reader.is_followed(Stamp::default(), &fork));
+        reader.forget_process(2);
+        assert_eq!(reader.followed, Some([1].into_iter().collect()));
+        // Its ID belongs to the child of somebody else.
+        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 3, parent_tid: 3 };
+        assert!(!reader.is_followed(Stamp::default(), &fork));
     }
 }

@@ -64,8 +64,9 @@ impl RecordingSession {
     }
 
     fn note_long_block(&mut self, flight_recorder: &mut FlightRecorder) {
-        let block = self.reader.switches.as_mut().and_then(|switches| switches.take_long_block(clock::now()));
-        if let Some(block) = block {
+        let Some(switches) = &mut self.reader.switches else { return };
+        let blocks = switches.take_long_blocks(clock::now());
+        if let Some(block) = flight_recorder.select_block(&blocks, &self.recording) {
             flight_recorder.note(self.describe_block(block));
         }
     }
@@ -127,7 +128,7 @@ impl RecordingSession {
         }
     }
 
-    fn describe_block(&mut self, LongBlock { tid, time, nanoseconds }: LongBlock) -> String {
+    fn describe_block(&mut self, LongBlock { tid, time, nanoseconds, .. }: LongBlock) -> String {
         let name = self.recording.thread_comm(Stamp { tid, time, ..Stamp::default() });
         let name =
             String::from_utf8_lossy(self.recording.comms.name(FrameId::from_index(name.index() as u32))).into_owned();

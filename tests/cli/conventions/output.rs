@@ -1,6 +1,7 @@
 //! Outputs: standard output, a file that appears once it is complete, a device. And failures to write them.
 
 use std::fs;
+use std::io::Read as _;
 use std::process::Stdio;
 
 use super::{READERS, Workspace};
@@ -19,6 +20,27 @@ fn writes_the_same_to_a_file_as_to_standard_output() {
         let outcome = workspace.run(["-o", "ignored", "-o", "out", "in.folded"]).ok();
         assert_eq!((outcome.stdout.len(), workspace.output_files()), (0, vec!["out".to_owned()]), "the last -o wins");
     }
+}
+
+#[test]
+fn compresses_a_file_called_gz_once() {
+    for program in READERS {
+        let workspace = Workspace::new(program);
+        // A profile of pprof is compressed in any case.
+        let is_compressed = |bytes: &[u8]| bytes.starts_with(b"\x1f\x8b");
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        let expected = if is_compressed(&expected) { decompress(&expected) } else { expected };
+        workspace.run(["-o", "out.gz", "in.folded"]).ok();
+        let written = workspace.read("out.gz");
+        assert!(is_compressed(&written), "{program:?}");
+        assert_eq!(decompress(&written), expected, "{program:?}");
+    }
+}
+
+fn decompress(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).unwrap();
+    text
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Ends of slices, and blocks that last long: for recordings that keep the last slices only.
 
+use rustc_hash::FxHashSet;
+
 use super::{CpuState, SwitchEvent, SwitchEventKind, SwitchPairing};
 use crate::perf::recording::StackRenumbering;
 use crate::perf::thread_state::ThreadState;
@@ -13,29 +15,33 @@ pub struct LongBlock {
     pub time: u64,
     /// The length until then.
     pub nanoseconds: u64,
+    /// The ID of its stack. `None` if that is not known.
+    pub stack: Option<u32>,
 }
 
 /// At least this many chains of wakers are kept.
 const MIN_CHAINS: usize = 16_384;
 
 /// Watches for long blocks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct BlockWatch {
     /// Blocks of more than this many nanoseconds are reported; `None` to report none.
     threshold: Option<u64>,
     /// Blocks in progress are reported from this many nanoseconds on: others are reported when they end, so that their wakers
     /// and their lengths are known.
     in_progress_threshold: u64,
-    /// The first long block since the last [`SwitchPairing::take_long_block`].
-    first: Option<LongBlock>,
+    /// The first long block with each stack since the last [`SwitchPairing::take_long_blocks`].
+    found: Vec<LongBlock>,
+    /// Their stacks.
+    stacks: FxHashSet<Option<u32>>,
 }
 
 impl BlockWatch {
     /// Notes a block, or a block until now. Returns true if it is long.
-    pub(super) fn note(&mut self, tid: u32, time: u64, nanoseconds: u64) -> bool {
-        let is_long = self.threshold.is_some_and(|threshold| nanoseconds > threshold);
-        if is_long {
-            self.first.get_or_insert(LongBlock { tid, time, nanoseconds });
+    pub(super) fn note(&mut self, block: LongBlock) -> bool {
+        let is_long = self.threshold.is_some_and(|threshold| block.nanoseconds > threshold);
+        if is_long && self.stacks.insert(block.stack) {
+            self.found.push(block);
         }
         is_long
     }
@@ -47,9 +53,12 @@ impl SwitchPairing {
         (self.watch.threshold, self.watch.in_progress_threshold) = (Some(threshold), in_progress.max(threshold));
     }
 
-    /// Returns the first long block since the last call. Blocks that began before the recording are left out.
-    pub fn take_long_block(&mut self, now: u64) -> Option<LongBlock> {
-        self.watch.threshold?;
+    /// Returns the long blocks since the last call, of those with the same stack the first. Blocks that began before the
+    /// recording are left out.
+    pub fn take_long_blocks(&mut self, now: u64) -> Vec<LongBlock> {
+        if self.watch.threshold.is_none() {
+            return Vec::new();
+        }
         for (tid, thread) in &mut self.threads {
             let blocked = now.saturating_sub(thread.accounted);
             if blocked <= self.watch.in_progress_threshold {
@@ -60,10 +69,12 @@ impl SwitchPairing {
                 // After the wake-up it waits for a CPU.
                 && !thread.wakeups.is_woken()
             {
-                block.is_reported = self.watch.note(*tid, now, blocked);
+                let stack = block.stack.map(|stack| stack.stack);
+                block.is_reported = self.watch.note(LongBlock { tid: *tid, time: now, nanoseconds: blocked, stack });
             }
         }
-        self.watch.first.take()
+        self.watch.stacks.clear();
+        std::mem::take(&mut self.watch.found)
     }
 
     /// Charges all that does not wait for the end of a block: the time of threads on CPUs until `time`, and that of blocks

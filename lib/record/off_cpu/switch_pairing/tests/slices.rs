@@ -47,7 +47,7 @@ fn a_long_block_is_found_once_before_or_after_its_end() {
     pairing.watch_blocks(50, 80);
     let add = |pairing: &mut SwitchPairing, time, kind| pairing.add(SwitchEvent { time, tid: 1, kind });
     let found = |pairing: &mut SwitchPairing, now| {
-        pairing.take_long_block(now).map(|LongBlock { tid, nanoseconds, .. }| (tid, nanoseconds))
+        pairing.take_long_blocks(now).first().map(|LongBlock { tid, nanoseconds, .. }| (*tid, *nanoseconds))
     };
     add(&mut pairing, 100, BLOCK);
     assert_eq!(found(&mut pairing, 180), None);
