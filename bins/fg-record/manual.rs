@@ -121,7 +121,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
         "Java on HotSpot (OpenJDK)",
         "`PACKAGE.CLASS.METHOD`, or `[java]`, for interpreted, compiled and inlined methods. If the innermost frame is \
          compiled, its inlined methods are as exact as the compiler's records. To record all of them, run Java with \
-         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. `[frozen]` replaces the callers of a virtual thread \
+         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. If compiled code was freed before the recorder had read \
+         what was inlined there, `[java]` stands for that. `[frozen]` replaces the callers of a virtual thread \
          that are not on a stack. Tried with JDK 8, 11, 17, 21 and 25.",
     ),
     (
