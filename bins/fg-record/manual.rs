@@ -106,7 +106,11 @@ const INTERPRETERS_TEXT: &str = "The functions of running scripts replace the fr
      --native-only turns this off.";
 
 const INTERPRETERS: &[(&str, &str)] = &[
-    ("Python 3.8 to 3.15", "`NAME (FILE)`, or `[python]` if the name cannot be read. Tried with 3.8 to 3.14."),
+    (
+        "Python 3.8 to 3.15",
+        "`NAME (FILE)`, or `[python]` if the name cannot be read. Builds without the global lock are supported from 3.13 on. \
+         Tried with 3.8 to 3.15 and 3.13t.",
+    ),
     (
         "Ruby 3.0 to 3.4",
         "`NAME (FILE)`, or `[ruby]`. Functions of Ruby that are written in C are native frames. The stack of a fiber begins \

@@ -42,18 +42,19 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
-    let context_label = request.roots.context_label();
-    let uses = StackUses { kinds, with_wakers, with_context: context_label.is_some(), pair: request.pair.as_ref() };
+    let read_label = request.roots.read_label();
+    let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
+    let uses = StackUses { kinds, with_wakers, with_context, with_task, pair: request.pair.as_ref() };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
         Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
         Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),
-        Some(Err(reason)) => match context_label {
+        Some(Err(reason)) => match read_label {
             Some(label) => return Err(Error::System(format!("--split-by {label}: {reason}"))),
             None => (None, Some(reason)),
         },
-        None => match context_label {
+        None => match read_label {
             Some(label) => return Err(no_context(label)),
             None => (None, None),
         },

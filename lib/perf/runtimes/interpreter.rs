@@ -9,6 +9,7 @@ use object::{
 };
 use rustc_hash::FxHashMap;
 
+use super::python::TaskOffsets;
 use super::thread_anchor::ThreadAnchor;
 use crate::perf::objects::object::Elf;
 
@@ -74,6 +75,28 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     ///
     /// The process runs meanwhile, and may make another function there: the caller compares the hashes before and after.
     fn read_function(&self, _memory: Memory, _function: u64) -> Option<Function> {
+        None
+    }
+
+    /// True if threads of the interpreter run tasks, such as those of asyncio.
+    fn has_tasks(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the task that a thread runs can be told, if the interpreter has tasks.
+    ///
+    /// # Errors
+    /// The interpreter and its version, if it cannot.
+    fn knows_tasks(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Adds to a layout where the task of a thread is found. `tasks` is what the file of the module says that makes tasks;
+    /// `None` if the process has not loaded it.
+    fn add_tasks(&self, _layout: &mut Layout, _tasks: Option<TaskOffsets>) {}
+
+    /// Returns the name of a task that the BPF program sent. `None` if it cannot be read.
+    fn read_task_name(&self, _sent: &[u8]) -> Option<Vec<u8>> {
         None
     }
 
