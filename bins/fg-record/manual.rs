@@ -114,12 +114,13 @@ const INTERPRETERS: &[(&str, &str)] = &[
     (
         "Ruby 3.0 to 3.4",
         "`NAME (FILE)`, or `[ruby]`. Functions of Ruby that are written in C are native frames. The stack of a fiber begins \
-         with the fiber. Tried with 3.1 and 3.3.",
+         with the fiber. Methods that YJIT has compiled are shown as others. Tried with 3.1, also with YJIT, and 3.3.",
     ),
     (
         "PHP 7.4 to 8.4",
         "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
-         are not supported. The stack of a fiber begins with the fiber. Tried with 8.2 and 8.4.",
+         are not supported. The stack of a fiber begins with the fiber. The stacks of functions that opcache has compiled \
+         (JIT) may be `[truncated]`. Tried with 8.2 and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",

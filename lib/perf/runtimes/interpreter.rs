@@ -9,6 +9,7 @@ use object::{
 };
 use rustc_hash::FxHashMap;
 
+use super::merge::NativeKind;
 use super::python::TaskOffsets;
 use super::thread_anchor::ThreadAnchor;
 use crate::perf::objects::object::Elf;
@@ -38,6 +39,12 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     /// Returns the addresses of the functions that run script functions, in the address space of the file (SVMA).
     fn loops(&self) -> &[Range<u64>] {
         &[]
+    }
+
+    /// True if generated code that a native frame of this kind calls is a compiled script function, which keeps its script
+    /// frame.
+    fn calls_compiled(&self, _caller: NativeKind) -> bool {
+        false
     }
 
     /// True if script functions are code that it generates: then script frames are frames of the native stack.

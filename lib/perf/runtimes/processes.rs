@@ -203,6 +203,11 @@ impl ProcessInterpreter {
         self.interpreter.read_task_name(sent)
     }
 
+    /// True if generated code that a native frame of this kind calls is a compiled script function.
+    pub fn calls_compiled(&self, caller: NativeKind) -> bool {
+        self.interpreter.calls_compiled(caller)
+    }
+
     /// Returns the file of the interpreter in the process.
     fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
         let Mapping { start, end, offset, object, .. } = self.mapping;
