@@ -230,6 +230,14 @@ pub struct StackArgs {
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
+    /// Do not ask Java processes for the names of their methods
+    ///
+    /// Without the BPF program, names of compiled Java methods come from /tmp/perf-PID.map. When the recording of a command or
+    /// of processes ends, fg-record has those with JDK 17 or later write this file, as `jcmd PID Compiler.perfmap` does:
+    /// by SIGQUIT and the socket /tmp/.java_pidPID of the process, if it runs as the same user.
+    #[arg(long, hide_short_help = true)]
+    pub no_attach: bool,
+
     /// Append the source line to each frame, like `parse:lexer.c:123`
     #[arg(long, alias = "srcline", hide_short_help = true)]
     pub lines: bool,

@@ -71,6 +71,7 @@ impl Args {
                 _ => ScriptFrameOptions::Script,
             },
             script_lines: stacks.lines,
+            attaches: !(stacks.no_attach || stacks.native_only),
         })
     }
 

@@ -17,7 +17,7 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, flight_recorder, hotspot, procfs, sys};
+use super::{errors, flight_recorder, hotspot, java_attach, procfs, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording, RootLabel};
 use crate::perf::unwind::RunningProcesses;
@@ -82,7 +82,11 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
     let hint = children.and_then(|children| children.hint());
+    let needs_maps = !sampling.takes_stacks && !matches!(target, Target::Cgroup(_) | Target::System);
     let mut finished = session.finish();
+    if request.attaches && needs_maps {
+        finished.notes.extend(java_attach::ask_processes(&finished.recording));
+    }
     finished.notes.extend(hint);
     finished.command = command;
     let signal = match &result {

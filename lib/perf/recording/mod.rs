@@ -337,6 +337,14 @@ impl Recording {
         self.runtimes.get(&pid).copied()
     }
 
+    /// Returns the processes that have generated code with a runtime.
+    pub fn processes_with(&self, runtime: Runtime) -> Vec<u32> {
+        let found = self.runtimes.iter().filter(|(_, found)| **found == runtime);
+        let mut pids: Vec<u32> = found.map(|(pid, _)| *pid).collect();
+        pids.sort_unstable();
+        pids
+    }
+
     /// Finds the runtimes of the processes that have generated code.
     fn find_runtimes(&self) -> FxHashMap<u32, Runtime> {
         let processes = self.objects.jit.keys().filter_map(|(pid, _)| {
