@@ -33,6 +33,9 @@ pub const UNSAMPLED: &[u8] = b"[unsampled]";
 /// The root of samples outside all spans.
 pub const NO_SPAN: &[u8] = b"[no span]";
 
+/// The label of threads that run no task.
+pub const NO_TASK: &[u8] = b"[no task]";
+
 /// The label of threads that work on a span without the attribute that is shown.
 pub const NO_ATTRIBUTE: &[u8] = b"[no attribute]";
 

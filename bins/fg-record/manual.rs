@@ -106,22 +106,28 @@ const INTERPRETERS_TEXT: &str = "The functions of running scripts replace the fr
      --native-only turns this off.";
 
 const INTERPRETERS: &[(&str, &str)] = &[
-    ("Python 3.8 to 3.15", "`NAME (FILE)`, or `[python]` if the name cannot be read. Tried with 3.8 to 3.14."),
+    (
+        "Python 3.8 to 3.15",
+        "`NAME (FILE)`, or `[python]` if the name cannot be read. Builds without the global lock are supported from 3.13 on. \
+         Tried with 3.8 to 3.15 and 3.13t.",
+    ),
     (
         "Ruby 3.0 to 3.4",
         "`NAME (FILE)`, or `[ruby]`. Functions of Ruby that are written in C are native frames. The stack of a fiber begins \
-         with the fiber. Tried with 3.1 and 3.3.",
+         with the fiber. Methods that YJIT has compiled are shown as others. Tried with 3.1, also with YJIT, and 3.3.",
     ),
     (
         "PHP 7.4 to 8.4",
         "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
-         are not supported. The stack of a fiber begins with the fiber. Tried with 8.2 and 8.4.",
+         are not supported. The stack of a fiber begins with the fiber. The stacks of functions that opcache has compiled \
+         (JIT) may be `[truncated]`. Tried with 8.2 and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",
         "`PACKAGE.CLASS.METHOD`, or `[java]`, for interpreted, compiled and inlined methods. If the innermost frame is \
          compiled, its inlined methods are as exact as the compiler's records. To record all of them, run Java with \
-         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. `[frozen]` replaces the callers of a virtual thread \
+         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. If compiled code was freed before the recorder had read \
+         what was inlined there, `[java]` stands for that. `[frozen]` replaces the callers of a virtual thread \
          that are not on a stack. Tried with JDK 8, 11, 17, 21 and 25.",
     ),
     (

@@ -230,6 +230,14 @@ pub struct StackArgs {
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
+    /// Do not ask Java processes for the names of their methods
+    ///
+    /// Without the BPF program, names of compiled Java methods come from /tmp/perf-PID.map. When the recording of a command or
+    /// of processes ends, fg-record has those with JDK 17 or later write this file, as `jcmd PID Compiler.perfmap` does:
+    /// by SIGQUIT and the socket /tmp/.java_pidPID of the process, if it runs as the same user.
+    #[arg(long, hide_short_help = true)]
+    pub no_attach: bool,
+
     /// Append the source line to each frame, like `parse:lexer.c:123`
     #[arg(long, alias = "srcline", hide_short_help = true)]
     pub lines: bool,
@@ -266,10 +274,13 @@ pub struct FormatArgs {
     /// LIST is a list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name
     /// of the thread follows. They are frames, so fg-filter(1) and fg-csv(1) can select stacks by them.
     ///
+    /// `task` is the name of the asyncio task that a thread of Python 3.14 or later runs; `[no task]` takes its place outside
+    /// of tasks.
+    ///
     /// `trace`, `span` and `attr:NAME`, such as `attr:http_route`, are the trace and the span that the thread worked on, and
     /// an attribute of it, as the program publishes them while it runs: OpenTelemetry calls this the thread context (OTEP
-    /// 4947). `[no span]` takes their place where there is none. They need the BPF program, and so x86-64 and the rights
-    /// for it.
+    /// 4947). `[no span]` takes their place where there is none. These and `task` need the BPF program, and so x86-64 and the
+    /// rights for it.
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
     pub split_by: Option<fgkit::perf::recording::RootLabels>,
 

@@ -71,6 +71,7 @@ impl Args {
                 _ => ScriptFrameOptions::Script,
             },
             script_lines: stacks.lines,
+            attaches: !(stacks.no_attach || stacks.native_only),
         })
     }
 
@@ -94,7 +95,7 @@ impl Args {
         if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
             return usage("--wakers, --run-queue and --pair need whole stacks; leave out --call-graph");
         }
-        if let Some(label) = format.split_by.as_ref().and_then(RootLabels::context_label)
+        if let Some(label) = format.split_by.as_ref().and_then(RootLabels::read_label)
             && self.call_graph() != CallGraph::Dwarf(None)
         {
             return usage(&format!("--split-by {label} needs the BPF program; leave out --call-graph"));

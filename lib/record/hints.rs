@@ -41,6 +41,7 @@ impl Hints<'_> {
             self.unsupported_interpreters(),
             self.unnamed_python(),
             self.unpublished_contexts(),
+            self.unknown_tasks(),
             self.no_frame_pointers(),
             self.lost_sideband(),
         ];
@@ -52,6 +53,13 @@ impl Hints<'_> {
         let recording = &self.finished.recording;
         let label = recording.options.roots.context_label().filter(|_| !recording.has_thread_contexts())?;
         Some(format!("--split-by {label}: no process publishes its spans (thread context of OpenTelemetry, OTEP 4947)"))
+    }
+
+    /// Returns the interpreters that do not tell which task a thread runs.
+    fn unknown_tasks(&self) -> Option<String> {
+        let names: Vec<String> = self.finished.recording.interpreters_without_tasks().map(printable).collect();
+        let names = (!names.is_empty()).then(|| names.join(" and "))?;
+        Some(format!("--split-by task: {names} does not tell which task a thread runs; Python 3.14 and later do"))
     }
 
     fn counts(&self) -> &Counts {

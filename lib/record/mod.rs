@@ -18,6 +18,7 @@ mod exit_files;
 pub mod flight_recorder;
 mod hints;
 mod hotspot;
+mod java_attach;
 pub mod observer;
 pub mod off_cpu;
 pub mod output_pattern;

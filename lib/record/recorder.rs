@@ -17,7 +17,7 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, flight_recorder, hotspot, procfs, sys};
+use super::{errors, flight_recorder, hotspot, java_attach, procfs, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording, RootLabel};
 use crate::perf::unwind::RunningProcesses;
@@ -42,18 +42,19 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
-    let context_label = request.roots.context_label();
-    let uses = StackUses { kinds, with_wakers, with_context: context_label.is_some(), pair: request.pair.as_ref() };
+    let read_label = request.roots.read_label();
+    let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
+    let uses = StackUses { kinds, with_wakers, with_context, with_task, pair: request.pair.as_ref() };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
         Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
         Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),
-        Some(Err(reason)) => match context_label {
+        Some(Err(reason)) => match read_label {
             Some(label) => return Err(Error::System(format!("--split-by {label}: {reason}"))),
             None => (None, Some(reason)),
         },
-        None => match context_label {
+        None => match read_label {
             Some(label) => return Err(no_context(label)),
             None => (None, None),
         },
@@ -81,7 +82,11 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
     let hint = children.and_then(|children| children.hint());
+    let needs_maps = !sampling.takes_stacks && !matches!(target, Target::Cgroup(_) | Target::System);
     let mut finished = session.finish();
+    if request.attaches && needs_maps {
+        finished.notes.extend(java_attach::ask_processes(&finished.recording));
+    }
     finished.notes.extend(hint);
     finished.command = command;
     let signal = match &result {

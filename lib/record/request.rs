@@ -54,6 +54,8 @@ pub struct Request {
     pub scripts: ScriptFrameOptions,
     /// True if script frames get their lines.
     pub script_lines: bool,
+    /// True if Java processes are asked for the names of their methods, where nothing else tells them.
+    pub attaches: bool,
 }
 
 /// The processes to record, as the user names them.

@@ -90,7 +90,8 @@ fn check_recordings(
 /// their thread.
 fn check_others(outcomes: &GuestOutcomes) -> Check {
     let GuestOutcomes { wakers, spans, pairs, .. } = outcomes;
-    let in_span = Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "server", "handle_0"]);
+    let in_span =
+        Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "[no task]", "server", "handle_0"]);
     ensure!(in_span >= 5, "{in_span}: {spans:?}");
     assert!(wakers.status.success() && pairs.status.success(), "{wakers:?} {pairs:?}");
     let slept = Profile::from_stdout(wakers).weight(&["sleep", "schedule", "--", "[timer]_[w]", "[off-cpu]"]);

@@ -1,5 +1,6 @@
 //! Java methods, as they run: without options, agents or a restart.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::support::process::Background;
 use crate::support::programs::sources;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::walked_scripts;
-use crate::support::{command, skip_optional};
+use crate::support::{command, directory, skip_optional};
 
 /// The methods of `Functions.java` that compute, each with its callers, innermost first.
 const CALLERS: &[(&str, &[&str])] = &[
@@ -98,4 +99,53 @@ fn shows_the_lines_of_calls_in_a_command() {
     for stack in profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.contains(".burnHandler"))) {
         assert!(stack.frames.contains(&handler), "{stack:?}");
     }
+}
+
+/// True if Java can be asked for the names of its methods. Otherwise reports the test as skipped.
+#[track_caller]
+fn answers_requests() -> bool {
+    let check = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-version"];
+    let is_known = command("java").args(check).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !is_known {
+        skip_optional("no JDK 17 or later");
+    }
+    is_known
+}
+
+#[test]
+fn asks_for_the_names_of_methods_where_the_kernel_takes_stacks() {
+    if !can_record() || !has_java() || !answers_requests() {
+        return;
+    }
+    let folder = directory();
+    let program = sources().join("Functions.java").display().to_string();
+    let start = |options: &[&str]| {
+        let mut java = command("java");
+        java.current_dir(folder.path()).args(["-XX:+PreserveFramePointer"]).args(options).args([&program, "100"]);
+        let process = Background::start(&mut java);
+        process.wait_for_cpu_time(Duration::from_secs(4));
+        process
+    };
+    let map = |process: &Background| PathBuf::from(format!("/tmp/perf-{}.map", process.pid()));
+    let record = |process: &Background, options: &[&str]| {
+        let options = [&["--call-graph", "fp", "-F", "997"], options].concat();
+        record_process(process, &options, Duration::from_secs(1)).ok()
+    };
+
+    let process = start(&[]);
+    let silent = record(&process, &["--no-attach"]);
+    assert!(!map(&process).exists() && !silent.stderr.contains("java process"), "{silent:?}");
+    let asked = record(&process, &[]);
+    let note = format!("asked java process {} for the names of its methods; --no-attach", process.pid());
+    assert_eq!(asked.stderr.matches(&note).count(), 1, "{asked:?}");
+    let is_named = |stack: &Stack| stack.frames.iter().any(|frame| frame.contains("Functions.burn"));
+    assert!(Profile::from_stdout(&asked).0.iter().any(is_named), "{asked:?}");
+    std::fs::remove_file(map(&process)).unwrap();
+
+    let process = start(&["-XX:+DisableAttachMechanism"]);
+    let refused = record(&process, &[]);
+    let note = format!("java process {} for the names of its methods: it runs with -XX:+DisableAttach", process.pid());
+    assert_eq!(refused.stderr.matches(&note).count(), 1, "{refused:?}");
+    // Nothing stays in the directory of the processes.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

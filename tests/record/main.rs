@@ -32,6 +32,7 @@ mod script;
 mod streams;
 mod subprocesses;
 mod targets;
+mod tasks;
 mod thread_context;
 mod wakers;
 mod weight_field;

@@ -56,6 +56,68 @@ fn shows_the_methods_of_a_command_and_of_a_process_that_runs_already() {
     assert!(scripts * 100 >= total * 95, "{scripts} of {total}: {profile:?}");
 }
 
+/// YJIT compiles methods, whose frames the interpreter keeps.
+#[test]
+fn compiled_methods_have_no_frames_of_their_own() {
+    if !can_record() || !has_ruby() {
+        return;
+    }
+    let has_compiler =
+        command("ruby").args(["--yjit", "-e", "exit RubyVM::YJIT.enabled?"]).stderr(Stdio::null()).status();
+    if !has_compiler.is_ok_and(|status| status.success()) {
+        return skip_optional("no YJIT");
+    }
+    let folder = directory();
+    let path = folder.path().join("compiled.rb");
+    let source = "def burn(n)
+  sum = 0
+  i = 0
+  while i < n
+    sum = (sum * 31 + i) & 0xffffff
+    i += 1
+  end
+  sum
+end
+
+def deep(depth)
+  depth > 0 ? deep(depth - 1) + 1 : burn(2000)
+end
+
+def call
+  [1, 2].each { |n| burn(n + 2000) }
+end
+
+stop = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 1
+while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < stop
+  deep(3)
+  call
+end
+";
+    std::fs::write(&path, source).unwrap();
+    let shown = path.display().to_string();
+    let outcome = record(["-v", "-F", "997", "--", "ruby", "--yjit", &shown]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    let frame = |name: &str| format!("{name} ({shown})");
+    let chains = [
+        ["<main>", "deep", "deep", "deep", "deep", "burn"].map(frame).to_vec(),
+        ["<main>", "call", "block in call", "burn"].map(frame).to_vec(),
+    ];
+    for chain in &chains {
+        let chain: Vec<&str> = chain.iter().map(String::as_str).collect();
+        profile.assert_contains(&chain);
+    }
+    for stack in &profile.0 {
+        let methods = stack.frames.iter().filter(|name| name.contains(" (")).cloned().collect::<Vec<String>>();
+        if methods.last() == Some(&frame("burn")) {
+            assert!(!stack.frames.contains(&"[anon]".to_owned()), "{stack:?}");
+            assert!(chains.iter().any(|chain| methods.ends_with(chain)), "{stack:?}");
+        }
+    }
+}
+
 #[test]
 fn shows_the_line_of_each_call() {
     if !can_record() || !has_ruby() {

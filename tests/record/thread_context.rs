@@ -196,8 +196,9 @@ fn a_program_without_spans_gets_one_note() {
 
 #[test]
 fn labels_of_spans_need_the_program_that_reads_them() {
-    for options in [&["--call-graph", "fp"][..], &["--call-graph", "dwarf,8192"]] {
-        let outcome = finish(recorder(["--split-by", "span"]).args(options).args(["--", "true"]).spawn().unwrap());
+    for (label, call_graph) in [("span", "fp"), ("span", "dwarf,8192"), ("task", "fp")] {
+        let options = ["--split-by", label, "--call-graph", call_graph];
+        let outcome = finish(recorder(options).args(["--", "true"]).spawn().unwrap());
         assert_eq!(outcome.code(), 2, "{outcome:?}");
     }
     let mut command = command("setpriv");

@@ -27,6 +27,9 @@ const WALK_CUT: u32 = 256;
 /// The thread may have a context that was not read.
 const CONTEXT_UNKNOWN: u32 = 512;
 
+/// The thread may run a task that was not read.
+const TASK_UNKNOWN: u32 = 1024;
+
 /// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
 const CODE_BITS: u32 = 48;
 
@@ -74,21 +77,33 @@ pub struct StackRecord<'a> {
     scanned: u32,
     /// The number of words that are script frames, before the thread's context.
     script_words: u16,
-    /// The number of words at the end that are the thread's context.
+    /// The number of words that are the thread's context, before those of its task.
     context_words: u16,
+    /// The number of words at the end that are the name of the thread's task.
+    task_words: u16,
     /// The words, of 8 bytes each.
     words: &'a [u8],
 }
 
-/// The context of a thread, as far as the program read it.
+/// What a thread says of itself, its context or its task, as far as the program read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentContext<'a> {
     /// The thread had none.
     Absent,
-    /// The thread may have had one, if its process publishes contexts.
+    /// The thread may have had one, if its process has any.
     Unknown,
     /// The thread had the one in this record.
     Record(&'a [u8]),
+}
+
+impl<'a> SentContext<'a> {
+    fn new(record: &'a [u8], is_unknown: bool) -> Self {
+        match record {
+            _ if is_unknown => Self::Unknown,
+            [] => Self::Absent,
+            record => Self::Record(record),
+        }
+    }
 }
 
 impl<'a> StackRecord<'a> {
@@ -151,11 +166,12 @@ impl<'a> StackRecord<'a> {
 
     /// The context of the thread.
     pub fn context(&self) -> SentContext<'a> {
-        match self.split_context().1 {
-            _ if self.flags & CONTEXT_UNKNOWN != 0 => SentContext::Unknown,
-            [] => SentContext::Absent,
-            record => SentContext::Record(record),
-        }
+        SentContext::new(self.split_context().1, self.flags & CONTEXT_UNKNOWN != 0)
+    }
+
+    /// The name of the task that the thread runs.
+    pub fn task(&self) -> SentContext<'a> {
+        SentContext::new(self.split_task().1, self.flags & TASK_UNKNOWN != 0)
     }
 
     /// Returns the bytes of the native stack, and those of the script frames.
@@ -165,7 +181,12 @@ impl<'a> StackRecord<'a> {
 
     /// Returns the bytes of the stack, and those of the thread's context.
     fn split_context(&self) -> (&'a [u8], &'a [u8]) {
-        split_last_words(self.words, self.context_words)
+        split_last_words(self.split_task().0, self.context_words)
+    }
+
+    /// Returns the bytes before the name of the thread's task, and those of the name.
+    fn split_task(&self) -> (&'a [u8], &'a [u8]) {
+        split_last_words(self.words, self.task_words)
     }
 
     /// True if the stack was walked, false if the words are those that the program kept.
@@ -214,12 +235,24 @@ impl<'a> StackRecordPart<'a> {
         let (second, rowless) = (fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
         let (part, parts) = (fields.u16()?, fields.u16()?);
-        let (script_words, context_words) = (fields.u16()?, fields.u16()?);
+        let (script_words, context_words, task_words) = (fields.u16()?, fields.u16()?, fields.u16()?);
+        let _unused = fields.take(6)?;
         let second = (second != 0).then_some((second, second_word as usize));
         let words = fields.take((words as usize).checked_mul(8)?)?;
         let rowless = (rowless != 0).then_some(rowless);
-        let record =
-            StackRecord { ip, sp, published, second, rowless, flags, scanned, script_words, context_words, words };
+        let record = StackRecord {
+            ip,
+            sp,
+            published,
+            second,
+            rowless,
+            flags,
+            scanned,
+            script_words,
+            context_words,
+            task_words,
+            words,
+        };
         Some(Self { record, part, parts })
     }
 }

@@ -182,7 +182,8 @@ impl Recording {
     /// that is known.
     pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterDescription> {
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
-        self.interpreters.describe(&mappings, &self.objects, self.memory(pid))
+        let (memory, with_tasks) = (self.memory(pid), self.options.roots.has_task());
+        self.interpreters.describe(&mappings, &self.objects, memory, with_tasks)
     }
 
     /// Describes for the BPF program where the threads of a process publish their contexts. `None` if they do not.
@@ -206,6 +207,11 @@ impl Recording {
     /// Returns the interpreters that were met and cannot be walked, in words.
     pub fn unsupported_interpreters(&self) -> impl Iterator<Item = &str> {
         self.interpreters.unsupported()
+    }
+
+    /// Returns the interpreters that were met and do not tell which task a thread runs, in words.
+    pub fn interpreters_without_tasks(&self) -> impl Iterator<Item = &str> {
+        self.interpreters.without_tasks()
     }
 
     /// Takes out the objects of stacks that the BPF program did not walk to their root.
@@ -336,6 +342,14 @@ impl Recording {
     /// Returns the runtime of a process that has generated code, if it is a known one.
     pub fn runtime(&self, pid: u32) -> Option<Runtime> {
         self.runtimes.get(&pid).copied()
+    }
+
+    /// Returns the processes that have generated code with a runtime.
+    pub fn processes_with(&self, runtime: Runtime) -> Vec<u32> {
+        let found = self.runtimes.iter().filter(|(_, found)| **found == runtime);
+        let mut pids: Vec<u32> = found.map(|(pid, _)| *pid).collect();
+        pids.sort_unstable();
+        pids
     }
 
     /// Finds the runtimes of the processes that have generated code.

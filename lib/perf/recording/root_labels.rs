@@ -19,7 +19,7 @@ pub const SEPARATOR: u8 = 0;
 const SHORT_ID: usize = 12;
 
 /// The names of labels, in words.
-const NAMES: &str = "pid, tid, cpu, cgroup, container, trace, span and attr:NAME";
+const NAMES: &str = "pid, tid, cpu, cgroup, container, task, trace, span and attr:NAME";
 
 /// Number of hexadecimal digits of a container's ID.
 const LONG_ID: usize = 64;
@@ -37,6 +37,8 @@ pub enum RootLabel {
     Cgroup,
     /// The container, by the first digits of its ID.
     Container,
+    /// The name of the asyncio task that the thread runs.
+    Task,
     /// The ID of the trace that the thread works on, as it publishes it.
     Trace,
     /// The ID of the span that the thread works on.
@@ -62,6 +64,7 @@ impl FromStr for RootLabels {
                 "cpu" => RootLabel::Cpu,
                 "cgroup" => RootLabel::Cgroup,
                 "container" => RootLabel::Container,
+                "task" => RootLabel::Task,
                 "trace" => RootLabel::Trace,
                 "span" => RootLabel::Span,
                 _ => match name.strip_prefix("attr:").filter(|attribute| !attribute.is_empty()) {
@@ -86,6 +89,7 @@ impl std::fmt::Display for RootLabel {
             Self::Cpu => "cpu",
             Self::Cgroup => "cgroup",
             Self::Container => "container",
+            Self::Task => "task",
             Self::Trace => "trace",
             Self::Span => "span",
             Self::Attribute(name) => return write!(f, "attr:{name}"),
@@ -97,6 +101,16 @@ impl RootLabels {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// True if the tasks of threads are shown.
+    pub fn has_task(&self) -> bool {
+        self.0.contains(&RootLabel::Task)
+    }
+
+    /// Returns the first label that the BPF program reads.
+    pub fn read_label(&self) -> Option<&RootLabel> {
+        self.0.iter().find(|label| **label == RootLabel::Task).or_else(|| self.context_label())
     }
 
     /// Returns the first label that a thread publishes itself.
@@ -166,6 +180,7 @@ impl Recording {
                 RootLabel::Cpu => root.extend(format!("cpu-{}", stamp.cpu).into_bytes()),
                 RootLabel::Cgroup => root.extend_from_slice(self.cgroups.path(stamp.pid, read)),
                 RootLabel::Container => root.extend_from_slice(container(self.cgroups.path(stamp.pid, read))),
+                RootLabel::Task => root.extend(self.task(stamp, sample)),
                 RootLabel::Trace => root.extend_from_slice(&context.id_or_marker(ThreadContext::trace)),
                 RootLabel::Span => root.extend_from_slice(&context.id_or_marker(ThreadContext::span)),
                 RootLabel::Attribute(name) => root.extend(self.attribute(stamp, *context, name)),
@@ -208,6 +223,23 @@ impl Recording {
         }
     }
 
+    /// Returns the name of the task that a thread runs, or a marker.
+    fn task(&mut self, stamp: Stamp, sample: Option<&Sample<'_>>) -> Vec<u8> {
+        let Some(sample) = sample else { return markers::UNKNOWN.to_vec() };
+        // Threads of the kernel have no user stack.
+        let Some(user) = sample.user else { return markers::NO_TASK.to_vec() };
+        let interpreter = self.interpreters.find(self.processes.mappings(stamp.pid), &self.objects);
+        match (interpreter, user.record.map_or(SentContext::Unknown, |record| record.task())) {
+            (None, _) | (_, SentContext::Absent) => markers::NO_TASK.to_vec(),
+            (Some(interpreter), _) if interpreter.has_no_tasks() => markers::NO_TASK.to_vec(),
+            (Some(interpreter), SentContext::Record(sent)) => interpreter
+                .read_task_name(sent)
+                .and_then(|name| label(&name))
+                .unwrap_or_else(|| markers::UNKNOWN.to_vec()),
+            (Some(_), SentContext::Unknown) => markers::UNKNOWN.to_vec(),
+        }
+    }
+
     /// Returns the value of an attribute in a thread's context, or a marker.
     fn attribute(&mut self, stamp: Stamp, context: ContextLabel<'_>, name: &str) -> Vec<u8> {
         let context = match context {
@@ -217,14 +249,18 @@ impl Recording {
         let (memory, running) = (self.memory(stamp.pid), self.options.running);
         let find_heads = || running.map_or_else(Vec::new, |running| (running.process_contexts)(stamp.pid));
         match self.thread_contexts.find_attribute(context, name, (memory, stamp.time), find_heads) {
-            // A frame cannot be empty, and the separator divides frames.
-            AttributeValue::Value(value) if !value.trim_ascii().is_empty() => {
-                value.trim_ascii().iter().map(|byte| if *byte == SEPARATOR { b'?' } else { *byte }).collect()
-            }
-            AttributeValue::Value(_) | AttributeValue::Missing => markers::NO_ATTRIBUTE.to_vec(),
+            AttributeValue::Value(value) => label(value).unwrap_or_else(|| markers::NO_ATTRIBUTE.to_vec()),
+            AttributeValue::Missing => markers::NO_ATTRIBUTE.to_vec(),
             AttributeValue::Unknown => markers::UNKNOWN.to_vec(),
         }
     }
+}
+
+/// Returns a text as a label. `None` if it is empty, as frames cannot be.
+fn label(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.trim_ascii();
+    let bytes = text.iter().map(|byte| if *byte == SEPARATOR { b'?' } else { *byte });
+    (!text.is_empty()).then(|| bytes.collect())
 }
 
 /// Returns the short ID of the innermost container in the path of a cgroup.
@@ -249,6 +285,7 @@ mod tests {
     fn parses_lists() {
         assert_eq!(parse("container,pid"), Ok(vec![RootLabel::Container, RootLabel::Pid]));
         assert_eq!(parse("cpu,comm"), Ok(vec![RootLabel::Cpu]));
+        assert_eq!(parse("task,tid"), Ok(vec![RootLabel::Task, RootLabel::Tid]));
         let attribute = |name: &str| RootLabel::Attribute(name.into());
         assert_eq!(
             parse("attr:http.route,trace,attr:b"),

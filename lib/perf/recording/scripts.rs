@@ -4,6 +4,7 @@ use super::{Recording, ScriptFrameOptions};
 use crate::perf::event::{StackRecord, Stamp};
 use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
+use crate::perf::objects::registry::Objects;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
 use crate::perf::runtimes::processes::ProcessInterpreter;
@@ -51,15 +52,7 @@ impl Recording {
             let locations = self.merge_generated(&interpreter, self.memory(stamp.pid), &scripts, frames.len());
             return Some(MergedStack { locations, stop });
         }
-        let mut kinds: Vec<NativeKind> =
-            frames.iter().map(|frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects)).collect();
-        for index in 1..kinds.len() {
-            // Generated code that calls the loop itself is a trampoline of the interpreter (`python -X perf`).
-            let object = frames[index].mapping.map(|mapping| objects.get(mapping.object));
-            if kinds[index - 1] == NativeKind::Loop && matches!(object, Some(Object::Jit { .. })) {
-                kinds[index] = NativeKind::Interpreter;
-            }
-        }
+        let kinds = native_kinds(&interpreter, frames, stop == StopReason::Root, objects);
         let is_cut = record.is_script_cut();
         let stack = ScriptStack { frames: &scripts, is_cut, is_entering: record.is_entering_script() };
         let keep_interpreter = self.options.scripts == ScriptFrameOptions::WithInterpreter;
@@ -108,4 +101,32 @@ impl Recording {
     pub(super) fn memory(&self, pid: u32) -> Memory {
         Memory { pid, read: self.options.running.map_or(|_, _, _| 0, |running| running.read) }
     }
+}
+
+/// Returns the parts of native frames in an interpreter, innermost first. `is_complete` says that they reach the root.
+fn native_kinds(
+    interpreter: &ProcessInterpreter,
+    frames: &[Frame],
+    is_complete: bool,
+    objects: &Objects,
+) -> Vec<NativeKind> {
+    let is_generated =
+        |frame: &Frame| frame.mapping.is_some_and(|mapping| matches!(objects.get(mapping.object), Object::Jit { .. }));
+    let mut kinds: Vec<NativeKind> =
+        frames.iter().map(|frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects)).collect();
+    for index in 1..kinds.len() {
+        // Generated code that calls the loop itself is a trampoline of the interpreter (`python -X perf`).
+        if kinds[index - 1] == NativeKind::Loop && is_generated(&frames[index]) {
+            kinds[index] = NativeKind::Interpreter;
+        }
+    }
+    for index in (0..kinds.len()).rev() {
+        // Unwinding may end in such code, whose caller is not known then.
+        let unknown = if is_complete { NativeKind::Other } else { NativeKind::Loop };
+        let caller = kinds.get(index + 1).copied().unwrap_or(unknown);
+        if interpreter.calls_compiled(caller) && is_generated(&frames[index]) {
+            kinds[index] = NativeKind::Compiled;
+        }
+    }
+    kinds
 }

@@ -9,6 +9,8 @@ use object::{
 };
 use rustc_hash::FxHashMap;
 
+use super::merge::NativeKind;
+use super::python::TaskOffsets;
 use super::thread_anchor::ThreadAnchor;
 use crate::perf::objects::object::Elf;
 
@@ -37,6 +39,12 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     /// Returns the addresses of the functions that run script functions, in the address space of the file (SVMA).
     fn loops(&self) -> &[Range<u64>] {
         &[]
+    }
+
+    /// True if generated code that a native frame of this kind calls is a compiled script function, which keeps its script
+    /// frame.
+    fn calls_compiled(&self, _caller: NativeKind) -> bool {
+        false
     }
 
     /// True if script functions are code that it generates: then script frames are frames of the native stack.
@@ -74,6 +82,28 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     ///
     /// The process runs meanwhile, and may make another function there: the caller compares the hashes before and after.
     fn read_function(&self, _memory: Memory, _function: u64) -> Option<Function> {
+        None
+    }
+
+    /// True if threads of the interpreter run tasks, such as those of asyncio.
+    fn has_tasks(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the task that a thread runs can be told, if the interpreter has tasks.
+    ///
+    /// # Errors
+    /// The interpreter and its version, if it cannot.
+    fn knows_tasks(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Adds to a layout where the task of a thread is found. `tasks` is what the file of the module says that makes tasks;
+    /// `None` if the process has not loaded it.
+    fn add_tasks(&self, _layout: &mut Layout, _tasks: Option<TaskOffsets>) {}
+
+    /// Returns the name of a task that the BPF program sent. `None` if it cannot be read.
+    fn read_task_name(&self, _sent: &[u8]) -> Option<Vec<u8>> {
         None
     }
 

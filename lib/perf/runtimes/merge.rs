@@ -15,6 +15,8 @@ pub enum NativeKind {
     Loop,
     /// It is another function of the interpreter.
     Interpreter,
+    /// It is code to which the interpreter has compiled a script function, and belongs to the loop that called it.
+    Compiled,
     /// It does not belong to the interpreter.
     Other,
 }
@@ -42,7 +44,8 @@ pub struct ScriptStack<'a> {
 /// Merges frames, innermost first. `None` if the two stacks do not match.
 ///
 /// The interpreter's own frames are left out where script frames tell more: everywhere but above the innermost script
-/// frame, where they show what that function does. `keep_interpreter` keeps all of them. If one of the stacks is cut before
+/// frame, where they show what that function does. Compiled script functions are left out everywhere: script frames stand for
+/// them. `keep_interpreter` keeps all of them. If one of the stacks is cut before
 /// its root, they cannot be paired: then the script frames follow the native frames up to the innermost loop.
 pub fn merge(
     natives: &[NativeKind],
@@ -60,7 +63,8 @@ pub fn merge(
     }
     if !is_native_complete || scripts.is_cut {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
-        let natives = (0..first).map(MergedFrame::Native);
+        let is_kept = |index: &usize| keep_interpreter || natives[*index] != NativeKind::Compiled;
+        let natives = (0..first).filter(is_kept).map(MergedFrame::Native);
         return Some(natives.chain((0..scripts.frames.len()).map(MergedFrame::Script)).collect());
     }
     if loops.len() == groups.len() + 1 {
@@ -77,7 +81,12 @@ pub fn merge(
     let mut is_below_script = false;
     for (index, kind) in natives.iter().enumerate() {
         if *kind != NativeKind::Loop {
-            if *kind == NativeKind::Other || !is_below_script || keep_interpreter {
+            let is_kept = match kind {
+                NativeKind::Other => true,
+                NativeKind::Compiled => false,
+                _ => !is_below_script,
+            };
+            if is_kept || keep_interpreter {
                 merged.push(MergedFrame::Native(index));
             }
             continue;
@@ -110,14 +119,15 @@ mod tests {
     use super::{MergedFrame, NativeKind, ScriptFrame, ScriptStack, merge};
 
     /// Merges stacks that are written innermost first: natives as `L` for a loop, `i` for another function of the
-    /// interpreter and `c` for others, scripts as letters, with `|` behind the outermost of a loop. Returns the names
-    /// in the same form.
+    /// interpreter, `j` for a compiled function and `c` for others, scripts as letters, with `|` behind the outermost of a
+    /// loop. Returns the names in the same form.
     fn merged(natives: &str, scripts: &str, options: &str) -> Option<String> {
         let kinds: Vec<NativeKind> = natives
             .chars()
             .map(|native| match native {
                 'L' => NativeKind::Loop,
                 'i' => NativeKind::Interpreter,
+                'j' => NativeKind::Compiled,
                 _ => NativeKind::Other,
             })
             .collect();
@@ -159,6 +169,14 @@ mod tests {
     fn the_innermost_frames_may_have_no_loop() {
         assert_eq!(merged("iiLc", "A|B|", "").unwrap(), "iiABc");
         assert_eq!(merged("ic", "A|", "").unwrap(), "icA");
+    }
+
+    #[test]
+    fn script_frames_stand_for_compiled_functions() {
+        assert_eq!(merged("cijjLicL", "AB|C|", "").unwrap(), "ciABcC");
+        assert_eq!(merged("jjL", "AB|", "").unwrap(), "AB");
+        assert_eq!(merged("jL", "A|", "keep").unwrap(), "jAL");
+        assert_eq!(merged("jL", "AB", "truncated").unwrap(), "AB");
     }
 
     #[test]

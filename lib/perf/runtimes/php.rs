@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::function_parts::find_parts;
 use super::hash::{mix, mix_no_string, mix_string};
 use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::merge::NativeKind;
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
 
@@ -95,6 +96,11 @@ impl Interpreter for Php {
 
     fn loops(&self) -> &[Range<u64>] {
         &self.loops
+    }
+
+    fn calls_compiled(&self, caller: NativeKind) -> bool {
+        // Regular expressions are compiled, too, and called by other functions.
+        matches!(caller, NativeKind::Loop | NativeKind::Compiled)
     }
 
     fn unnamed_frame(&self) -> &'static [u8] {

@@ -10,6 +10,7 @@ use super::interpreter::{
     CACHED, FIELDS, Interpreter, InterpreterFile, Library, Memory, Recognition, ScriptFrame, SentName,
 };
 use super::merge::NativeKind;
+use super::python::TaskOffsets;
 use super::thread_anchor::ThreadAnchor;
 use super::{MARKERS, RECOGNIZERS};
 use crate::perf::location::Location;
@@ -43,6 +44,10 @@ pub struct Interpreters {
     by_object: FxHashMap<ObjectId, Option<Arc<dyn Interpreter>>>,
     /// The names of interpreters that are not supported.
     unsupported: BTreeSet<String>,
+    /// The places of tasks in each object that was looked at.
+    tasks: FxHashMap<ObjectId, Option<TaskOffsets>>,
+    /// The names of interpreters whose tasks cannot be told.
+    without_tasks: BTreeSet<String>,
     functions: Functions,
 }
 
@@ -59,9 +64,15 @@ impl Interpreters {
         self.unsupported.iter().map(String::as_str)
     }
 
+    /// The interpreters that were met and do not tell which task a thread runs, in words.
+    pub fn without_tasks(&self) -> impl Iterator<Item = &str> {
+        self.without_tasks.iter().map(String::as_str)
+    }
+
     /// Returns what only says which interpreters are not supported.
     pub fn to_report(&self) -> Self {
-        Self { unsupported: self.unsupported.clone(), ..Self::default() }
+        let (unsupported, without_tasks) = (self.unsupported.clone(), self.without_tasks.clone());
+        Self { unsupported, without_tasks, ..Self::default() }
     }
 
     /// Remembers a name that the BPF program sent.
@@ -72,6 +83,7 @@ impl Interpreters {
     /// Forgets an object, whose number may be given to another.
     pub fn forget(&mut self, object: ObjectId) {
         self.by_object.remove(&object);
+        self.tasks.remove(&object);
     }
 
     /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`](super::functions::ScriptFrames).
@@ -79,17 +91,24 @@ impl Interpreters {
         self.functions.forget_frames();
     }
 
-    /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
-    /// is known.
+    /// Returns the description of a process with these mappings for the BPF program, `with_tasks` if the tasks of threads are
+    /// wanted. `None` if it runs no interpreter that is known.
     pub fn describe(
         &mut self,
         mappings: &[Mapping],
         objects: &Objects,
         memory: Memory,
+        with_tasks: bool,
     ) -> Option<InterpreterDescription> {
         let found = self.find(mappings.iter().copied(), objects)?;
         let library = found.library(objects, memory)?;
-        let layout = found.interpreter.layout(library)?;
+        let mut layout = found.interpreter.layout(library)?.clone();
+        if with_tasks {
+            match found.interpreter.knows_tasks() {
+                Ok(()) => found.interpreter.add_tasks(&mut layout, self.find_tasks(mappings, objects)),
+                Err(version) => drop(self.without_tasks.insert(version)),
+            }
+        }
         let loaded = |address: u64| library.bias.wrapping_add(address);
         let (kind, anchor) = match layout.anchor {
             ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)),
@@ -103,6 +122,16 @@ impl Interpreters {
         words[..6].copy_from_slice(&[layout.kind, kind, anchor as u32, (anchor >> 32) as u32, is_musl.into(), 0]);
         words[6..6 + FIELDS].copy_from_slice(&layout.fields);
         Some(InterpreterDescription { words, generates_code: found.generates_code() })
+    }
+
+    /// Returns the places of tasks, from the file that contains the module which makes them.
+    fn find_tasks(&mut self, mappings: &[Mapping], objects: &Objects) -> Option<TaskOffsets> {
+        mappings.iter().find_map(|mapping| {
+            *self.tasks.entry(mapping.object).or_insert_with(|| match objects.get(mapping.object) {
+                Object::Elf(elf) => TaskOffsets::find(elf),
+                _ => None,
+            })
+        })
     }
 
     /// Returns the interpreter of a process with these mappings. If there are several, the first one counts.
@@ -162,6 +191,21 @@ impl ProcessInterpreter {
     /// True if script frames are frames of the native stack.
     pub fn generates_code(&self) -> bool {
         self.interpreter.generates_code()
+    }
+
+    /// True if the interpreter knows no tasks at all.
+    pub fn has_no_tasks(&self) -> bool {
+        !self.interpreter.has_tasks()
+    }
+
+    /// Returns the name of a task that the BPF program sent. `None` if it cannot be read.
+    pub fn read_task_name(&self, sent: &[u8]) -> Option<Vec<u8>> {
+        self.interpreter.read_task_name(sent)
+    }
+
+    /// True if generated code that a native frame of this kind calls is a compiled script function.
+    pub fn calls_compiled(&self, caller: NativeKind) -> bool {
+        self.interpreter.calls_compiled(caller)
     }
 
     /// Returns the file of the interpreter in the process.

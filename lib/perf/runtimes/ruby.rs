@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::function_parts::{find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
 use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::merge::NativeKind;
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -101,6 +102,11 @@ impl Interpreter for Ruby {
 
     fn loops(&self) -> &[Range<u64>] {
         &self.loops
+    }
+
+    fn calls_compiled(&self, caller: NativeKind) -> bool {
+        // The function around the loop calls them, too.
+        caller != NativeKind::Other
     }
 
     fn unnamed_frame(&self) -> &'static [u8] {

@@ -33,6 +33,12 @@ enum {
     CODE_START, CODE_SIZE,         // the part of a code object that is read
     FIRST_LINE, NAME, FILE, LINES, // in that part
     STRING_DATA,     // in a string: its bytes
+    STRING_LENGTH, STRING_STATE,   // in a string
+    ASCII_BITS,      // of a string's state: its bytes are ASCII and follow its head
+    RUNNING_TASK,    // in the thread's state: the task of asyncio that it runs; 0 if there are no tasks, NONE if they are not known
+    IS_TASK, TASK_NAME,            // in a task
+    PYTHON_TYPE, TYPE_FLAGS,       // in an object, and in a type
+    INT_TAG, INT_DIGITS,           // in a number
     FIELDS = 48, CACHED = 12
 };
 // The fields of PHP's structures: offsets in a function.
@@ -95,9 +101,9 @@ static __always_inline int is_new_name(u64 hash) {
 // The value of a field in the first 512 bytes of the page.
 #define PAGE_FIELD(type, s, offset) (*(type *)((char *)(s)->page + ((offset) & 255)))
 
-// The string object of CPython and PHP: its length is at byte 16, its bytes begin at `data`.
-static __always_inline struct string string_of(u64 object, u64 data) {
-    struct string string = {.start = object + data, .length = object ? read_word(object + 16) : 0};
+// A string object of CPython or PHP, whose length and bytes are at these places.
+static __always_inline struct string string_of(u64 object, u64 length, u64 data) {
+    struct string string = {.start = object + data, .length = object ? read_word(object + length) : 0};
     return string;
 }
 
@@ -169,11 +175,11 @@ static long step_python(u32 i, struct script_walk *walk) {
         .identity = PAGE_FIELD(u64, s, f[LINES]),
     };
     u64 name = PAGE_FIELD(u64, s, f[NAME]), file = PAGE_FIELD(u64, s, f[FILE]);
-    function.name = string_of(name, f[STRING_DATA]);
-    function.file = string_of(file, f[STRING_DATA]);
+    function.name = string_of(name, f[STRING_LENGTH], f[STRING_DATA]);
+    function.file = string_of(file, f[STRING_LENGTH], f[STRING_DATA]);
     int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
-    // Bits 5 and 6 of a string's state say that its bytes are ASCII and follow its head.
-    int is_ascii = (read_word(name + 32) & read_word(file + 32) & 0x60) == 0x60;
+    u64 ascii_bits = f[ASCII_BITS];
+    int is_ascii = (read_word(name + f[STRING_STATE]) & read_word(file + f[STRING_STATE]) & ascii_bits) == ascii_bits;
     note_frame(walk, &function, is_outermost, is_ascii);
     return 0;
 }
@@ -242,9 +248,9 @@ static long step_php(u32 i, struct script_walk *walk) {
         if (!n && regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
         function.instruction = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
     }
-    function.name = string_of(name, 24);
-    function.file = string_of(file, 24);
-    if (class) function.class = string_of(read_word(class + 8), 24);
+    function.name = string_of(name, 16, 24);
+    function.file = string_of(file, 16, 24);
+    if (class) function.class = string_of(read_word(class + 8), 16, 24);
     int is_outermost = generators ? generators == 1 : (flags & CALL_TOP) != 0;
     note_frame(walk, &function, is_outermost, 1);
     return 0;

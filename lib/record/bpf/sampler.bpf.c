@@ -71,6 +71,7 @@ enum {
     SCRIPT_ENTERING = 128,  // the innermost interpreter loop has no script frame
     WALK_CUT = 256,         // the walk met generated code that is known, and ended before the root
     CONTEXT_UNKNOWN = 512,  // the thread may have a context (thread_context.bpf.h) that was not read
+    TASK_UNKNOWN = 1024,    // the thread may run a task (tasks.bpf.h) that was not read
 };
 
 struct target { u64 task; u64 state; };
@@ -85,12 +86,12 @@ struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u6
 struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
-// the code without rows at which the walk ended, if it ended there. The last `context_words` of all words are the thread's
-// context, and the `script_words` before them are script frames.
+// the code without rows at which the walk ended, if it ended there. The last `task_words` of all words are the name of the
+// thread's task, the `context_words` before them are its context, and the `script_words` before those are script frames.
 struct head {
     u64 ip, sp, published, second, rowless;
     u32 flags, second_word, scanned, words;
-    u16 part, parts, script_words, context_words;
+    u16 part, parts, script_words, context_words, task_words, unused[3];
 };
 // Stands for the rest of a page that was not in memory.
 #define HOLE 1
@@ -449,6 +450,7 @@ static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
 
 #include "generated.bpf.h"
 #include "thread_context.bpf.h"
+#include "tasks.bpf.h"
 
 struct walking { struct process *process; struct scratch *scratch; };
 
@@ -558,7 +560,7 @@ static long step(u32 i, struct walking *walking) {
     return 0;
 }
 
-// Sends the words of the native stack, those of the script frames, and those of the thread's context.
+// Sends the words of the native stack, those of the script frames, and those of the thread's context and task.
 static __always_inline void send(void *context, struct scratch *s, u32 process, u64 words) {
     struct head *head = (void *)s->record;
     u32 script_words = walk_script(process, words);
@@ -566,12 +568,18 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     words += script_words;
     head->script_words = script_words;
     head->flags |= s->script_flags;
-    head->context_words = 0;
+    head->context_words = head->task_words = 0;
     if (with_context) {
         u32 context_words = read_context(process, words);
         BOUND(context_words, 127);
         head->context_words = context_words;
         words += context_words;
+    }
+    if (with_task) {
+        u32 task_words = read_task(process, words);
+        BOUND(task_words, 31);
+        head->task_words = task_words;
+        words += task_words;
     }
     head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : words <= 3 * PART ? 3 : words <= 4 * PART ? 4 : 5;
 #pragma unroll

@@ -79,6 +79,8 @@ pub struct StackUses<'a> {
     pub with_wakers: bool,
     /// True if the contexts that threads publish are read.
     pub with_context: bool,
+    /// True if the tasks that threads run are read.
+    pub with_task: bool,
     /// The pair of events that is measured, if any.
     pub pair: Option<&'a PairSpec>,
 }
@@ -102,7 +104,7 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, with_wakers, with_context, pair } = *uses;
+        let StackUses { ref kinds, with_wakers, with_context, with_task, pair } = *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -110,7 +112,8 @@ impl StackSampler {
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
-        let (with_wakers_word, with_context_word) = (u64::from(with_wakers), u64::from(with_context));
+        let [with_wakers_word, with_context_word, with_task_word] =
+            [with_wakers, with_context, with_task].map(u64::from);
         let own_pid = u64::from(std::process::id());
         let variables = pair.map(PairVariables::new);
         let mut loader = EbpfLoader::new();
@@ -118,6 +121,7 @@ impl StackSampler {
             .override_global("scope", &scope, true)
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("with_context", &with_context_word, true)
+            .override_global("with_task", &with_task_word, true)
             .override_global("own", &own_pid, true)
             .map_max_entries("scratches", cpus)
             .map_max_entries("outputs", cpus)

@@ -91,7 +91,7 @@ impl Interpreter for HotSpot {
             INTERPRETED | COMPILED | NATIVE_METHOD => reader
                 .read_methods()
                 // The method is gone, or another one is there: what the program sent was read at the sample.
-                .or_else(|| Some(GeneratedFrame::without_inlined(frame_name(sent?, None)))),
+                .or_else(|| Some(without_debug_information(frame_name(sent?, None), frame.first_line))),
             CALL_STUB => Some(Vec::new()),
             // A frame that was called by this stub has callers that are not on the stack.
             _ if frame.instruction != 0 && reader.read_stub_name()?.starts_with(CONTINUATION_STUBS) => {
@@ -99,6 +99,15 @@ impl Interpreter for HotSpot {
             }
             _ => Some(GeneratedFrame::without_inlined(reader.read_stub_name()?)),
         }
+    }
+}
+
+/// Returns the frames of a method whose code is gone. Nobody knows any more which methods a compiler has inlined there.
+fn without_debug_information(name: Vec<u8>, kind: u32) -> Vec<GeneratedFrame> {
+    let method = GeneratedFrame { name, is_inlined: false };
+    match kind {
+        COMPILED => vec![GeneratedFrame { name: markers::JAVA.to_vec(), is_inlined: true }, method],
+        _ => vec![method],
     }
 }
 
@@ -125,10 +134,10 @@ impl FrameReader<'_> {
         }
         let mut activations = vec![(method, if is_interpreted { self.frame.instruction } else { -1 })];
         if kind == COMPILED {
-            let found = find_activations(&self.layout.debug, self.memory, code, self.frame.instruction);
-            // The outermost one is the method itself.
-            if let Some(found) = found.filter(|found| found.last().is_some_and(|(last, _)| *last == method)) {
-                activations = found;
+            // The outermost one is the method itself. There are none in code that no bytecode was compiled to.
+            let found = find_activations(&self.layout.debug, self.memory, code, self.frame.instruction)?;
+            if !found.is_empty() {
+                activations = Some(found).filter(|found| found.last().is_some_and(|(last, _)| *last == method))?;
             }
         }
         let outermost = activations.len() - 1;
@@ -169,4 +178,24 @@ fn mix_text(hash: u64, text: &[u8]) -> u64 {
     words[..end.len()].copy_from_slice(end);
     let words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
     words.fold(mix(hash, text.len() as u64), mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMPILED, GeneratedFrame, INTERPRETED, NATIVE_METHOD, without_debug_information};
+
+    #[test]
+    fn what_was_inlined_is_unknown_when_the_code_is_gone() {
+        let names = |kind| {
+            let frames: Vec<GeneratedFrame> = without_debug_information(b"A.f".to_vec(), kind);
+            frames
+                .into_iter()
+                .map(|frame| (String::from_utf8(frame.name).unwrap(), frame.is_inlined))
+                .collect::<Vec<_>>()
+        };
+        let method = || ("A.f".to_owned(), false);
+        assert_eq!(names(COMPILED), [("[java]".to_owned(), true), method()]);
+        assert_eq!(names(INTERPRETED), [method()]);
+        assert_eq!(names(NATIVE_METHOD), [method()]);
+    }
 }

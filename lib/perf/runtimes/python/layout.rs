@@ -39,7 +39,20 @@ struct Offsets {
     name: u32,
     lines: u32,
     bytecode: u32,
-    string_data: u32,
+    string: StringOffsets,
+}
+
+/// The places in strings, and in byte strings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StringOffsets {
+    length: u32,
+    state: u32,
+    /// The place of the bytes of ASCII strings. Those of others are 24 or 16 bytes further on.
+    ascii_data: u32,
+    bytes_length: u32,
+    bytes_data: u32,
+    /// Number of bits before the size of a character in the state.
+    state_shift: u32,
 }
 
 /// The offsets of the versions that do not describe themselves, from their headers. `tests/record/python.rs` compares the
@@ -65,7 +78,7 @@ const TABLE: [(u32, Offsets); 5] = [
             name: 128,
             lines: 136,
             bytecode: 184,
-            string_data: 48,
+            string: OLD_STRINGS,
         },
     ),
     (
@@ -85,7 +98,7 @@ const TABLE: [(u32, Offsets); 5] = [
             name: 128,
             lines: 136,
             bytecode: 192,
-            string_data: 40,
+            string: StringOffsets { ascii_data: 40, ..OLD_STRINGS },
         },
     ),
 ];
@@ -106,17 +119,35 @@ const FRAME_OBJECTS: Offsets = Offsets {
     name: 112,
     lines: 120,
     bytecode: 0,
-    string_data: 48,
+    string: OLD_STRINGS,
 };
+
+/// The strings of versions before 3.12.
+const OLD_STRINGS: StringOffsets =
+    StringOffsets { length: 16, state: 32, ascii_data: 48, bytes_length: 16, bytes_data: 32, state_shift: 2 };
 
 /// The places in `_Py_DebugOffsets` of the offsets that are needed, by minor version. They are those of `current_frame` and
 /// `thread_id` of a thread's state, `previous`, `executable`, `instr_ptr` and `owner` of a frame, `filename`, `qualname`,
-/// `linetable`, `firstlineno` and `co_code_adaptive` of a code object, and of the size of an ASCII string's header.
-const DEBUG_OFFSETS: [(u32, [usize; 12]); 3] = [
-    (13, [184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344, 560]),
-    (14, [208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384, 640]),
-    (15, [208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448, 736]),
+/// `linetable`, `firstlineno` and `co_code_adaptive` of a code object, and of the size of an ASCII string's header. Then
+/// follow those of `ob_type` of an object and `tp_flags` of a type.
+const DEBUG_OFFSETS: [(u32, [usize; 14]); 3] = [
+    (13, [184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344, 560, 368, 400]),
+    (14, [208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384, 640, 408, 440]),
+    (15, [208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448, 736, 472, 504]),
 ];
+
+/// The places of other offsets, in bytes before that of the size of an ASCII string's header: of `length` and `state` of a
+/// string, `ob_sval` and `ob_size` of a byte string, and `ob_digit` and `lv_tag` of a number.
+const BEFORE_STRING_SIZE: [usize; 6] = [8, 16, 32, 40, 56, 64];
+
+/// The place of what is not 0 if the interpreter has no global lock.
+const FREE_THREADED: usize = 16;
+
+/// The first version that says which task a thread runs.
+const FIRST_WITH_TASKS: u32 = 14;
+
+/// The index of the first field that tells which task a thread runs.
+pub(super) const TASK_FIELDS: usize = 21;
 
 /// The first bytes of `_Py_DebugOffsets`.
 const COOKIE: &[u8] = b"xdebugpy";
@@ -131,19 +162,25 @@ const MAX_READ: u32 = 240;
 /// The largest name, path or line table that is read.
 const MAX_LENGTH: u64 = 1 << 20;
 
-/// The length and the flags of strings and byte strings, in bytes from their start.
-const LENGTH: u64 = 16;
-const STATE: u64 = 32;
-const BYTES_DATA: u64 = 32;
-
 /// The layout of a version of CPython.
 #[derive(Debug)]
 pub(super) struct PythonLayout {
     /// The offsets for the BPF program.
     pub layout: Layout,
     pub line_table: LineTable,
-    pub strings: Strings,
+    pub strings: StringOffsets,
+    /// Where the name of a task is found; the version, if it does not say which task a thread runs.
+    pub task_names: Result<TaskNameOffsets, u32>,
     offsets: Offsets,
+}
+
+/// The places of what tells whether an object is a string or a number, and in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TaskNameOffsets {
+    pub object_type: u32,
+    pub type_flags: u32,
+    pub int_tag: u32,
+    pub int_digits: u32,
 }
 
 /// The parts of a code object that make up a function.
@@ -155,13 +192,6 @@ pub(super) struct Code {
     pub lines: u64,
 }
 
-/// The layout of strings.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Strings {
-    /// The place of the bytes of ASCII strings. Those of others are 24 or 16 bytes further on.
-    ascii_data: u64,
-}
-
 impl PythonLayout {
     /// Finds the layout of an interpreter.
     ///
@@ -169,27 +199,28 @@ impl PythonLayout {
     /// The version, if its layout is not known.
     pub(super) fn find(file: &InterpreterFile<'_>, anchor: ThreadAnchor) -> Result<Self, String> {
         let version = file.symbol(b"Py_Version").and_then(|symbol| file.u32_at(symbol.start));
-        let offsets = match version {
+        let (minor, offsets, task_names) = match version {
             Some(version) if version >> 24 == 3 => {
                 let minor = version >> 16 & 0xff;
-                let known = described_offsets(file, minor).or_else(|| table_offsets(minor));
-                known.map(|offsets| (minor, offsets)).ok_or_else(|| format!("3.{minor}"))?
+                match described_offsets(file, minor) {
+                    Some((offsets, names)) => (minor, offsets, Some(names).filter(|_| minor >= FIRST_WITH_TASKS)),
+                    None => (minor, table_offsets(minor).ok_or_else(|| format!("3.{minor}"))?, None),
+                }
             }
             Some(version) => return Err(format!("{}.{}", version >> 24, version >> 16 & 0xff)),
             None => {
                 let minor = FIRST_SYMBOLS.iter().find(|(_, symbol)| file.symbol(symbol).is_some());
                 let minor = minor.map(|(minor, _)| *minor).ok_or("before 3.8")?;
-                (minor, table_offsets(minor).ok_or("before 3.8")?)
+                (minor, table_offsets(minor).ok_or("before 3.8")?, None)
             }
         };
-        let (minor, offsets) = offsets;
         let layout = offsets.layout(anchor).ok_or_else(|| format!("3.{minor} with unusual structures"))?;
         let line_table = match minor {
             ..10 => LineTable::Pairs,
             10 => LineTable::Ranges,
             _ => LineTable::Locations,
         };
-        Ok(Self { layout, line_table, strings: Strings { ascii_data: offsets.string_data.into() }, offsets })
+        Ok(Self { layout, line_table, strings: offsets.string, task_names: task_names.ok_or(minor), offsets })
     }
 
     /// Reads a code object.
@@ -203,8 +234,9 @@ impl PythonLayout {
 
     /// Reads the content of a byte string.
     pub(super) fn read_bytes(&self, memory: Memory, address: u64) -> Option<Vec<u8>> {
-        let length = memory.field(address, LENGTH).filter(|length| *length <= MAX_LENGTH)?;
-        memory.bytes(address.checked_add(BYTES_DATA)?, length as usize)
+        let StringOffsets { bytes_length, bytes_data, .. } = self.strings;
+        let length = memory.field(address, bytes_length.into()).filter(|length| *length <= MAX_LENGTH)?;
+        memory.bytes(address.checked_add(bytes_data.into())?, length as usize)
     }
 }
 
@@ -218,31 +250,47 @@ impl Code {
     }
 }
 
-impl Strings {
+impl StringOffsets {
     /// Adds the length and the last bytes of a string to a hash, as the BPF program does.
     fn hash(self, memory: Memory, string: u64, hash: u64) -> Option<u64> {
-        let length = memory.field(string, LENGTH)?;
-        mix_string(hash, memory, string.checked_add(self.ascii_data)?, length)
+        let length = memory.field(string, self.length.into())?;
+        mix_string(hash, memory, string.checked_add(self.ascii_data.into())?, length)
     }
 
     /// Reads a string as UTF-8.
     pub(super) fn read(self, memory: Memory, string: u64) -> Option<Vec<u8>> {
-        let length = memory.field(string, LENGTH).filter(|length| *length <= MAX_LENGTH)?;
-        let state = memory.field(string, STATE)?;
-        let (size, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
+        let length = memory.field(string, self.length.into()).filter(|length| *length <= MAX_LENGTH)?;
+        let (offset, size) = self.characters(memory.field(string, self.state.into())? as u32)?;
+        let data = u64::from(self.ascii_data) + offset as u64;
+        let bytes = memory.bytes(string.checked_add(data)?, length as usize * size)?;
+        Some(decode(&bytes, size).into_bytes())
+    }
+
+    /// Returns where the characters begin behind the head of an ASCII string, and their size. `None` if they are elsewhere.
+    pub(super) fn characters(self, state: u32) -> Option<(usize, usize)> {
+        let state = state >> self.state_shift;
+        let (size, is_compact, is_ascii) = (state & 7, state >> 3 & 1 == 1, state >> 4 & 1 == 1);
         if !is_compact || !matches!(size, 1 | 2 | 4) {
             return None;
         }
         // Before 3.12 the header of other strings is 24 bytes longer, since then 16.
-        let longer = if self.ascii_data == 48 { 24 } else { 16 };
-        let data = self.ascii_data + if is_ascii { 0 } else { longer };
-        let bytes = memory.bytes(string.checked_add(data)?, (length * size) as usize)?;
-        let characters = bytes.chunks_exact(size as usize).map(|character| {
-            let code = character.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte));
-            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
-        });
-        Some(characters.collect::<String>().into_bytes())
+        let longer = if self.ascii_data == OLD_STRINGS.ascii_data { 24 } else { 16 };
+        Some((if is_ascii { 0 } else { longer }, size as usize))
     }
+
+    /// The bits of a string's state that are set if its bytes are ASCII, and follow its head.
+    fn ascii_bits(self) -> u32 {
+        0b11000 << self.state_shift
+    }
+}
+
+/// Decodes characters of so many bytes.
+pub(super) fn decode(bytes: &[u8], size: usize) -> String {
+    let characters = bytes.chunks_exact(size).map(|character| {
+        let code = character.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte));
+        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+    });
+    characters.collect()
 }
 
 fn table_offsets(minor: u32) -> Option<Offsets> {
@@ -250,7 +298,7 @@ fn table_offsets(minor: u32) -> Option<Offsets> {
 }
 
 /// Reads the offsets that the interpreter itself states.
-fn described_offsets(file: &InterpreterFile<'_>, minor: u32) -> Option<Offsets> {
+fn described_offsets(file: &InterpreterFile<'_>, minor: u32) -> Option<(Offsets, TaskNameOffsets)> {
     let (_, places) = DEBUG_OFFSETS.iter().find(|(known, _)| *known == minor)?;
     let data = file.data_from(file.symbol(b"_PyRuntime")?.start).filter(|data| data.starts_with(COOKIE))?;
     let read = |place: usize| Some(u64::from_le_bytes(*data.get(place..)?.first_chunk()?));
@@ -258,13 +306,20 @@ fn described_offsets(file: &InterpreterFile<'_>, minor: u32) -> Option<Offsets> 
     if read(8)? >> 16 & 0xff != u64::from(minor) {
         return None;
     }
-    let mut values = [0u32; 12];
-    for (value, place) in values.iter_mut().zip(places) {
+    let mut values = [0u32; 20];
+    let header_place = places[11];
+    let before = BEFORE_STRING_SIZE.map(|distance| header_place - distance);
+    for (value, place) in values.iter_mut().zip(places.iter().chain(&before)) {
         *value = u32::try_from(read(*place)?).ok()?;
     }
-    let [first_frame, thread_id, previous, code, instruction, owner, file, name, lines, first_line, bytecode, header] =
+    let [first_frame, thread_id, previous, code, instruction, owner, file, name, lines, first_line, bytecode, ..] =
         values;
-    Some(Offsets {
+    let [.., ascii_data, object_type, type_flags, length, state, bytes_data, bytes_length, int_digits, int_tag] =
+        values;
+    // From 3.14 on a byte of the state is the first one, if there is no global lock.
+    let state_shift = if minor >= 14 && read(FREE_THREADED)? != 0 { 8 } else { 2 };
+    let string = StringOffsets { length, state, ascii_data, bytes_length, bytes_data, state_shift };
+    let offsets = Offsets {
         thread_id,
         first_frame,
         indirect_frame: NONE,
@@ -279,8 +334,9 @@ fn described_offsets(file: &InterpreterFile<'_>, minor: u32) -> Option<Offsets> 
         name,
         lines,
         bytecode,
-        string_data: header,
-    })
+        string,
+    };
+    Some((offsets, TaskNameOffsets { object_type, type_flags, int_tag, int_digits }))
 }
 
 impl Offsets {
@@ -312,9 +368,14 @@ impl Offsets {
             self.name - code_start,
             self.file - code_start,
             self.lines - code_start,
-            self.string_data,
+            self.string.ascii_data,
+            self.string.length,
+            self.string.state,
+            self.string.ascii_bits(),
+            // A process whose tasks are wanted gets more (`tasks.rs`).
+            NONE,
         ];
-        fields[..values.len()].copy_from_slice(&values);
+        fields[..=TASK_FIELDS].copy_from_slice(&values);
         Some(Layout { kind: KIND, anchor, fields })
     }
 }

@@ -6,11 +6,13 @@
 
 mod layout;
 mod lines;
+mod tasks;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use self::layout::PythonLayout;
+pub(super) use self::tasks::TaskOffsets;
 use super::function_parts::find_parts;
 use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
 use super::thread_anchor::find_anchor;
@@ -68,6 +70,27 @@ impl Interpreter for Python {
             first_line: code.first_line,
             lines: self.layout.read_bytes(memory, code.lines),
         })
+    }
+
+    fn has_tasks(&self) -> bool {
+        true
+    }
+
+    fn knows_tasks(&self) -> Result<(), String> {
+        self.layout.task_names.map(|_| ()).map_err(|minor| format!("Python 3.{minor}"))
+    }
+
+    fn add_tasks(&self, layout: &mut Layout, tasks: Option<TaskOffsets>) {
+        let fields = match (tasks, self.layout.task_names) {
+            (Some(tasks), Ok(names)) => tasks.fields(names),
+            (None, Ok(_)) => [0; 7],
+            (_, Err(_)) => return,
+        };
+        layout.fields[layout::TASK_FIELDS..][..fields.len()].copy_from_slice(&fields);
+    }
+
+    fn read_task_name(&self, sent: &[u8]) -> Option<Vec<u8>> {
+        tasks::task_name(&self.layout, sent)
     }
 
     fn find_line(&self, function: &Function, instruction: i32) -> Option<u32> {
