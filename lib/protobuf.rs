@@ -73,6 +73,11 @@ impl<'a> Fields<'a> {
         Self { rest: message, is_malformed: false }
     }
 
+    /// Returns the bytes after the last field that was returned.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     fn read_field(&mut self) -> Option<(u32, Value<'a>)> {
         let tag = read_varint(&mut self.rest)?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;

@@ -2,14 +2,18 @@
 //! entries into methods and exits from them.
 //!
 //! The weight is the time in microseconds that a method takes without those that it calls, on the wall clock; `--event
-//! cpu` asks for the time that its thread ran. The thread is the root frame. Traces that were sampled look the same.
+//! cpu` asks for the time that its thread ran. The thread is the root frame. Traces that were sampled look the same. In
+//! traces of the streaming mode, threads and methods are described among the entries.
 //! Files and lines are left out unless `--srcline` asks for them. Specification: `runtime/trace.cc` of ART.
+
+mod streamed;
 
 use std::collections::BTreeMap;
 
 use bstr::ByteSlice as _;
 use rustc_hash::FxHashMap;
 
+use self::streamed::{Streamed, is_streamed};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, read_bytes};
@@ -24,9 +28,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "art-trace",
     description: "method traces of Android's runtime (.trace)",
-    tried_with: "",
+    tried_with: "published files",
     has_times: false,
-    recognizes: |head| head.starts_with(b"*version\n") && head.contains_str("\n*threads\n"),
+    recognizes: |head| head.starts_with(b"*version\n") && head.contains_str("\n*threads\n") || is_streamed(head),
     reader: FormatReader::Bytes(read),
 };
 
@@ -55,23 +59,46 @@ struct Thread {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let bytes = read_bytes(document)?;
+    if is_streamed(&bytes) {
+        let Some(trace) = Streamed::parse(&bytes, document.options) else {
+            return Err(document.unreadable("damaged: its header is not complete"));
+        };
+        return add_records(&bytes, &trace.header, trace.records.into_iter(), trace.is_complete, document, sink);
+    }
     let end = bytes.find(b"\n*end\n").map(|end| end + b"\n*end\n".len());
     let Some((text, data)) = end.map(|end| bytes.split_at(end)) else {
         return Err(document.unreadable("cut short: the input ends before its list of methods does"));
     };
-    let header = Header::parse(text, document.options);
+    let mut header = Header::default();
+    header.add_text(text, document.options);
+    let Some(layout) = Layout::parse(data, &header, false) else {
+        return Err(document.unreadable("damaged: no entries follow the list of methods"));
+    };
+    let records = data[layout.start..].chunks_exact(layout.size);
+    let is_complete = records.remainder().is_empty();
+    add_records(data, &header, records, is_complete, document, sink)
+}
+
+/// Adds the stacks of the records of a trace, whose binary part is `data`.
+fn add_records<'a>(
+    data: &[u8],
+    header: &Header,
+    records: impl Iterator<Item = &'a [u8]>,
+    is_complete: bool,
+    document: &mut Document<'_>,
+    sink: &mut Sink,
+) -> Result<(), Error> {
     let names: Vec<&str> = [("wall", header.has_wall_time), ("cpu", header.has_cpu_time)]
         .iter()
         .filter_map(|(name, is_there)| is_there.then_some(*name))
         .collect();
     let wants_cpu = names.get(document.select_value(&names, 0)?) == Some(&"cpu");
     document.set_unit_silently("microseconds");
-    let Some(layout) = Layout::parse(data, &header, wants_cpu) else {
-        return Err(document.unreadable("damaged: no entries follow the list of methods"));
+    let Some(layout) = Layout::parse(data, header, wants_cpu) else {
+        return Err(document.unreadable("damaged: its records are too short"));
     };
-    let mut records = data[layout.start..].chunks_exact(layout.size);
     let (mut threads, mut unopened) = (BTreeMap::<u16, Thread>::new(), 0);
-    for record in records.by_ref() {
+    for record in records {
         let Some((tid, method, time)) = layout.parse_record(record) else { break };
         let thread = threads.entry(tid).or_default();
         thread.advance(time, header.threads.get(&tid), sink)?;
@@ -86,7 +113,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             unopened += 1;
         }
     }
-    let is_complete = records.remainder().is_empty();
     document.report_problems(unopened, "exit", "left out: no entry before it")?;
     document.check_end(is_complete, "its last record does")
 }
@@ -122,8 +148,9 @@ impl Thread {
 }
 
 impl Header {
-    fn parse(text: &[u8], options: &Options) -> Self {
-        let (mut header, mut section) = (Self::default(), &b""[..]);
+    /// Adds a text with sections: the clocks, the threads and the methods.
+    fn add_text(&mut self, text: &[u8], options: &Options) {
+        let mut section = &b""[..];
         for line in text.lines() {
             if let Some(name) = line.strip_prefix(b"*") {
                 section = name;
@@ -132,22 +159,21 @@ impl Header {
             match section {
                 b"version" => {
                     if let Some(clock) = line.strip_prefix(b"clock=") {
-                        header.has_wall_time = matches!(clock, b"wall" | b"dual" | b"global");
-                        header.has_cpu_time = matches!(clock, b"thread-cpu" | b"dual");
+                        self.has_wall_time = matches!(clock, b"wall" | b"dual" | b"global");
+                        self.has_cpu_time = matches!(clock, b"thread-cpu" | b"dual");
                     }
                 }
                 b"threads" => {
                     if let Some((id, name)) = line.split_once_str("\t")
                         && let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok())
                     {
-                        header.threads.insert(id, name.to_vec());
+                        self.threads.insert(id, name.to_vec());
                     }
                 }
-                b"methods" => header.add_method(line, options),
+                b"methods" => self.add_method(line, options),
                 _ => {}
             }
         }
-        header
     }
 
     /// Adds `0x12a4\tjava.lang.Object\twait\t()V\tObject.java\t407`.
@@ -184,7 +210,7 @@ impl Layout {
         let clocks = usize::from(header.has_cpu_time) + usize::from(header.has_wall_time);
         let expected = thread_size + 4 + 4 * clocks.max(1);
         // Version 3 states the size of a record, after the time at which the trace began.
-        let size = if version >= 3 { usize::from(Bytes(data.get(16..)?).u16()?) } else { expected };
+        let size = if version & 0xf >= 3 { usize::from(Bytes(data.get(16..)?).u16()?) } else { expected };
         let wall = thread_size + 4 + if header.has_cpu_time { 4 } else { 0 };
         let time = if wants_cpu || clocks < 2 { thread_size + 4 } else { wall };
         (size >= expected && start <= data.len()).then_some(Self { start, size, thread_size, time })

@@ -17,6 +17,7 @@ mod faulthandler;
 pub(super) mod folded;
 mod ftrace;
 mod gdb;
+mod ghc_eventlog;
 mod ghc_prof;
 mod go_raw;
 pub(super) mod go_trace;
@@ -138,6 +139,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &faulthandler::FORMAT,
     &callgrind::FORMAT,
     &ghc_prof::FORMAT,
+    &ghc_eventlog::FORMAT,
     &pmcstat::FORMAT,
     &simpleperf::FORMAT,
     &vtune::FORMAT,

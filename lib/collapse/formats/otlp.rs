@@ -24,7 +24,7 @@ use crate::profile::FrameId;
 pub(super) static FORMAT: Format = Format {
     name: "otlp",
     description: "OpenTelemetry profiles, protobuf (OTLP 1.8 and later)",
-    tried_with: "",
+    tried_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
     recognizes: |head| is_otlp(head) || head.get(4..).is_some_and(is_otlp) && head[0] < 0x40,
     reader: FormatReader::Bytes(read),

@@ -1,21 +1,37 @@
-//! Perfetto traces (Android, Linux, Chrome): samples of `linux.perf` and of Chrome's JavaScript profiler, and heap profiles
-//! of heapprofd.
+//! Perfetto traces (Android, Linux, Chrome): samples, heap profiles of heapprofd, and events of tracks.
 //!
-//! Samples weigh 1 each, and the thread is their root frame. Heap profiles weigh the bytes that are not freed
-//! (`unreleased-bytes`), and their root frame is the process; of several dumps of a heap, the last one counts. If a trace
-//! has both, samples count, unless `--event` names `unreleased-bytes`, `allocated-bytes`, `unreleased-count` or
-//! `allocated-count`. All other data, such as events of tracks, is left out. Addresses are named if the trace has symbols,
-//! as `traceconv symbolize` adds them. Specification: `protos/perfetto/trace` of `github.com/google/perfetto`.
+//! A trace may have several of these values, in this order. The first one counts, unless `--event` names another:
+//!
+//! - `samples` of `linux.perf`, of Chrome's JavaScript profiler, and of other profilers (`StackSample`), weigh 1 each;
+//! - `unreleased-bytes`, `allocated-bytes`, `unreleased-count` and `allocated-count` of heapprofd; of several dumps of a
+//!   heap, the last one counts;
+//! - `event-stacks`, the stacks of events, weigh 1 each, or what the events say if some say it;
+//! - `slices`, the events that begin and end on a track, as stacks of their names, weigh the nanoseconds for which a stack
+//!   is the same on its track.
+//!
+//! The root frame is the thread, that of heap profiles the process, and that of slices the track if it has a name. Counters,
+//! asynchronous events of the Trace Event Format and all other data are left out. Addresses are named if the trace has
+//! symbols, as `traceconv symbolize` adds them. Specification: `protos/perfetto/trace` of `github.com/google/perfetto`.
 
+mod clocks;
 mod heaps;
 mod interned;
+mod packet;
+mod sequence;
 mod threads;
+mod tracks;
+mod values;
 
 use rustc_hash::FxHashMap;
 
+use self::clocks::Clocks;
 use self::heaps::Heaps;
-use self::interned::{Interned, Symbols};
+use self::interned::{Symbols, name_inline_stack};
+use self::packet::{PACKET, Packet, expand, field};
+use self::sequence::Sequence;
 use self::threads::Threads;
+use self::tracks::{TrackEvent, Tracks};
+use self::values::{EVENT_STACKS, Found, HEAP_VALUES, SAMPLES, SLICES};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{read_bytes, thread_name};
@@ -25,37 +41,16 @@ use crate::collapse::sink::Sink;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::diagnostics::plural;
 use crate::profile::Weight;
-use crate::protobuf::{Fields, Value, read_messages};
+use crate::protobuf::{Fields, Value, read_messages, read_numbers};
 
 pub(super) static FORMAT: Format = Format {
     name: "perfetto",
-    description: "Perfetto traces (linux.perf, heapprofd, Chrome)",
-    tried_with: "",
+    description: "Perfetto traces (samples, heapprofd, track events)",
+    tried_with: "test data of Perfetto",
     has_times: true,
     recognizes,
     reader: FormatReader::Bytes(read),
 };
-
-/// The field of a trace that has its packets.
-const PACKET: u32 = 1;
-
-/// The fields of a packet.
-mod packet {
-    pub const PROCESS_TREE: u32 = 2;
-    pub const UID: u32 = 3;
-    pub const TIMESTAMP: u32 = 8;
-    pub const SEQUENCE: u32 = 10;
-    pub const INTERNED: u32 = 12;
-    pub const FLAGS: u32 = 13;
-    pub const HEAP_PROFILE: u32 = 37;
-    pub const IS_CLEARED: u32 = 41;
-    pub const THREAD: u32 = 44;
-    pub const COMPRESSED: u32 = 50;
-    pub const STREAMING_PROFILE: u32 = 54;
-    pub const TRACK: u32 = 60;
-    pub const MODULE_SYMBOLS: u32 = 61;
-    pub const PERF_SAMPLE: u32 = 66;
-}
 
 /// The number of first packets by which a trace is recognized.
 const SNIFFED_PACKETS: usize = 16;
@@ -67,11 +62,11 @@ fn recognizes(head: &[u8]) -> bool {
         // The last packet may be cut off.
         let Some((number, value)) = field else { return has_mark };
         let Some(message) = value.bytes().filter(|_| number == PACKET) else { return false };
-        for field in Fields::new(message) {
-            let Some((number, value)) = field else { return false };
+        for read in Fields::new(message) {
+            let Some((number, value)) = read else { return false };
             match (number, value) {
-                (packet::UID | packet::TIMESTAMP | packet::SEQUENCE, Value::Number(_)) => has_mark = true,
-                (packet::UID | packet::TIMESTAMP | packet::SEQUENCE, _) => return false,
+                (field::UID | field::TIMESTAMP | field::SEQUENCE, Value::Number(_)) => has_mark = true,
+                (field::UID | field::TIMESTAMP | field::SEQUENCE, _) => return false,
                 _ => {}
             }
         }
@@ -79,207 +74,276 @@ fn recognizes(head: &[u8]) -> bool {
     has_mark
 }
 
-/// The data of a packet that matters here.
-#[derive(Default)]
-struct Packet<'a> {
-    time: Option<u64>,
-    sequence: u64,
-    is_cleared: bool,
-    interned: Vec<&'a [u8]>,
-    thread: Option<&'a [u8]>,
-    heap_profile: Option<&'a [u8]>,
-    perf_sample: Option<&'a [u8]>,
-    streaming_profile: Option<&'a [u8]>,
-}
-
-impl<'a> Packet<'a> {
-    /// Parses a packet. Returns `None` if it is malformed.
-    fn parse(message: &'a [u8]) -> Option<Self> {
-        let mut packet = Self::default();
-        for field in Fields::new(message) {
-            let (number, value) = field?;
-            match number {
-                packet::TIMESTAMP => packet.time = value.number(),
-                packet::SEQUENCE => packet.sequence = value.number()?,
-                packet::FLAGS => packet.is_cleared |= value.number()? & 1 != 0,
-                packet::IS_CLEARED => packet.is_cleared |= value.number()? != 0,
-                packet::INTERNED => packet.interned.push(value.bytes()?),
-                packet::THREAD => packet.thread = value.bytes(),
-                packet::HEAP_PROFILE => packet.heap_profile = value.bytes(),
-                packet::PERF_SAMPLE => packet.perf_sample = value.bytes(),
-                packet::STREAMING_PROFILE => packet.streaming_profile = value.bytes(),
-                _ => {}
-            }
-        }
-        Some(packet)
-    }
-}
-
-/// The values that a trace may have.
-const VALUES: [&str; 5] = ["samples", "unreleased-bytes", "allocated-bytes", "unreleased-count", "allocated-count"];
-
 /// The state of the reader.
 struct Reader<'a> {
+    value: &'static str,
     symbols: Symbols<'a>,
     threads: Threads<'a>,
-    /// The tables and the thread of each sequence of packets.
-    sequences: FxHashMap<u64, (Interned<'a>, (u64, u64))>,
+    sequences: FxHashMap<u64, Sequence<'a>>,
+    clocks: Clocks,
+    tracks: Tracks<'a>,
     heaps: Heaps,
     samples: TimedSamples,
+    /// True if some stacks of events have a weight. Then the others do not count.
+    has_weights: bool,
     lost: u64,
     skipped: u64,
     malformed: u64,
 }
 
+/// The process, thread and CPU of a sample.
+#[derive(Clone, Copy, Default)]
+struct Task {
+    pid: u64,
+    tid: u64,
+    cpu: Option<u32>,
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let bytes = read_bytes(document)?;
-    let (mut symbols, mut threads, mut found) = (Symbols::default(), Threads::default(), Found::default());
+    let (bytes, damaged) = expand(read_bytes(document)?);
+    let (mut found, mut reader) = (Found::default(), Reader::new(document));
     for message in read_messages(&bytes, PACKET) {
         for (number, value) in Fields::new(message).flatten() {
             let Some(inner) = value.bytes() else { continue };
             match number {
-                packet::MODULE_SYMBOLS => symbols.add(inner),
-                packet::PROCESS_TREE => threads.add_process_tree(inner),
-                packet::THREAD => threads.add_thread(inner),
-                packet::TRACK => threads.add_track(inner),
-                packet::HEAP_PROFILE => found.has_heaps = true,
-                packet::PERF_SAMPLE | packet::STREAMING_PROFILE => found.has_samples = true,
-                packet::COMPRESSED => found.has_compressed = true,
-                _ => {}
+                field::MODULE_SYMBOLS => reader.symbols.add(inner),
+                field::PROCESS_TREE => reader.threads.add_process_tree(inner),
+                field::THREAD => reader.threads.add_thread(inner),
+                field::TRACK => {
+                    reader.threads.add_track(inner);
+                    reader.tracks.add_track(inner);
+                }
+                _ => found.add(number, inner),
             }
         }
     }
     let Some(value) = found.select_value(document)? else {
-        return Err(document.unreadable(found.explain()));
+        return Err(document.unreadable("a Perfetto trace without samples, heap profiles or slices"));
     };
-    let (sequences, heaps) = (FxHashMap::default(), Heaps::default());
-    let samples = TimedSamples::new(document.options);
-    let mut reader = Reader { symbols, threads, sequences, heaps, samples, lost: 0, skipped: 0, malformed: 0 };
+    (reader.value, reader.has_weights) = (value, found.has_weights);
     let mut is_complete = true;
-    for field in Fields::new(&bytes) {
-        match field.map(|(_, value)| value.bytes().and_then(Packet::parse)) {
-            Some(Some(packet)) => reader.add_packet(&packet, value == VALUES[0], document, sink)?,
+    for read in Fields::new(&bytes) {
+        match read.map(|(_, value)| value.bytes().and_then(Packet::parse)) {
+            Some(Some(packet)) => reader.add_packet(&packet, document, sink)?,
             Some(None) => reader.malformed += 1,
             None => is_complete = false,
         }
     }
-    reader.finish(value, document, sink)?;
-    if found.has_compressed {
-        document.warn("compressed packets are left out; run `traceconv decompress_packets FILE OUTPUT`");
-    }
+    reader.finish(document, sink)?;
+    document.report_problems(damaged, "compressed packet", "damaged, or too large: packets are missing")?;
     document.check_end(is_complete, "its last packet does")
 }
 
-/// The kinds of data in a trace.
-#[derive(Default)]
-struct Found {
-    has_samples: bool,
-    has_heaps: bool,
-    has_compressed: bool,
-}
-
-impl Found {
-    /// Returns the value that counts, or `None` if there is none.
-    fn select_value(&self, document: &mut Document<'_>) -> Result<Option<&'static str>, Error> {
-        let range = match (self.has_samples, self.has_heaps) {
-            (false, false) => return Ok(None),
-            (true, false) => 0..1,
-            (false, true) => 1..VALUES.len(),
-            (true, true) => 0..VALUES.len(),
-        };
-        let names = &VALUES[range];
-        Ok(Some(names[document.select_value(names, 0)?]))
-    }
-
-    fn explain(&self) -> &'static str {
-        match self.has_compressed {
-            true => "a compressed Perfetto trace; run `traceconv decompress_packets FILE OUTPUT`",
-            false => "a Perfetto trace without samples or heap profiles; record with linux.perf or heapprofd",
-        }
-    }
-}
-
 impl<'a> Reader<'a> {
-    fn add_packet(
-        &mut self,
-        packet: &Packet<'a>,
-        wants_samples: bool,
-        document: &mut Document<'_>,
-        sink: &mut Sink,
-    ) -> Result<(), Error> {
-        let (interned, thread) = self.sequences.entry(packet.sequence).or_default();
-        if packet.is_cleared {
-            *interned = Interned::default();
+    fn new(document: &Document<'_>) -> Self {
+        Self {
+            value: SAMPLES,
+            symbols: Symbols::default(),
+            threads: Threads::default(),
+            sequences: FxHashMap::default(),
+            clocks: Clocks::default(),
+            tracks: Tracks::default(),
+            heaps: Heaps::default(),
+            samples: TimedSamples::new(document.options),
+            has_weights: false,
+            lost: 0,
+            skipped: 0,
+            malformed: 0,
         }
-        packet.interned.iter().for_each(|message| interned.add(message));
-        if let Some(found) = packet.thread {
-            *thread = threads::parse_thread(found);
+    }
+
+    fn add_packet(&mut self, packet: &Packet<'a>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if let Some(message) = packet.clocks {
+            self.clocks.add_snapshot(packet.sequence, message);
         }
-        let thread = *thread;
-        if let Some(message) = packet.heap_profile.filter(|_| !wants_samples) {
-            let resolve = (interned, &self.symbols);
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        sequence.update(packet);
+        let time =
+            packet.timestamp.map(|time| self.clocks.convert(packet.sequence, packet.clock.or(sequence.clock), time));
+        if let Some(message) = packet.heap_profile.filter(|_| HEAP_VALUES.contains(&self.value)) {
+            let resolve = (&mut sequence.interned, &self.symbols);
             self.heaps.add(packet.sequence, message, resolve, document.options, sink);
         }
-        if let Some(message) = packet.perf_sample.filter(|_| wants_samples) {
-            self.add_perf_sample(packet, message, document, sink)?;
+        if let Some(message) = packet.track_event {
+            self.add_track_event(packet, time, message, document, sink)?;
         }
-        if let Some(message) = packet.streaming_profile.filter(|_| wants_samples) {
-            for (number, value) in Fields::new(message).flatten() {
-                if number == 1 {
-                    for stack in value.numbers() {
-                        self.add_sample(packet, stack, (thread, None), document, sink)?;
-                    }
-                }
-            }
+        if self.value != SAMPLES {
+            return Ok(());
         }
-        Ok(())
+        if let Some(message) = packet.perf_sample {
+            self.add_perf_sample(packet, time, message, document, sink)?;
+        }
+        if let Some(message) = packet.stack_sample {
+            self.add_stack_sample(packet, time, message, document, sink)?;
+        }
+        match packet.streaming_profile {
+            Some(message) => self.add_streaming_profile(packet, time, message, document, sink),
+            None => Ok(()),
+        }
     }
 
     fn add_perf_sample(
         &mut self,
         packet: &Packet<'a>,
+        time: Option<u64>,
         message: &[u8],
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let Some([cpu, pid, tid, stack, lost, skipped]) = crate::protobuf::read_numbers(message, [1, 2, 3, 4, 17, 18])
-        else {
+        let Some([cpu, pid, tid, stack, lost, skipped]) = read_numbers(message, [1, 2, 3, 4, 17, 18]) else {
             self.malformed += 1;
             return Ok(());
         };
         self.lost = self.lost.saturating_add(lost);
         self.skipped += u64::from(skipped > 0);
+        let task = Task { pid, tid, cpu: u32::try_from(cpu).ok() };
         match stack {
             0 => Ok(()),
-            _ => self.add_sample(packet, stack, ((pid, tid), u32::try_from(cpu).ok()), document, sink),
+            _ => self.add_sample(packet, time, (stack, None), task, Weight::ONE, document, sink),
         }
     }
 
+    /// Adds the samples of Chrome's JavaScript profiler, each with the time since the one before, in microseconds.
+    fn add_streaming_profile(
+        &mut self,
+        packet: &Packet<'a>,
+        time: Option<u64>,
+        message: &[u8],
+        document: &mut Document<'_>,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
+        let numbers = |wanted| {
+            let fields = Fields::new(message).flatten().filter(move |(number, _)| *number == wanted);
+            fields.flat_map(|(_, value)| value.numbers())
+        };
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        let ((pid, tid), mut reference) = (sequence.thread, sequence.reference);
+        let mut deltas = numbers(2);
+        for stack in numbers(1) {
+            let delta = deltas.next();
+            reference = reference.wrapping_add(delta.unwrap_or(0));
+            let time = delta.map(|_| reference.wrapping_mul(1000)).or(time);
+            self.add_sample(packet, time, (stack, None), Task { pid, tid, cpu: None }, Weight::ONE, document, sink)?;
+        }
+        self.sequences.entry(packet.sequence).or_default().reference = reference;
+        Ok(())
+    }
+
+    fn add_stack_sample(
+        &mut self,
+        packet: &Packet<'a>,
+        time: Option<u64>,
+        message: &'a [u8],
+        document: &mut Document<'_>,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
+        let (mut task, mut stack) = (Task::default(), (0, None));
+        let Some(Sequence { interned, .. }) = self.sequences.get(&packet.sequence) else { return Ok(()) };
+        for (number, value) in Fields::new(message).flatten() {
+            match (number, value) {
+                (1, Value::Bytes(inner)) => {
+                    [task.pid, task.tid] = read_numbers(inner, [2, 3]).unwrap_or_default();
+                }
+                (2, Value::Number(id)) => {
+                    (task.pid, task.tid) = interned.tasks.get(&id).copied().unwrap_or_default();
+                }
+                (3, Value::Bytes(inner)) => {
+                    task.cpu = read_numbers(inner, [2]).and_then(|[cpu]| u32::try_from(cpu).ok());
+                }
+                (4, Value::Number(id)) => {
+                    task.cpu = interned.cpus.get(&id).and_then(|cpu| u32::try_from(*cpu).ok());
+                }
+                (5, Value::Bytes(inner)) => stack.1 = Some(inner),
+                (6, Value::Number(id)) => stack.0 = id,
+                _ => {}
+            }
+        }
+        self.add_sample(packet, time, stack, task, Weight::ONE, document, sink)
+    }
+
+    /// Adds the stack of an event, or the event to the slices.
+    fn add_track_event(
+        &mut self,
+        packet: &Packet<'a>,
+        time: Option<u64>,
+        message: &'a [u8],
+        document: &mut Document<'_>,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
+        let Some(event) = TrackEvent::parse(message) else {
+            self.malformed += 1;
+            return Ok(());
+        };
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        sequence.reference = sequence.reference.wrapping_add(event.elapsed.unwrap_or(0));
+        let old = event.absolute.or(event.elapsed.map(|_| sequence.reference)).map(|time| time.wrapping_mul(1000));
+        let time = time.or(old);
+        let key = event.track(sequence.track, sequence.thread);
+        match (self.value, time) {
+            (SLICES, Some(time)) => self.tracks.add(key, &event, time, &sequence.interned.event_names, sink),
+            (SLICES, None) => self.malformed += u64::from(event.is_slice()),
+            (EVENT_STACKS, _) if event.has_stack() => {
+                let Some(weight) = self.stack_weight(event.weight) else { return Ok(()) };
+                let (pid, tid) = self.tracks.thread(key);
+                let stack = (event.stack, event.inline_stack);
+                self.add_sample(packet, time, stack, Task { pid, tid, cpu: None }, weight, document, sink)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the weight of an event's stack. Counts it as malformed if it is no weight.
+    fn stack_weight(&mut self, weight: Option<f64>) -> Option<Weight> {
+        match weight {
+            None => (!self.has_weights).then_some(Weight::ONE),
+            Some(weight) => {
+                let weight = weight_from_float(weight);
+                self.malformed += u64::from(weight.is_none());
+                weight
+            }
+        }
+    }
+
+    /// Adds a sample. `stack` is the key of a stack and, if the sample contains it, the stack itself.
+    #[expect(clippy::too_many_arguments, reason = "what samples of four kinds have in common")]
     fn add_sample(
         &mut self,
         packet: &Packet<'a>,
-        stack: u64,
-        ((pid, tid), cpu): ((u64, u64), Option<u32>),
+        time: Option<u64>,
+        (stack, inline): (u64, Option<&[u8]>),
+        Task { pid, tid, cpu }: Task,
+        weight: Weight,
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
         let comm = self.threads.name(pid, tid);
-        let info = SampleInfo { time: packet.time, comm, pid: to_id(pid), tid: to_id(tid), cpu };
+        let info = SampleInfo { time, comm, pid: to_id(pid), tid: to_id(tid), cpu };
         if !self.samples.accept(&info)? {
             return Ok(());
         }
         let name = thread_name(comm, pid.to_string().as_bytes(), tid.to_string().as_bytes(), document.options);
-        let root = sink.intern(&name);
-        let Some((interned, _)) = self.sequences.get_mut(&packet.sequence) else { return Ok(()) };
-        let (frames, is_whole) = interned.stack(stack, &self.symbols, document.options, sink);
-        let (roots, weight) = (&[root], Weight::ONE);
+        let roots = &[sink.intern(&name)];
+        let inline = inline.map(|message| name_inline_stack(message, document.options, sink));
+        let Some(Sequence { interned, .. }) = self.sequences.get_mut(&packet.sequence) else { return Ok(()) };
+        let (frames, is_whole) = match &inline {
+            Some(frames) => (&frames[..], true),
+            None => interned.stack(stack, &self.symbols, document.options, sink),
+        };
         self.samples.add(&TimedSample { info, roots, is_truncated: !is_whole, frames, weight }, sink)
     }
 
-    /// Adds the heap profiles, and reports what was left out.
-    fn finish(self, value: &str, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        document.set_unit_silently(value.rsplit('-').next().unwrap_or(value));
-        self.heaps.add_stacks(value, &self.threads, document.options, sink)?;
+    /// Adds the heap profiles and the slices, and reports what was left out.
+    fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        let unit = match self.value {
+            EVENT_STACKS if self.has_weights => "weights",
+            EVENT_STACKS => "events",
+            SLICES => "nanoseconds",
+            value => value.rsplit('-').next().unwrap_or(value),
+        };
+        document.set_unit_silently(unit);
+        self.heaps.add_stacks(self.value, &self.threads, document.options, sink)?;
+        self.tracks.add_stacks(&self.threads, document, sink)?;
         if self.lost > 0 {
             document.warn(&format!("{} of the kernel lost: some samples are missing", plural(self.lost, "record")));
         }
@@ -293,4 +357,10 @@ impl<'a> Reader<'a> {
 /// Returns the ID of a process or thread; `None` for 0, which means that it is not known.
 fn to_id(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|number| *number > 0)
+}
+
+/// Converts a number to a weight, unless it is negative or too large.
+fn weight_from_float(number: f64) -> Option<Weight> {
+    let millionths = (number * 1e6).round();
+    (0.0..1e30).contains(&millionths).then(|| Weight::from_millionths(millionths as u128))
 }

@@ -22,7 +22,7 @@ use crate::protobuf::{Fields, read_messages, read_numbers};
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf-proto",
     description: "simpleperf report-sample --protobuf (Android)",
-    tried_with: "",
+    tried_with: "published files",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC),
     reader: FormatReader::Bytes(read),

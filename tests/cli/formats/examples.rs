@@ -38,6 +38,8 @@ const EXAMPLES: &[Example] = &[
         &[(&[], "2455"), (&["--event=cpu", "--kernel"], "2205"), (&["--event=allocated", "--srcline"], "2560")],
     ),
     example("austin-memory.mojo", "austin", &[(&[], "4096"), (&["--event=freed"], "64")]),
+    // 186 "Time profile cost-centre stack", largest sum of "Heap profile cost-centre sample"
+    example("ghc-eventlog.eventlog", "ghc-eventlog", &[(&[], "186"), (&["--event=heap", "--srcline"], "1905800")]),
     // "20 ticks", "6,500 bytes"
     example("ghc-prof.txt", "ghc-prof", &[(&[], "1000"), (&["--event=ticks"], "20"), (&["--event=bytes"], "6500")]),
     // "10.00 s  100.0%"
@@ -78,6 +80,7 @@ const EXAMPLES: &[Example] = &[
     example("ljp.txt", "ljp", &[(&[], "49")]),
     // Wall clock: 50 + 300 + 50, and 100 of another thread
     example("art-trace.trace", "art-trace", &[(&[], "500"), (&["--event=cpu", "--srcline"], "150")]),
+    example("art-trace-streamed.trace", "art-trace", &[(&[], "350"), (&["--event=cpu", "--srcline"], "100")]),
     example("d3-flame-graph.json", "d3-flame-graph", &[(&[], "5")]),
     example("d3-flame-graph-self.json", "d3-flame-graph", &[(&[], "4")]),
     // The samples of the recording, from which perf script flamegraph -f json made it
@@ -91,6 +94,7 @@ const EXAMPLES: &[Example] = &[
     example("dotnet-stack.txt", "dotnet-stack", &[(&["--tid"], "2"), (&["--no-tidy"], "2")]),
     example("eflame.txt", "eflame", &[(&[], "3"), (&["--pid"], "3")]),
     example("flamebearer.json", "flamebearer", &[(&[], "10")]),
+    example("flamebearer-query.json", "flamebearer", &[(&[], "120000000")]),
     // "18 samples" of google-pprof
     example("gperftools.prof", "gperftools", &[(&[], "18"), (&["--addrs"], "18")]),
     example("gprof2dot.json", "gprof2dot", &[(&["--srcline"], "4008200")]),
@@ -152,6 +156,12 @@ const EXAMPLES: &[Example] = &[
             (&["-t701"], "2"),
         ],
     ),
+    // Sums of the fields from which the trace was made
+    example(
+        "perfetto-tracks.pftrace",
+        "perfetto",
+        &[(&["--tid"], "2"), (&["--event=event-stacks", "--srcline"], "4"), (&["--event=slices"], "94000")],
+    ),
     example("perfview.perfView.xml", "perfview", &[(&[], "3.5"), (&["--weight=samples"], "3")]),
     example("phpspy.txt", "phpspy", &[(&["--srcline"], "2")]),
     example("py-spy.txt", "py-spy", &[(&[], "1")]),
@@ -182,7 +192,7 @@ const EXAMPLES: &[Example] = &[
             (&["--event=allocated"], "1572864"),
         ],
     ),
-    example("safari.json", "safari", &[(&["--srcline"], "3500")]),
+    example("safari.json", "safari", &[(&["--srcline"], "3500.4217")]),
     example("sentry.json", "sentry", &[(&[], "3"), (&["-t260", "--srcline"], "1")]),
     // 98.70, 1.04 and 0.26 percent
     example("perf-report.txt", "perf-report", &[(&[], "100")]),

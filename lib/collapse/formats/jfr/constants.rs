@@ -1,11 +1,10 @@
 //! The constants of a chunk: stacks, methods, classes, threads and strings, to which events refer by key.
 
-use std::ops::Range;
-
 use crate::symbol_name::java;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::metadata::{Layout, Schema, Value};
+use super::stacks::StackTraces;
 use super::wire::{Cursor, Text};
 
 /// The constants of a chunk.
@@ -19,12 +18,7 @@ pub(super) struct Constants {
     methods: FxHashMap<u64, Method>,
     frame_kinds: FxHashMap<u64, Name>,
     threads: FxHashMap<u64, Thread>,
-    /// The stack traces that are wanted, by key, as far as they have been read.
-    stacks: FxHashMap<u64, Option<StackTrace>>,
-    /// The frames of the stack traces, as indices in `distinct_frames`.
-    frames: Vec<u32>,
-    distinct_frames: Vec<StackFrame>,
-    frame_numbers: FxHashMap<StackFrame, u32>,
+    pub(super) stacks: StackTraces,
     /// The names of constants of other types, by type ID and key. Only labels need them.
     others: FxHashMap<(u64, u64), Name>,
     keeps_others: bool,
@@ -68,23 +62,6 @@ struct Thread {
     os_id: u64,
 }
 
-/// A stack trace, leaf first.
-#[derive(Clone, Debug)]
-pub(super) struct StackTrace {
-    pub(super) is_truncated: bool,
-    frames: Range<usize>,
-}
-
-/// A frame of a stack trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct StackFrame {
-    /// The key of the method.
-    pub(super) method: u64,
-    pub(super) line: u32,
-    /// The key of the frame's type: how its code was compiled.
-    pub(super) kind: u64,
-}
-
 impl Kind {
     /// Returns the kind of a type by its name, of which JDK versions have different packages.
     fn from_type_name(name: &[u8]) -> Self {
@@ -112,17 +89,16 @@ impl Kind {
             Self::Method => &[b"type", b"name"],
             Self::Frame => &[b"description", b"name"],
             Self::Thread => &[b"javaName", b"osName", b"osThreadId", b"name"],
-            Self::StackTrace => &[b"truncated", b"frames", b"frames.method", b"frames.lineNumber", b"frames.type"],
+            Self::StackTrace => &[],
             Self::Other => &[b"name", b"description", b"string"],
         }
     }
 }
 
 impl Constants {
-    /// Returns a table that will keep the stack traces with these keys. With `keeps_others`, it keeps the names of
-    /// constants of all types.
-    pub(super) fn new(stacks: FxHashSet<u64>, keeps_others: bool) -> Self {
-        Self { stacks: stacks.into_iter().map(|key| (key, None)).collect(), keeps_others, ..Self::default() }
+    /// Returns an empty table. With `keeps_others`, it keeps the names of constants of all types.
+    pub(super) fn new(stacks: StackTraces, keeps_others: bool) -> Self {
+        Self { stacks, keeps_others, ..Self::default() }
     }
 
     /// Adds the constants of a checkpoint event. Returns `None` if the event is malformed.
@@ -147,7 +123,11 @@ impl Constants {
             Some(known) => known,
             None => {
                 let kind = Kind::from_type_name(&schema.get(id)?.name);
-                (kind, Layout::new(schema, id, kind.wanted())?)
+                let layout = match kind {
+                    Kind::StackTrace => Layout::new(schema, id, &self.stacks.wanted_values()),
+                    _ => Layout::new(schema, id, kind.wanted()),
+                };
+                (kind, layout?)
             }
         };
         let added = (0..count).try_for_each(|_| self.add_constant(cursor, id, kind, &layout));
@@ -158,7 +138,7 @@ impl Constants {
     fn add_constant(&mut self, cursor: &mut Cursor<'_>, id: u64, kind: Kind, layout: &Layout) -> Option<()> {
         let key = cursor.read_long()?;
         match kind {
-            Kind::StackTrace => return self.add_stack(cursor, key, layout),
+            Kind::StackTrace => return self.stacks.add(cursor, key, layout),
             Kind::Method => {
                 let mut method = Method::default();
                 layout.visit(cursor, &mut |slot, value| match (slot, value) {
@@ -200,51 +180,6 @@ impl Constants {
             (Kind::Other, name) if self.keeps_others => drop(self.others.insert((id, key), name)),
             _ => {}
         }
-    }
-
-    /// Adds a stack trace if it is wanted and not known.
-    fn add_stack(&mut self, cursor: &mut Cursor<'_>, key: u64, layout: &Layout) -> Option<()> {
-        let Some(entry @ None) = self.stacks.get_mut(&key) else { return layout.skip(cursor) };
-        let start = self.frames.len();
-        let (mut is_truncated, mut frame) = (false, StackFrame::default());
-        let (frames, distinct_frames, numbers) = (&mut self.frames, &mut self.distinct_frames, &mut self.frame_numbers);
-        let read = layout.visit(cursor, &mut |slot, value| match (slot, value) {
-            (0, Value::Number(truncated)) => is_truncated = truncated != 0,
-            (1, Value::End) => {
-                let frame = std::mem::take(&mut frame);
-                frames.push(*numbers.entry(frame).or_insert_with(|| {
-                    distinct_frames.push(frame);
-                    (distinct_frames.len() - 1) as u32
-                }));
-            }
-            (2, Value::Number(method)) => frame.method = method,
-            // The line is -1 if it is not known.
-            (3, Value::Number(line)) => frame.line = u32::try_from(line as i32).unwrap_or_default(),
-            (4, Value::Number(kind)) => frame.kind = kind,
-            _ => {}
-        });
-        *entry = Some(StackTrace { is_truncated, frames: start..self.frames.len() });
-        read
-    }
-
-    /// Returns a stack trace, if it was wanted and there is one with this key.
-    pub(super) fn stack(&self, key: u64) -> Option<&StackTrace> {
-        self.stacks.get(&key)?.as_ref()
-    }
-
-    /// Returns the frames of a stack trace, leaf first, by their numbers.
-    pub(super) fn frames(&self, stack: &StackTrace) -> &[u32] {
-        &self.frames[stack.frames.clone()]
-    }
-
-    /// Returns the frame with a number.
-    pub(super) fn frame(&self, number: u32) -> StackFrame {
-        self.distinct_frames[number as usize]
-    }
-
-    /// Returns the number of distinct frames.
-    pub(super) fn frame_count(&self) -> usize {
-        self.distinct_frames.len()
     }
 
     fn resolve<'a>(&'a self, name: &'a Name) -> &'a [u8] {

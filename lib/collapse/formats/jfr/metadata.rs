@@ -230,12 +230,34 @@ impl Layout {
         Some(())
     }
 
+    /// Returns the layout of the elements if this is that of a byte and an array whose elements have only integers. The
+    /// byte must be the value at index 0 of the wanted ones, and the array that at index 1.
+    pub(super) fn integer_elements(&self) -> Option<&Self> {
+        match &self.0[..] {
+            [
+                Step { encoding: Encoding::Byte, slot: Some(0) },
+                Step { encoding: Encoding::Array(elements), slot: Some(1) },
+            ] => Some(elements).filter(|elements| elements.has_only_integers()),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the position of the value that has an index among the wanted ones.
+    pub(super) fn position(&self, slot: u8) -> Option<usize> {
+        self.0.iter().position(|step| step.slot == Some(slot))
+    }
+
     fn has_only_integers(&self) -> bool {
         self.0.iter().all(|step| matches!(step.encoding, Encoding::Integer(_)))
     }
 
     /// Reads the number of elements of an array with this layout.
-    fn read_count(&self, cursor: &mut Cursor<'_>) -> Option<u64> {
+    pub(super) fn read_count(&self, cursor: &mut Cursor<'_>) -> Option<u64> {
         // Elements without a value would make a short file take long.
         let count = cursor.read_int()?;
         (count == 0 || !self.0.is_empty() && count <= cursor.remaining() as u64).then_some(count)

@@ -18,6 +18,7 @@ mod events;
 mod metadata;
 mod reader;
 mod source;
+mod stacks;
 mod wire;
 
 use rustc_hash::FxHashMap;

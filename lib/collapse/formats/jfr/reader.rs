@@ -3,10 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chunk::{CHECKPOINT, Chunk};
-use super::constants::{Constants, StackFrame};
+use super::constants::Constants;
 use super::events::{Event, EventType, Label, find_event_types};
 use super::metadata::Schema;
 use super::source::Window;
+use super::stacks::{FrameDetails, StackFrame, StackTraces};
 use super::wire::Cursor;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -128,7 +129,10 @@ impl<'a> Reader<'a> {
         let adds_up = is_sum && !sink.keeps_times() && !sink.is_in_order();
         let mut found = Findings { adds_up, ..Findings::default() };
         self.search_events(chunk, &types, window, document, &mut found)?;
-        let mut constants = Constants::new(found.stacks, !self.options.labels.is_empty());
+        // Frames are named after how they were compiled with some options only.
+        let details = FrameDetails { line: self.options.srcline, kind: self.options.kernel || self.options.jit };
+        let stacks = StackTraces::new(found.stacks, details);
+        let mut constants = Constants::new(stacks, !self.options.labels.is_empty());
         for offset in found.checkpoints {
             let is_whole = chunk.add_checkpoint(offset, &schema, &mut constants, window)?;
             self.damaged_checkpoints += u64::from(!is_whole);
@@ -224,20 +228,17 @@ impl<'a> Reader<'a> {
         {
             return Ok(());
         }
-        let (thread, tid) = tables.constants.thread(event.thread);
-        let time = Some(tables.chunk.time(event.start));
-        let info = SampleInfo { time, comm: thread, tid: u32::try_from(tid).ok(), ..SampleInfo::default() };
+        let needs_info = !self.samples.ignores_times() || sink.keeps_times();
+        let (thread, info) = if needs_info { tables.describe_sample(event) } else { Default::default() };
+        let info = SampleInfo { comm: &thread, ..info };
         if !self.samples.accept(&info)? {
             return Ok(());
         }
         let weight = if uses_input_weights(self.options) { weight } else { Weight::new(count) };
         self.check_unit(class, document)?;
         document.events.add_weights(count, weight);
-        // Copied, because the tables that the thread borrows from gain frames.
-        let (thread, tid) = (thread.to_vec(), info.tid);
-        tables.find_roots(event, &thread, tid, self.options, sink);
+        tables.find_roots(event, self.options, sink);
         let is_truncated = tables.find_stack(event.stack, self.options, sink);
-        let info = SampleInfo { time, comm: &thread, tid, ..SampleInfo::default() };
         let (roots, frames) = (&tables.roots[..], &tables.stack[..]);
         self.samples.add(&TimedSample { info, roots, is_truncated, frames, weight }, sink)
     }
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
 
 impl<'a> ChunkTables<'a> {
     fn new(chunk: &'a Chunk, schema: Schema, constants: Constants) -> Self {
-        let frame_count = constants.frame_count();
+        let frame_count = constants.stacks.frame_count();
         Self {
             chunk,
             schema,
@@ -280,8 +281,15 @@ impl<'a> ChunkTables<'a> {
         }
     }
 
+    /// Returns the name of an event's thread, and its time and thread ID.
+    fn describe_sample(&self, event: &Event) -> (Vec<u8>, SampleInfo<'static>) {
+        let (thread, tid) = self.constants.thread(event.thread);
+        let time = Some(self.chunk.time(event.start));
+        (thread.to_vec(), SampleInfo { time, tid: u32::try_from(tid).ok(), ..SampleInfo::default() })
+    }
+
     /// Sets `roots` to the frames of an event's labels and its thread.
-    fn find_roots(&mut self, event: &Event, thread: &[u8], tid: Option<u32>, options: &Options, sink: &mut Sink) {
+    fn find_roots(&mut self, event: &Event, options: &Options, sink: &mut Sink) {
         self.roots.clear();
         for (key, value) in options.labels.iter().zip(&event.labels) {
             let value = self.describe(value);
@@ -289,8 +297,10 @@ impl<'a> ChunkTables<'a> {
                 self.roots.push(sink.intern(&[key, &b"="[..], &value].concat()));
             }
         }
+        let constants = &self.constants;
         let frame = *self.threads.entry(event.thread).or_insert_with(|| {
-            let tid = tid.map_or_else(String::new, |tid| tid.to_string());
+            let (thread, tid) = constants.thread(event.thread);
+            let tid = u32::try_from(tid).map_or_else(|_| String::new(), |tid| tid.to_string());
             let name = java::pool_name(thread, options);
             let name = if name.is_empty() { markers::UNKNOWN } else { name };
             sink.intern(&thread_name(name, b"", tid.as_bytes(), options))
@@ -311,10 +321,10 @@ impl<'a> ChunkTables<'a> {
     /// Sets `stack` to the frames of a stack trace. Returns true if it is truncated.
     fn find_stack(&mut self, key: u64, options: &Options, sink: &mut Sink) -> bool {
         self.stack.clear();
-        let Some(trace) = self.constants.stack(key) else { return false };
-        for number in self.constants.frames(trace).iter().rev() {
+        let Some(trace) = self.constants.stacks.get(key) else { return false };
+        for number in self.constants.stacks.frames(trace).iter().rev() {
             let name = self.frames[*number as usize].get_or_insert_with(|| {
-                let frame = self.constants.frame(*number);
+                let frame = self.constants.stacks.frame(*number);
                 intern_frame(&frame_name(frame, &self.constants, options), sink)
             });
             self.stack.push(*name);

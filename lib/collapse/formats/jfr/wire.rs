@@ -16,6 +16,33 @@ fn join_septets(word: u64) -> u64 {
     quads & 0x0fff_ffff | (quads & 0x0fff_ffff_0000_0000) >> 4
 }
 
+/// Returns a word whose lowest bits are the highest bits of each byte.
+fn gather_high_bits(word: u64) -> u64 {
+    (word >> 7 & LOW_BITS).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Integers of variable length that follow each other within 16 bytes. None has nine bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VarintGroup {
+    bytes: u128,
+    /// A bit for each byte that is the last of an integer.
+    ends: u64,
+}
+
+impl VarintGroup {
+    /// Returns the integer at an index, which must be below the number of integers.
+    #[inline]
+    pub(super) fn get(self, index: usize) -> u64 {
+        let (mut ends, mut start) = (self.ends, 0);
+        for _ in 0..index {
+            start = ends.trailing_zeros() + 1;
+            ends &= ends.wrapping_sub(1);
+        }
+        let length = ends.trailing_zeros() + 1 - start;
+        join_septets((self.bytes >> (8 * start)) as u64 & (u64::MAX >> (64 - 8 * length)))
+    }
+}
+
 /// A position in the bytes of a chunk. Methods return `None` at the end of the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -97,6 +124,27 @@ impl<'a> Cursor<'a> {
             }
         }
         self.read_long_varint()
+    }
+
+    /// Reads `count` integers of variable length at once, which is faster. Returns `None` and reads nothing if they do
+    /// not end within the next 16 bytes, or if one may have nine bytes.
+    #[inline]
+    pub(super) fn read_varint_group(&mut self, count: usize) -> Option<VarintGroup> {
+        let bytes = u128::from_le_bytes(*self.rest.first_chunk()?);
+        let ends = gather_high_bits(!bytes as u64) | gather_high_bits(!(bytes >> 64) as u64) << 8;
+        let mut last = ends;
+        for _ in 1..count {
+            last &= last.wrapping_sub(1);
+        }
+        // The ninth byte of an integer has no mark at its end: no eight bytes may be without one.
+        let inner = !ends & 0xffff;
+        let pairs = inner & inner >> 1;
+        let quads = pairs & pairs >> 2;
+        if last == 0 || quads & quads >> 4 != 0 {
+            return None;
+        }
+        self.rest = &self.rest[last.trailing_zeros() as usize + 1..];
+        Some(VarintGroup { bytes, ends })
     }
 
     /// Skips a number of integers, each of at least one byte.
@@ -205,6 +253,30 @@ mod tests {
             }
             assert_eq!(Cursor::new(&bytes, true).skip_varints(41), None);
         }
+    }
+
+    #[test]
+    fn reads_groups_as_it_reads_integers() {
+        let numbers = [0, 1, 127, 128, 300, 1 << 20, 1 << 31, (1 << 49) - 1, 1 << 56, u64::MAX];
+        let mut groups = 0;
+        for list in (0..10_000).map(|index| [1, 10, 100, 1000].map(|place| numbers[index / place % numbers.len()])) {
+            // Bytes follow: a group may end in the middle of what is looked at.
+            let bytes: Vec<u8> = list.iter().chain(&[1; 16]).flat_map(|number| encode(*number)).collect();
+            let (mut whole, mut single) = (Cursor::new(&bytes, true), Cursor::new(&bytes, true));
+            let length: usize = list.iter().map(|number| encode(*number).len()).sum();
+            if let Some(group) = whole.read_varint_group(list.len()) {
+                let read = list.map(|_| single.read_long());
+                assert_eq!(std::array::from_fn(|index| Some(group.get(index))), read, "{list:?}");
+                assert_eq!(whole.remaining(), single.remaining(), "{list:?}");
+                groups += 1;
+            } else {
+                assert!(length > 16 || list.iter().any(|number| number >> 56 != 0), "{list:?}");
+                assert_eq!(whole.remaining(), bytes.len());
+            }
+        }
+        assert!(groups > 1000, "{groups}");
+        assert!(Cursor::new(&[1; 15], true).read_varint_group(4).is_none());
+        assert!(Cursor::new(&[0x80; 16], true).read_varint_group(1).is_none());
     }
 
     /// Encodes an integer with a variable length.

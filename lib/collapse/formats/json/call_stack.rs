@@ -12,7 +12,7 @@ const MAX_OPEN: usize = 4 * MAX_SHARED_DEPTH;
 
 /// The open calls of a thread, the outermost first. Times are in millionths of the input's unit.
 #[derive(Debug, Default)]
-pub(super) struct CallStack {
+pub(in crate::collapse::formats) struct CallStack {
     thread: Option<FrameId>,
     calls: Vec<Call>,
     /// The frames of `calls`.
@@ -32,13 +32,13 @@ struct Call {
 
 impl CallStack {
     /// Creates the empty stack of a thread, whose frame, if there is one, is the root frame.
-    pub(super) fn new(thread: Option<FrameId>) -> Self {
+    pub(in crate::collapse::formats) fn new(thread: Option<FrameId>) -> Self {
         Self { thread, ..Self::default() }
     }
 
     /// Advances to a later time, and ends the calls whose known end has come. A time before the current one has no
     /// effect.
-    pub(super) fn advance(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
+    pub(in crate::collapse::formats) fn advance(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
         while let Some(end) = self.next_end.filter(|end| *end <= time) {
             self.add_until(end, sink)?;
             if let Some(ended) = self.calls.iter().rposition(|call| call.end == Some(end)) {
@@ -60,7 +60,7 @@ impl CallStack {
 
     /// Begins a call now. `end` is its end, if it is known. Returns false, and leaves the call out, if its end is known
     /// and too many calls are open; a call without an end is needed by the event that ends it.
-    pub(super) fn begin(&mut self, frame: FrameId, end: Option<i128>) -> bool {
+    pub(in crate::collapse::formats) fn begin(&mut self, frame: FrameId, end: Option<i128>) -> bool {
         if self.calls.len() >= MAX_OPEN && end.is_some() {
             return false;
         }
@@ -72,19 +72,19 @@ impl CallStack {
 
     /// Ends the innermost call without a known end, of this function or, if `frame` is `None`, of any. Returns false if
     /// there is none.
-    pub(super) fn end(&mut self, frame: Option<FrameId>) -> bool {
+    pub(in crate::collapse::formats) fn end(&mut self, frame: Option<FrameId>) -> bool {
         let mut innermost = self.calls.iter().rev().take(MAX_OPEN);
         let found = innermost.position(|call| call.end.is_none() && frame.is_none_or(|frame| frame == call.frame));
         found.inspect(|distance| self.remove(self.calls.len() - 1 - distance)).is_some()
     }
 
     /// Returns the latest known end of an open call.
-    pub(super) fn last_end(&self) -> Option<i128> {
+    pub(in crate::collapse::formats) fn last_end(&self) -> Option<i128> {
         self.calls.iter().filter_map(|call| call.end).max()
     }
 
     /// Sets the time before the first call.
-    pub(super) fn set_start(&mut self, time: i128) {
+    pub(in crate::collapse::formats) fn set_start(&mut self, time: i128) {
         self.now = time;
     }
 
@@ -94,5 +94,19 @@ impl CallStack {
         if removed.end.is_some() && removed.end == self.next_end {
             self.next_end = self.calls.iter().filter_map(|call| call.end).min();
         }
+    }
+}
+
+/// Sorts events by time. Whole calls are often written when they end, so of those that begin at the same time, the
+/// longest comes first: it contains the others. `duration` returns the length of a whole call.
+pub(in crate::collapse::formats) fn sort_events<E, T: Ord, D: Ord>(
+    events: &mut [E],
+    time: impl Fn(&E) -> T,
+    duration: impl Fn(&E) -> Option<D>,
+) {
+    events.sort_by_key(&time);
+    let contain_each_other = |a: &E, b: &E| time(a) == time(b) && duration(a).is_some() && duration(b).is_some();
+    for events in events.chunk_by_mut(contain_each_other) {
+        events.sort_by_key(|event| std::cmp::Reverse(duration(event)));
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //! Each bar is four numbers: its distance to the end of the bar before it in the level, its width, its self weight and
 //! its name. A comparison (`"format":"double"`) has seven: distance, width and self weight before and after, and the
-//! name; it becomes a differential profile. The root, `total`, is left out.
+//! name; it becomes a differential profile. The root, `total`, is left out. What Pyroscope answers to a query of its
+//! interface is read as well: `{"flamegraph":{"names":["total"],"levels":[{"values":["0","3","0","0"]}]}}`.
 
 use super::value::Value;
 use super::{document_matches, read_root};
@@ -21,15 +22,20 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "flamebearer",
     description: "Pyroscope's flame graphs as JSON (flamebearer)",
-    tried_with: "",
+    tried_with: "Pyroscope (published files)",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {
-            root.get(b"flamebearer").is_some_and(|bars| bars.get(b"names").is_some() || bars.get(b"levels").is_some())
+            find_bars(root).is_some_and(|bars| bars.get(b"names").is_some() || bars.get(b"levels").is_some())
         })
     },
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns the object with the names and the levels.
+fn find_bars(root: Value<'_>) -> Option<Value<'_>> {
+    root.get(b"flamebearer").or_else(|| root.get(b"flamegraph"))
+}
 
 /// A bar: where it begins and ends before and after, and its stack.
 struct Bar {
@@ -41,7 +47,7 @@ struct Bar {
 }
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let Some(bearer) = root.get(b"flamebearer") else { return Ok(()) };
+    let Some(bearer) = find_bars(root) else { return Ok(()) };
     let metadata = root.get(b"metadata");
     let is_comparison = metadata.is_some_and(|metadata| &metadata.get_string(b"format")[..] == b"double");
     if is_comparison && !sink.is_differential() {
@@ -77,8 +83,7 @@ fn read_level(
     sink: &mut Sink,
 ) -> Result<Vec<Bar>, Error> {
     let (size, sides) = if is_comparison { (7, 2) } else { (4, 1) };
-    let numbers: Vec<Option<u64>> =
-        level.items().map(|number| number.as_integer().and_then(|number| u64::try_from(number).ok())).collect();
+    let numbers: Vec<Option<u64>> = level.get(b"values").unwrap_or(level).items().map(parse_number).collect();
     let (mut bars, mut position): (Vec<Bar>, [u64; 2]) = (Vec::new(), [0; 2]);
     for numbers in numbers.chunks(size) {
         let Some(numbers) = numbers.iter().copied().collect::<Option<Vec<u64>>>().filter(|all| all.len() == size)
@@ -107,6 +112,14 @@ fn read_level(
         add_stack(&bars, above, weights, sink)?;
     }
     Ok(bars)
+}
+
+/// Parses a number, or a string that contains one.
+fn parse_number(number: Value<'_>) -> Option<u64> {
+    match number.as_integer() {
+        Some(number) => u64::try_from(number).ok(),
+        None => std::str::from_utf8(&number.as_string()?).ok()?.parse().ok(),
+    }
 }
 
 /// Returns the index of the bar of the level above that contains a bar: 0 in the first level.

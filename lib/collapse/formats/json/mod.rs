@@ -1,7 +1,7 @@
 //! JSON formats. Each is recognized by the keys of its document.
 
 pub(super) mod bpftrace;
-mod call_stack;
+pub(super) mod call_stack;
 pub(super) mod cpuprofile;
 pub(super) mod d3;
 pub(super) mod dhat;

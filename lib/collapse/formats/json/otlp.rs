@@ -23,7 +23,7 @@ use crate::otlp::{Dictionary, Function, Location, Profile, ProfilesData, Sample}
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "otlp-json",
     description: "OpenTelemetry profiles, JSON (OTLP 1.8 and later)",
-    tried_with: "",
+    tried_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
     recognizes: |head| document_matches(head, |root| root.get(b"resourceProfiles").is_some()),
     reader: FormatReader::Bytes(read),

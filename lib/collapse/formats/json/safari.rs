@@ -13,6 +13,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::parse_scaled;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::profile::Weight;
@@ -20,7 +21,7 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "safari",
     description: "Safari timelines (JavaScript)",
-    tried_with: "",
+    tried_with: "Safari 13 (published files)",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {
@@ -41,10 +42,10 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     document.set_unit(if has_durations { "microseconds" } else { "samples" });
     let (mut stack, mut invalid) = (Vec::new(), 0);
     for sample in recording.get_items(b"sampleStackTraces") {
-        let duration = durations.next().and_then(Value::as_millionths).and_then(|time| u64::try_from(time).ok());
+        let duration = durations.next().and_then(parse_duration);
         let weight = match (has_durations, duration) {
             (false, _) => Weight::ONE,
-            (true, Some(duration)) => Weight::new(duration),
+            (true, Some(duration)) => duration,
             (true, None) => {
                 invalid += 1;
                 continue;
@@ -62,4 +63,10 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         add_stack(None, &stack, weight, sink)?;
     }
     document.report_problems(invalid, "sample", "left out: its duration is missing or invalid")
+}
+
+/// Converts a number of seconds to microseconds, exactly unless it has an exponent.
+fn parse_duration(seconds: Value<'_>) -> Option<Weight> {
+    let microseconds = || u64::try_from(seconds.as_millionths()?).ok().map(Weight::new);
+    parse_scaled(&seconds.as_label()?, 6).or_else(microseconds)
 }

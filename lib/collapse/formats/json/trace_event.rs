@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use super::call_stack::CallStack;
+use super::call_stack::{CallStack, sort_events};
 use super::forest::CYCLIC;
 use super::trace_samples;
 use super::v8_samples::Samples;
@@ -233,7 +233,7 @@ impl Trace {
         let has_several = threads.len() > 1;
         let (mut unmatched_ends, mut too_deep) = (0, 0);
         for (id, mut events) in threads {
-            sort_events(&mut events);
+            sort_events(&mut events, |event| event.time, |event| event.kind.duration());
             let mut stack = CallStack::new(self.thread_frame(&id, has_several, document, sink));
             stack.set_start(events.first().map_or(0, |event| event.time));
             for Event { time, kind, frame } in &events {
@@ -256,16 +256,5 @@ impl Trace {
         }
         document.report_problems(too_deep, "event", "left out: inside too many other events")?;
         document.report_problems(self.without_time, "event", "left out: without a time or a duration")
-    }
-}
-
-/// Sorts events by time. Complete events are often written when they end, so of those that begin at the same time, the
-/// longest comes first: it contains the others.
-fn sort_events(events: &mut [Event]) {
-    events.sort_by_key(|event| event.time);
-    let contain_each_other =
-        |a: &Event, b: &Event| a.time == b.time && a.kind.duration().is_some() && b.kind.duration().is_some();
-    for events in events.chunk_by_mut(contain_each_other) {
-        events.sort_by_key(|event| std::cmp::Reverse(event.kind.duration()));
     }
 }

@@ -24,46 +24,71 @@ use crate::symbol_name::inlined;
 /// Symbolizes all stacks and adds them to the sink. Returns warnings about missing files and names.
 pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
     let mut warnings = Vec::new();
-    let Samples { recording, machine, has_times, has_cpus, off_cpu, .. } = samples;
+    find_symbol_sources(samples, options, &mut warnings)?;
+    let recording = &samples.recording;
+    let wanted = SymbolizeOptions { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
+    let symbols = symbolize(&recording.objects, recording.locations(), &wanted);
+    warnings.extend(symbols.warnings().iter().cloned());
+    let mut names = FrameNames::new(options, &symbols, recording, sink);
+    match recording.options.keep_samples {
+        true => add_each_sample(samples, &mut names, options, sink)?,
+        false => add_sums(recording, &mut names, sink)?,
+    }
+    Ok(warnings)
+}
+
+/// Sets the source of kernel symbols. Adds warnings about files that are missing and stacks that cannot be unwound.
+fn find_symbol_sources(samples: &mut Samples<'_>, options: &Options, warnings: &mut Vec<String>) -> Result<(), Error> {
+    let Samples { recording, machine, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
-    recording.objects.kernel = find_kernel_symbols(recording, machine, options, in_kernel, &mut warnings)?;
+    recording.objects.kernel = find_kernel_symbols(recording, machine, options, in_kernel, warnings)?;
     if machine.copies_stacks {
         let foreign = foreign_architecture(recording, machine);
         warnings.extend(foreign.map(|architecture| native::explain_foreign(&architecture)));
     }
     warnings.extend(missing_files(recording));
-    let wanted = SymbolizeOptions { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
-    let symbols = symbolize(&recording.objects, recording.locations(), &wanted);
-    warnings.extend(symbols.warnings().iter().cloned());
-    let mut names = FrameNames::new(options, &symbols, recording, sink);
-    let weight = recording.options.weight;
+    Ok(())
+}
+
+/// Adds the samples one by one, with their times and spans, in the order of the recording.
+fn add_each_sample(
+    samples: &Samples<'_>,
+    names: &mut FrameNames<'_>,
+    options: &Options,
+    sink: &mut Sink,
+) -> Result<(), Error> {
+    let Samples { recording, has_times, has_cpus, off_cpu, .. } = samples;
+    let mut waits = off_cpu.as_ref().map(|off_cpu| off_cpu.waits.iter());
     let mut stack = Vec::new();
-    if recording.options.keep_samples {
-        let mut waits = off_cpu.as_ref().map(|off_cpu| off_cpu.waits.iter());
-        for sample in &recording.sample_records {
-            names.resolve_stack(sample.stack, sink, &mut stack);
-            let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));
-            if let Some(spans) = &options.spans {
-                let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
-                stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
-            }
-            let mut weight = weight_of_samples(weight, 1, sample.period.into());
-            if let Some(wait) = waits.as_mut().and_then(Iterator::next) {
-                stack.push(sink.intern(if wait.is_runnable { RUNNABLE } else { OFF_CPU }));
-                weight = wait_weight(wait.nanoseconds, options.weight);
-                if weight.is_zero() {
-                    continue;
-                }
-            }
-            sink.add_timed(&stack, Weights::plain(weight), time)?;
+    for sample in &recording.sample_records {
+        names.resolve_stack(sample.stack, sink, &mut stack);
+        let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));
+        if let Some(spans) = &options.spans {
+            let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
+            stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
         }
-    } else {
-        for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
-            names.resolve_stack(number as u32, sink, &mut stack);
-            sink.add(&stack, Weights::plain(weight_of_samples(weight, tally.samples, tally.period)))?;
+        let mut weight = weight_of_samples(recording.options.weight, 1, sample.period.into());
+        if let Some(wait) = waits.as_mut().and_then(Iterator::next) {
+            stack.push(sink.intern(if wait.is_runnable { RUNNABLE } else { OFF_CPU }));
+            weight = wait_weight(wait.nanoseconds, options.weight);
+            if weight.is_zero() {
+                continue;
+            }
         }
+        sink.add_timed(&stack, Weights::plain(weight), time)?;
     }
-    Ok(warnings)
+    Ok(())
+}
+
+/// Adds each stack with the sum of its samples.
+fn add_sums(recording: &Recording, names: &mut FrameNames<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let mut stack = Vec::new();
+    for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
+        names.resolve_stack(number as u32, sink, &mut stack);
+        let weight = weight_of_samples(recording.options.weight, tally.samples, tally.period);
+        sink.add(&stack, Weights::plain(weight))?;
+    }
+    Ok(())
 }
 
 /// Returns the weight of samples with this sum of periods.

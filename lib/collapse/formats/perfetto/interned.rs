@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::tracks::Names;
 use crate::collapse::document_helpers::{count_truncated_frames, function_with_source, module_frame};
 use crate::collapse::line_helpers::function_name;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::intern_frame;
+use crate::collapse::stack::{MAX_STACK_LENGTH, intern_frame};
 use crate::markers;
 use crate::profile::FrameId;
 use crate::protobuf::{Fields, read_messages, read_numbers};
@@ -19,6 +20,11 @@ pub(super) struct Interned<'a> {
     build_ids: FxHashMap<u64, &'a [u8]>,
     mappings: FxHashMap<u64, Mapping>,
     frames: FxHashMap<u64, Frame>,
+    pub(super) event_names: Names<'a>,
+    /// The processes and threads of samples.
+    pub(super) tasks: FxHashMap<u64, (u64, u64)>,
+    /// The CPUs of samples.
+    pub(super) cpus: FxHashMap<u64, u64>,
     /// The IDs of the frames of each stack, root first.
     stacks: FxHashMap<u64, Vec<u64>>,
     /// The frames that were named.
@@ -86,6 +92,7 @@ impl<'a> Interned<'a> {
     fn add_entry(&mut self, table: u32, entry: &'a [u8]) {
         let Some([id]) = read_numbers(entry, [1]) else { return };
         match table {
+            2 => drop(self.event_names.insert(id, read_text(entry, 2))),
             5 => drop(self.functions.insert(id, read_text(entry, 2))),
             16 => drop(self.build_ids.insert(id, read_text(entry, 2))),
             17 => drop(self.paths.insert(id, read_text(entry, 2))),
@@ -99,6 +106,8 @@ impl<'a> Interned<'a> {
                 let build_id = read_numbers(entry, [2]).map_or(0, |[build_id]| build_id);
                 self.mappings.insert(id, Mapping { build_id, path: read_repeated(entry, 7) });
             }
+            48 => drop(self.tasks.insert(id, read_numbers(entry, [2, 3]).map_or((0, 0), |[pid, tid]| (pid, tid)))),
+            49 => drop(read_numbers(entry, [2]).map(|[cpu]| self.cpus.insert(id, cpu))),
             _ => {}
         }
     }
@@ -155,6 +164,17 @@ impl<'a> Interned<'a> {
         };
         vec![intern_frame(&name, sink)]
     }
+}
+
+/// Returns the frames of a stack that an event contains, root first.
+pub(super) fn name_inline_stack(message: &[u8], options: &Options, sink: &mut Sink) -> Vec<FrameId> {
+    let frames = read_messages(message, 1).take(MAX_STACK_LENGTH).map(|frame| {
+        let line = Fields::new(frame).flatten().find(|(number, _)| *number == 3).and_then(|(_, value)| value.number());
+        let line = line.and_then(|line| i64::try_from(line).ok());
+        let name = function_name(read_text(frame, 1), options);
+        intern_frame(&function_with_source(&name, read_text(frame, 2), line, options), sink)
+    });
+    frames.collect()
 }
 
 /// Returns the numbers of a repeated field of a message.
