@@ -24,7 +24,7 @@ class Details {
         const buttons = ["s", "f", "i", "y"].map(key => createActionButton(this.app, findAction(key), target));
         const close = createButton("×", () => this.app.select(undefined),
             { class: "close", "aria-label": "Close the details" });
-        const title = createHtml("h2", {}, createNameLabel(name).textContent ?? name);
+        const title = createHtml("h2", {}, labelOfName(name).join(""));
         this.element.replaceChildren(close, title, createHtml("div", { class: "full mono" }, name),
             createFacts(describeSelection(view, selected)), createHtml("div", { class: "acts" }, ...buttons));
     }

@@ -108,6 +108,24 @@ function openMenu(app, box, { clientX, clientY, button }) {
     app.menu.openFor(target, place);
 }
 
+/**
+ * Selects the function of a clicked row, and shows its callers and callees on a double click. The first click replaces
+ * the rows and may open the details over the row. So the second one can be on anything, and counts for the first row.
+ *
+ * @param {App} app
+ * @param {(event: Event) => number | undefined} findName
+ */
+function listenToClicks(app, findName) {
+    /** @type {number | undefined} The function whose row was clicked last. */
+    let name;
+    app.side.addEventListener("click", event => {
+        if (event.detail === 2 && name !== undefined) {
+            event.stopPropagation();
+            app.isolate("between", { name });
+        } else if ((name = findName(event)) !== undefined) app.select({ name });
+    }, true);
+}
+
 /** @param {App} app */
 function listenToTable(app) {
     const { table, table: { element, rows } } = app;
@@ -116,11 +134,7 @@ function listenToTable(app) {
         const row = /** @type {HTMLElement | null} */ (findAncestor(event, ".tr"));
         return row ? Number(row.dataset.name) : undefined;
     };
-    rows.addEventListener("click", event => {
-        const name = findName(event);
-        if (name !== undefined) app.select({ name });
-    });
-    rows.addEventListener("dblclick", event => app.isolate("between", { name: findName(event) }));
+    listenToClicks(app, findName);
     rows.addEventListener("mouseover", event => app.graph.highlight(findName(event)));
     rows.addEventListener("mouseleave", () => app.graph.highlight(undefined));
     element.addEventListener("contextmenu", event => {

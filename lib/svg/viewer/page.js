@@ -188,8 +188,8 @@ const FUNCTION_FILTERS = new Set(["Focus", "Ignore", "Hide", "Callers", "Callees
  * @param {() => void} remove
  */
 function createChip(kind, value, remove) {
-    const text = FUNCTION_FILTERS.has(kind) ? createNameLabel(value).textContent : value;
-    const label = createHtml("b", { title: value }, text ?? value);
+    const text = FUNCTION_FILTERS.has(kind) ? labelOfName(value).join("") : value;
+    const label = createHtml("b", { title: value }, text);
     const button = createButton("×", remove, { class: "plain", "aria-label": `Remove: ${kind} ${value}` });
     return createHtml("span", { class: "chip" }, createHtml("i", {}, kind), label, button);
 }

@@ -376,6 +376,9 @@ function drawsWakers() {
     check(getText("legend").includes("wakers"), `legend: ${getText("legend")}`);
     pointAtLine(woken);
     check(getTip().includes("--"), `tooltip: ${getTip()}`);
+    check(!getFunctions().includes("--"), "a divider is no function");
+    equal(getTexts(".n", getRow("net_rx")).join(), "net_rxwaker", "a function of a waker says so");
+    equal(getTexts(".n", getRow("read")).join(), "read", "others do not");
 }
 
 /** Moves the pointer over the line of a divider. @param {Element} divider */
