@@ -31,6 +31,7 @@ class App {
         this.hovered = undefined;
         /** @type {Box | undefined} The box that has the focus or had it last. */
         this.focused = undefined;
+        /** True from a long press until something else is pressed. */
         this.wasLongPress = false;
         /** The position of the current match among all matches, from 1; 0 if there is none. */
         this.matchPosition = 0;

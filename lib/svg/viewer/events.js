@@ -31,7 +31,7 @@ function listenToGraph(app) {
     listenToTouch(app);
     element.addEventListener("click", event => {
         const box = findNearestBox(app, event), isLink = findAncestor(event, "a") && !event.ctrlKey && !event.metaKey;
-        if (!box || isLink || app.wasLongPress) return;
+        if (!box || isLink) return;
         event.preventDefault();
         app.zoomToBox(box);
     });
@@ -54,12 +54,19 @@ function listenToGraph(app) {
 
 /** @param {App} app */
 function listenToTouch(app) {
-    const { graph: { element } } = app;
+    const { element: whole, graph: { element } } = app;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
+    for (const name of ["pointerdown", "keydown"]) {
+        whole.addEventListener(name, () => app.wasLongPress = false, true);
+    }
+    whole.addEventListener("click", event => {
+        if (!app.wasLongPress) return;
+        event.stopPropagation();
+        event.preventDefault();
+    }, true);
     element.addEventListener("pointerdown", event => {
         const box = findNearestBox(app, event);
-        app.wasLongPress = false;
         clearTimeout(timer);
         if (event.pointerType !== "touch" || !box || box.folded) return;
         timer = setTimeout(() => {

@@ -167,6 +167,11 @@ async function describesTouchedFrame() {
     touch("pointerup", "write");
     click(getRect(getFrame("write")));
     equal(getWidth("write"), widthBefore, "a long touch does not zoom");
+    click(getButton("Callers only"));
+    check(isOpen() && getChips().length === 0, "the finger is lifted over the menu");
+    getButton("Callers only").dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+    click(getButton("Callers only"));
+    equalLists(getChips(), ["Callers write"], "another touch picks an entry");
     pressKey("Escape");
     touch("pointerdown", "parse");
     touch("pointercancel", "parse");
