@@ -218,7 +218,7 @@ class App {
         const zoom = tree.hasPivot && node === PIVOT ? 0 : node;
         if (zoom === this.state.zoom) this.select(selected); else this.update({ zoom, selected });
         this.matchPosition = 0;
-        this.graph.focus(this.graph.base(this.view));
+        this.graph.focus(this.graph.base(this.view), true);
     }
 
     /**
