@@ -52,7 +52,11 @@ function listenToGraph(app) {
     });
 }
 
-/** @param {App} app */
+/**
+ * Opens the menu of a frame when a finger rests on it. The finger is then lifted over the menu: that click is dropped.
+ *
+ * @param {App} app
+ */
 function listenToTouch(app) {
     const { element: whole, graph: { element } } = app;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -174,11 +178,12 @@ function handleKey(app, event) {
     const isButton = event.target instanceof Element && event.target.closest("button, input, select") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isButton && ["Enter", " "].includes(event.key)) return;
-    const action = ACTIONS.find(action => action.keys.includes(event.key));
-    if (!action) return;
+    const actions = ACTIONS.filter(action => action.keys.includes(event.key)), target = app.target();
+    if (actions.length === 0) return;
     event.preventDefault();
     event.stopPropagation();
-    runAction(app, action, app.target(), event.key);
+    const possible = actions.find(action => !action.refuse?.(app, target));
+    runAction(app, possible ?? actions[actions.length - 1], target, event.key);
 }
 
 /**

@@ -338,6 +338,9 @@ function foldsRuntimeFrames() {
     equal(getTexts("text", folded)[0], "8 runtime frames: start_thread … clone", "label");
     equal(getFrames().length, 7, "frames");
     check(hasFrame("malloc") && hasFrame("free"), "a short chain is not folded");
+    getRect(folded).dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 2 }));
+    equalLists(getTexts(".menu button"), ["Unfold↵"], "the menu of folded frames");
+    pressKey("Escape");
     pointAt(folded);
     check(getTip().includes("std::f → clone"), `tooltip: ${getTip()}`);
     typePattern("std::e");

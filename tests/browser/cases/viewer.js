@@ -135,6 +135,17 @@ async function opensMenuOfFrame() {
     check(getTexts(".key").length > 20, "? lists the keys");
 }
 
+function staysInPage() {
+    let steps = 0;
+    history.back = () => steps++;
+    pressKey("Backspace", {}, document.body);
+    equal(steps, 0, "the first view has nothing before it");
+    equal(getMessage(), "This is the first view.", "the message");
+    click(getFrame("parse"));
+    pressKey("Backspace");
+    equal(steps, 1, "the second view has");
+}
+
 function clicksBesideFramesDoNothing() {
     for (const selector of ["header", ".bar", "footer", ".graph", ".det"]) {
         click(getElement(selector));
