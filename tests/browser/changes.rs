@@ -42,6 +42,11 @@ fn hidden_frames_leave_their_callees() {
 }
 
 #[test]
+fn escape_removes_the_last_filter_first() {
+    Page::graph(STACKS, &[]).run(CASES, "removesLastFilterFirst");
+}
+
+#[test]
 fn inverts_stacks() {
     Page::graph(STACKS, &[]).run(CASES, "invertsStacks");
 }

@@ -312,6 +312,11 @@ class TimePanel {
         return chips;
     }
 
+    clear() {
+        this.app.link.write({ thread: "" }, true);
+        this.select(undefined, undefined);
+    }
+
     /** @param {TimeSelection} selection */
     describeSelection({ from, to, low, high }) {
         const { samples: { times, count }, picture: { start } } = this;

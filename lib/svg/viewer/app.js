@@ -82,7 +82,7 @@ class App {
     }
 
     /**
-     * Changes what is shown: the tree, the order or the direction. Keeps the zoom if possible.
+     * Changes what is shown: the tree, the order or the direction. Keeps the zoom, or that of `others`, if possible.
      *
      * @param {Partial<Changes>} changes
      * @param {Partial<State>} [others]
@@ -101,8 +101,8 @@ class App {
      */
     applyChange(changes, others) {
         const { state, view } = this;
-        const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
-        const built = this.builder.build(next), zoom = findSamePath(view.tree, state.zoom, built.tree);
+        const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others };
+        const built = this.builder.build({ ...next, zoom: 0 }), zoom = findSamePath(view.tree, next.zoom, built.tree);
         this.matchPosition = 0;
         this.update({ ...next, zoom: built.weights[zoom] > 0 ? zoom : 0 });
         if (built.tree !== view.tree || built.rootAtTop !== view.rootAtTop) this.graph.showBase(this.view);
@@ -254,6 +254,12 @@ class App {
     cycleSide() {
         const sides = ["before", "after", ""], index = sides.indexOf(this.state.changes.side);
         this.change({ side: sides[(index + 1) % sides.length] });
+    }
+
+    /** Removes all filters and the zoom. */
+    clear() {
+        this.panel?.clear();
+        this.change(noChanges(), { zoom: 0 });
     }
 
     /** Closes the menu, clears the search, or removes the last filter. */

@@ -21,6 +21,8 @@ class Page {
         this.toolbar = createHtml("div", { class: "bar", role: "toolbar", "aria-label": "Tools" },
             this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
         this.chips = createHtml("div", { class: "chips" });
+        /** @type {string[]} The filters in the order in which they appeared. */
+        this.order = [];
         this.legend = createHtml("div", { class: "lg", id: "legend" });
         this.drawLegend = memoize(this.createLegend.bind(this));
         this.note = createHtml("span", { id: "undrawn" });
@@ -169,13 +171,27 @@ class Page {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
         if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
+        this.sortByTime(chips);
         const elements = chips.map(chip => createChip(...chip));
         const stale = "The link leads to a frame that is not in this graph.";
-        const clear = createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" });
+        const clear = createButton("Clear all", () => app.clear(), { class: "plain clear" });
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
         if (chips.length > 1) elements.push(clear);
         this.removeLast = chips.at(-1)?.[2];
         return elements;
+    }
+
+    /**
+     * Sorts filters by when they appeared, those of a link by their kind.
+     *
+     * @param {Chip[]} chips
+     */
+    sortByTime(chips) {
+        /** @param {Chip} chip */
+        const nameOf = chip => chip.slice(0, 2).join();
+        const names = chips.map(nameOf);
+        this.order = [...new Set([...this.order, ...names])].filter(name => names.includes(name));
+        chips.sort((a, b) => this.order.indexOf(nameOf(a)) - this.order.indexOf(nameOf(b)));
     }
 }
 

@@ -235,6 +235,8 @@ interface Panel extends Part {
     loadProfile(read: (name: string) => string): Profile;
     /** Returns what was selected. */
     chips(): Chip[];
+    /** Selects everything. */
+    clear(): void;
 }
 
 /** The root element of a flame graph. */

@@ -37,7 +37,7 @@ function mergesCallees() {
     pressKey("r");
     equal(findFrames("walk").length, 1, "recursion is merged");
     equal(getTitle(getFrame("read")), "read (20 samples, 10.00%)", "a callee");
-    equalLists(getChips(), ["Merged recursion", "Callees walk"], "filters");
+    equalLists(getChips(), ["Callees walk", "Merged recursion"], "filters");
 }
 
 async function showsCallersAndCallees() {
@@ -112,7 +112,7 @@ async function keepsAndDropsStacks() {
     pressKey("f");
     equal(getTitle(getFrame("all")), "all (60 samples, 100%)", "only stacks with the function remain");
     equal(getTitle(getFrame("parse")), "parse (30 samples, 50.00%)", "shares of their weight");
-    equalLists(getChips(), ["Focus read", "Ignore idle"], "filters");
+    equalLists(getChips(), ["Ignore idle", "Focus read"], "filters, in the order of time");
     check(getElement(".facts").textContent.startsWith("60 samples of 200 samples"), "the header has both totals");
     history.back();
     await waitFor(() => hasFrame("scan"), "one step back");
@@ -141,6 +141,22 @@ function hidesFrames() {
     pressKey("h");
     click(getButton("Clear all"));
     check(getChips().length === 0 && hasFrame("write"), "a button removes all filters");
+}
+
+function removesLastFilterFirst() {
+    for (const [name, key] of [["parse", "h"], ["idle", "i"], ["write", "Enter"], ["main", "f"]]) {
+        getFrame(name).focus();
+        pressKey(key);
+    }
+    equalLists(getChips(), ["Hide parse", "Ignore idle", "Zoom write", "Focus main"], "filters, in the order of time");
+    for (const rest of [3, 2, 1]) {
+        pressKey("Escape");
+        equalLists(getChips(), ["Hide parse", "Ignore idle", "Zoom write"].slice(0, rest), "Escape removes the last");
+    }
+    click(getFrame("write"));
+    click(getButton("Clear all"));
+    equalLists(getChips(), [], "a button removes all filters and the zoom");
+    check(hasFrame("idle") && getWidth("write") < getWidth("all"), "the graph is whole");
 }
 
 function invertsStacks() {
