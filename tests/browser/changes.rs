@@ -47,6 +47,11 @@ fn escape_removes_the_last_filter_first() {
 }
 
 #[test]
+fn weights_before_that_may_be_scaled_are_no_samples() {
+    Page::graph(b"main;f 30 10\nmain;g 10 30\nmain;h 10 10\n", &[]).run(CASES, "saysWhatIsScaled");
+}
+
+#[test]
 fn inverts_stacks() {
     Page::graph(STACKS, &[]).run(CASES, "invertsStacks");
 }

@@ -1,8 +1,5 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
-// The share of the total from which a process gives its name to the page.
-const MAIN_SHARE = 0.9;
-
 /** @returns {State} */
 function initialState() {
     return { changes: noChanges(), zoom: 0, search: "", unfolded: new Set(), selected: undefined, column: undefined,
@@ -65,7 +62,7 @@ class App {
         this.table.draw(view);
         this.details.draw(view);
         this.panel?.draw(view);
-        if (this.isPage) document.title = this.titleOf(view);
+        if (this.isPage) document.title = this.page.titleOf(view);
     }
 
     /**
@@ -364,13 +361,6 @@ class App {
         const { tree, state: { changes } } = this.view;
         const names = findPath(tree, node).slice(1).map(step => this.profile.names[tree.name[step]]);
         return (changes.callers || changes.invert || isCaller(tree, node) ? names.reverse() : names).join(";");
-    }
-
-    /** @param {View} view */
-    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
-        let main = 1;
-        while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
-        return title || (main < end[0] && names[name[main]]) || this.panel?.title || "Flame graph";
     }
 
     /** @param {string} text */

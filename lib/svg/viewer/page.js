@@ -1,5 +1,8 @@
 // The page around the graph: header, toolbar, filters, legend, messages.
 
+// The share of the total from which a process gives its name to the page.
+const MAIN_SHARE = 0.9;
+
 /** @implements {Part} */
 class Page {
     /** @param {App} app */
@@ -137,18 +140,26 @@ class Page {
     }
 
     /** @param {View} view */
+    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
+        let main = 1;
+        while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
+        return title || (main < end[0] && names[name[main]]) || this.app.panel?.title || "Flame graph";
+    }
+
+    /** @param {View} view */
     drawHeader(view) {
         const { settings, whole, wholeBefore, profile, side, filtered } = view;
         const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
-        this.title.textContent = this.app.titleOf(view);
-        const total = side === "difference"
+        this.title.textContent = this.titleOf(view);
+        const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
             : formatWeight(whole, settings);
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
-            isPart ? ` of ${formatWeight(all, settings)}` : "");
+            isPart ? ` of ${formatWeight(all, settings)}` : "",
+            profile.isScaled && side === "difference" ? " after, before at the same scale" : "");
         this.facts.replaceChildren(fact, ...createBadges(view, filtered));
     }
 

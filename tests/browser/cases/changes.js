@@ -159,6 +159,18 @@ function removesLastFilterFirst() {
     check(hasFrame("idle") && getWidth("write") < getWidth("all"), "the graph is whole");
 }
 
+function saysWhatIsScaled() {
+    equal(getTexts(".stat").join(), "50 samples after, before at the same scale", "the totals");
+    click(getFrame("g"));
+    check(getText("details").includes("Weight30 samplesafter"), `no samples before: ${getText("details")}`);
+    pointAt(getFrame("g"));
+    check(getTip().includes("Weight30 samplesafter"), `none beside the pointer: ${getTip()}`);
+    click(getButton("Before"));
+    check(getTexts("#total").join().endsWith("scaled samples"), `the total before: ${getTexts("#total")}`);
+    click(getButton("After"));
+    check(!getTexts("#total").join().includes("scaled"), `the total after: ${getTexts("#total")}`);
+}
+
 function invertsStacks() {
     pressKey("v");
     equal(getTitle(getFrame("read")), "read (60 samples, 30.00%)", "a function with self weight");
