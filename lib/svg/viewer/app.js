@@ -318,13 +318,28 @@ class App {
      */
     goToNeighbour(box, direction) {
         const { graph, view } = this, start = box ?? graph.findBox(graph.base(view));
+        if (!start) return;
         /** @type {Record<string, string>} */
         const turned = { up: "down", down: "up" };
         const towards = view.rootAtTop ? direction : turned[direction] ?? direction;
-        const next = start && findNeighbour(graph.layout.boxes, view.tree, start, towards);
+        const next = findNeighbour(graph.layout.boxes, view.tree, start, towards);
         this.hovered = undefined;
-        if (next) graph.focus(next.node); else if (start) graph.focus(start.node);
+        graph.focusBox(next ?? start);
         if (next?.group) this.details.point(next, centre(next.group));
+        const outwards = isCaller(view.tree, start.node) ? "up" : "down";
+        if (!next && towards === outwards) this.sayWhyNothingIsDrawn(start);
+    }
+
+    /**
+     * Says that frames on a box are too narrow to draw, if there are any.
+     *
+     * @param {Box} box
+     */
+    sayWhyNothingIsDrawn({ node, chain, folded }) {
+        const { graph: { input }, page } = this;
+        if (folded || (input && findChildren(input, chain?.at(-1) ?? node, 1).length > 0)) {
+            page.say("The next frames are too narrow to draw. Enter zooms in.");
+        }
     }
 
     /** @param {TableColumn} column */

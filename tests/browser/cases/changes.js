@@ -159,6 +159,28 @@ function removesLastFilterFirst() {
     check(hasFrame("idle") && getWidth("write") < getWidth("all"), "the graph is whole");
 }
 
+function reachesNarrowFramesWithArrowKeys() {
+    getFrame("main").focus();
+    pressKey("ArrowDown");
+    equal(getName(document.activeElement), "wide", "the widest callee");
+    pressKey("ArrowRight");
+    equal(getName(document.activeElement), "other", "what is beside it");
+    pressKey("ArrowDown");
+    equal(getName(document.activeElement), "other", "its callees are not drawn");
+    equal(getMessage(), "The next frames are too narrow to draw. Enter zooms in.", "the message");
+    const narrow = "50 frames too narrow to draw (50 samples, 0.50 %)";
+    pressKey("ArrowRight");
+    equal(getTitle(document.activeElement), narrow, "what is beyond");
+    check(getTip().startsWith(narrow), `it has a tooltip: ${getTip()}`);
+    pressKey("ArrowUp");
+    equal(getName(document.activeElement), "main", "the caller of narrow frames");
+    pressKey("Enter");
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowRight"]) pressKey(key);
+    equal(getTitle(document.activeElement), narrow, "the narrow frames in the view of their caller");
+    pressKey("Enter");
+    check(hasFrame("narrow00") && getWidth("narrow00") === getWidth("all"), "Enter zooms to the first of them");
+}
+
 function saysWhatIsScaled() {
     equal(getTexts(".stat").join(), "50 samples after, before at the same scale", "the totals");
     click(getFrame("g"));
