@@ -69,6 +69,7 @@ pub mod folded;
 pub mod heatmap;
 pub mod input;
 pub mod interrupts;
+mod java;
 pub mod markers;
 pub mod otlp;
 pub mod output;

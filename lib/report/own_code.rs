@@ -12,9 +12,9 @@ use regex::bytes::RegexSet;
 
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
-use crate::markers;
 use crate::profile::{FrameId, Frames};
 use crate::script_source::{SourceOrigin, find_origin};
+use crate::{java, markers};
 
 /// Patterns of libraries that are no category of their own.
 static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("libraries.txt")));
@@ -26,7 +26,8 @@ static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("start
 static CLOSED: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("closed.txt")));
 
 /// Patterns of functions that run code of an interpreted or managed language.
-static RUN_TIMES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("run_times.txt")));
+static RUN_TIMES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(&[include_str!("run_times.txt"), java::ENTRIES].concat()));
 
 /// Patterns of functions of these languages.
 static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scripts.txt")));

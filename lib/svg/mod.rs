@@ -31,6 +31,7 @@ pub mod name_attributes;
 mod options;
 mod packed_profile;
 pub mod palette_map;
+mod places;
 mod ramp;
 pub mod rgb;
 pub mod significance;

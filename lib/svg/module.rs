@@ -122,9 +122,9 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         // A return type is before the name.
         false => {
             let name = name.split('<').next().unwrap_or_default();
-            // `v8::(anonymous namespace)::run` and `node::{lambda(a*, long)#2}::_FUN` have blanks in their parts.
+            // `(anonymous namespace)::run`, `v8::(anonymous namespace)::run` and `node::{lambda(a*, long)#2}::_FUN` have blanks in their parts.
             let start = name.split(['(', '{']).next().unwrap_or_default();
-            let name = if start.contains("::") || start.ends_with(' ') { start } else { name };
+            let name = if start.is_empty() || start.contains("::") || start.ends_with(' ') { start } else { name };
             name.rsplit(' ').next().unwrap_or_default()
         }
     };
@@ -134,7 +134,7 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         module,
         "std" | "core" | "alloc" | "__gnu_cxx" | "__cxxabiv1" | "libc" | "backtrace" | "__rustc" | "rt"
     );
-    let is_interpreter = matches!(module, "v8" | "node" | "Interpreter" | "JavaCalls" | "JavaThread");
+    let is_interpreter = matches!(module, "v8" | "node");
     let kind = if is_runtime {
         Kind::Runtime
     } else if is_interpreter {
@@ -315,6 +315,7 @@ mod tests {
             ("get (/srv/vendor/symfony/http-kernel/Kernel.php)", Kind::Module, "symfony/http-kernel"),
             ("get (/srv/vendor/name/x.rb)", Kind::Module, "x.rb"),
             ("bool (anonymous namespace)::run", Kind::Module, ""),
+            ("(anonymous namespace)::Parser::run", Kind::Module, ""),
             ("Builtins_JSEntry", Kind::Interpreter, "interpreter"),
             ("sort (/var/lib/gems/3.1.0/gems/rack-2.2/lib/rack.rb:3)", Kind::Module, "rack-2.2"),
             ("run (/app/server.js:10:5)", Kind::Module, "server.js"),

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::layout::Layout;
-use super::module::{Kind, is_kernel_entry, origin};
+use super::module::{Kind, origin};
+use super::places::Places;
 use super::rgb::Colour;
 use crate::markers;
 use crate::script_source::{SourceOrigin, find_origin};
@@ -25,7 +26,7 @@ const SHARED: [(Class, &str); 6] = [
     (OTHER, "other modules"),
     (Class(9), "std, libc"),
     (Class(10), "kernel"),
-    (Class(11), "interpreter"),
+    (Class(11), "interpreter, VM"),
     (Class(12), "generated code"),
     (Class(18), "wakers"),
 ];
@@ -88,10 +89,7 @@ impl Class {
 #[derive(Debug, Default)]
 pub struct ModuleColours {
     classes: BTreeMap<String, Class>,
-    /// Names that are only at the root of stacks: threads and processes.
-    threads: HashSet<Vec<u8>>,
-    /// Names of the kernel without its suffix, as some inputs have them: callees of its entries.
-    kernel: HashSet<Vec<u8>>,
+    places: Places,
     /// The classes of the drawn frames.
     used: BTreeSet<Class>,
     /// The name of the program, for functions whose names tell no module.
@@ -101,14 +99,13 @@ pub struct ModuleColours {
 impl ModuleColours {
     /// Assigns hues to the modules of a layout by the area of their frames.
     pub fn assign(layout: &Layout) -> Self {
-        let (threads, kernel) = (find_threads(layout), find_kernel(layout));
-        let own = own_modules(layout, &threads);
+        let places = Places::find(layout);
+        let own = own_modules(layout, &places);
         let mut areas = HashMap::<String, f64>::new();
         for frame in &layout.frames {
             let name = layout.names.name(frame.name);
-            if let (Kind::Module, module) = origin(name)
-                && !threads.contains(name)
-                && !kernel.contains(name)
+            if let (Kind::Module, module) = origin_in(name, &places)
+                && !places.is_root(name)
                 && !own.contains(&*module)
             {
                 *areas.entry(module.into_owned()).or_default() +=
@@ -120,24 +117,20 @@ impl ModuleColours {
         let hues = (1..=HUES).map(Class).chain(std::iter::repeat(OTHER));
         let mut classes: BTreeMap<_, _> = modules.into_iter().map(|(module, _)| module).zip(hues).collect();
         classes.extend(own.into_iter().map(|module| (module, OWN)));
-        let mut names: Vec<_> = threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let mut names: Vec<_> = places.threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
         let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
-        let mut colours = Self { classes, threads, kernel, program, used: BTreeSet::new() };
+        let mut colours = Self { classes, places, program, used: BTreeSet::new() };
         colours.used = layout.frames.iter().map(|frame| colours.class(layout.names.name(frame.name))).collect();
         colours
     }
 
-    fn origin<'n>(&self, name: &'n [u8]) -> (Kind, Cow<'n, str>) {
-        if self.kernel.contains(name) { (Kind::Kernel, "kernel".into()) } else { origin(name) }
-    }
-
     /// Returns the class of a frame.
     pub fn class(&self, name: &[u8]) -> Class {
-        if self.threads.contains(name) {
+        if self.places.is_root(name) {
             return THREAD;
         }
-        let (kind, module) = self.origin(name);
+        let (kind, module) = origin_in(name, &self.places);
         match kind {
             Kind::Module => self.classes.get(&*module).copied().unwrap_or(OTHER),
             Kind::Runtime => Class(9),
@@ -154,10 +147,10 @@ impl ModuleColours {
 
     /// Returns the name of the module of a frame, or an empty text.
     pub fn module(&self, name: &[u8]) -> String {
-        if self.threads.contains(name) {
+        if self.places.is_root(name) {
             return String::new();
         }
-        match self.origin(name) {
+        match origin_in(name, &self.places) {
             (Kind::Module, module) if module.is_empty() => self.program.clone(),
             (_, module) => module.into_owned(),
         }
@@ -175,44 +168,25 @@ impl ModuleColours {
     }
 }
 
-/// Returns the names that are only at the root of stacks and do not look like functions.
-fn find_threads(layout: &Layout) -> HashSet<Vec<u8>> {
-    let (mut roots, mut deeper) = (HashSet::new(), HashSet::new());
-    for frame in &layout.frames {
-        let names = if frame.depth == 0 { &mut roots } else { &mut deeper };
-        names.insert(layout.names.name(frame.name));
+/// Returns the kind and the module of a frame, by its place if that tells them, else by its name.
+fn origin_in<'n>(name: &'n [u8], places: &Places) -> (Kind, Cow<'n, str>) {
+    if places.kernel.contains(name) {
+        (Kind::Kernel, "kernel".into())
+    } else if places.java.contains(name) {
+        (Kind::Interpreter, "JVM".into())
+    } else {
+        origin(name)
     }
-    roots.into_iter().filter(|name| !deeper.contains(name) && is_thread(name)).map(<[u8]>::to_vec).collect()
-}
-
-/// Returns the names most of whose weight is in callees of the kernel's entries.
-fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
-    let (mut entry, mut weights) = (usize::MAX, HashMap::<&[u8], f64>::new());
-    for frame in &layout.frames {
-        let name = layout.names.name(frame.name);
-        if frame.depth <= entry {
-            entry = if is_kernel_entry(name) { frame.depth } else { usize::MAX };
-        }
-        let weight = frame.total.after.as_f64() + frame.total.before.as_f64();
-        *weights.entry(name).or_default() += if entry < usize::MAX { weight } else { -weight };
-    }
-    let is_kernel = |name: &[u8], weight: f64| weight > 0.0 && !markers::is_marker(name);
-    weights.into_iter().filter(|(name, weight)| is_kernel(name, *weight)).map(|(name, _)| name.to_vec()).collect()
-}
-
-/// Returns true unless a name at the root of a stack looks like a function.
-fn is_thread(name: &[u8]) -> bool {
-    !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
 }
 
 /// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts; if
 /// there is none, that of functions without a module.
-fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
+fn own_modules(layout: &Layout, places: &Places) -> HashSet<String> {
     let programs: HashSet<String> =
-        threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
+        places.threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
     let mut own = HashSet::new();
     for (_, name) in layout.names.iter() {
-        let (kind, module) = origin(name);
+        let (kind, module) = origin_in(name, places);
         if kind != Kind::Module || module.is_empty() {
             continue;
         }

@@ -32,7 +32,7 @@ function hash(text) {
 
 /** @param {string} script */
 async function minifyScript(script) {
-    const options = { format: { max_line_len: 110 }, compress: { passes: 2 } };
+    const options = { format: { max_line_len: 500 }, compress: { passes: 2 } };
     const { code } = await minify(`(() => {\n"use strict";\n${script}})();\n`, options);
     return `${code}\n`;
 }

@@ -42,6 +42,23 @@ fn hidden_frames_leave_their_callees() {
 }
 
 #[test]
+fn escape_removes_the_last_filter_first() {
+    Page::graph(STACKS, &[]).run(CASES, "removesLastFilterFirst");
+}
+
+#[test]
+fn arrow_keys_reach_frames_too_narrow_to_draw() {
+    let mut stacks: String = (0..50).map(|narrow| format!("main;narrow{narrow:02} 1\n")).collect();
+    stacks.push_str("main;other;tiny 1\nmain;other 949\nmain;wide 9000\n");
+    Page::graph(stacks.as_bytes(), &["--width", "1200"]).run(CASES, "reachesNarrowFramesWithArrowKeys");
+}
+
+#[test]
+fn weights_before_that_may_be_scaled_are_no_samples() {
+    Page::graph(b"main;f 30 10\nmain;g 10 30\nmain;h 10 10\n", &[]).run(CASES, "saysWhatIsScaled");
+}
+
+#[test]
 fn inverts_stacks() {
     Page::graph(STACKS, &[]).run(CASES, "invertsStacks");
 }

@@ -182,6 +182,13 @@ fn shows_lanes_of_threads_above_the_graph() {
 }
 
 #[test]
+fn short_labels_of_lanes_keep_the_ids_of_threads() {
+    let sample =
+        |thread: u32| format!("tokio-rt-worker 100/{thread} 1.{thread:06}: 1 cpu-clock:\n\t1 main+0x0 (/app)\n\n");
+    page((sample(51002) + &sample(51003)).as_bytes(), &[]).run(CASES, "keepsIdsOfThreads");
+}
+
+#[test]
 fn the_scale_follows_the_length_of_a_recording() {
     for (seconds, cell, ticks) in [
         (0.004, "Samples per 20 µs", ["0 ms", "0.5 ms", "1.0 ms"]),

@@ -28,6 +28,19 @@ fn a_row_selects_highlights_and_opens_a_function() {
 }
 
 #[test]
+fn a_double_click_on_a_low_row_opens_its_function() {
+    let stacks: String = (0..200).map(|number| format!("main;f{number:03} {}\n", 300 - number)).collect();
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "opensSandwichOfLowRow");
+}
+
+#[test]
+fn names_are_sorted_as_they_are_shown() {
+    let stacks = b"main;<tokio::net::TcpStream as io::Read>::poll 4\nmain;alloc::string::String::push 3\n\
+        main;zeta::Alpha::run 2\nmain;core::mem::swap 1\n";
+    Page::graph(stacks, &[]).run(CASES, "sortsByShownNames");
+}
+
+#[test]
 fn keys_move_through_the_table() {
     Page::graph(STACKS, &[]).run(CASES, "movesWithKeys");
 }

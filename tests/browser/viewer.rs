@@ -45,6 +45,11 @@ fn a_right_click_opens_the_menu_of_a_frame() {
 }
 
 #[test]
+fn backspace_does_not_leave_the_page() {
+    Page::graph(STACKS, &[]).run(CASES, "staysInPage");
+}
+
+#[test]
 fn a_click_beside_frames_does_nothing() {
     Page::graph(STACKS, &[]).run(CASES, "clicksBesideFramesDoNothing");
 }

@@ -56,6 +56,15 @@ fn fills_a_frame_of_a_page_without_scaling() {
 }
 
 #[test]
+fn a_tapped_frame_stays_in_view_on_a_phone() {
+    let svg = run("fg-svg", [""; 0], &tall()).ok().text();
+    let script = script_for_svg(CASES, "reportTap", &json!([]));
+    let address = data_url(&svg.replacen("<style>", &format!("{script}<style>"), 1));
+    let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
+    page.run_with(CASES, "keepsTappedFrameInView", &json!([address]));
+}
+
+#[test]
 fn fits_a_phone() {
     Page::graph(&tall(), &["--title", "A title that is too long for the screen of a phone, however it is held"])
         .run(CASES, "fitsPhone");

@@ -143,9 +143,7 @@ class Lanes {
         return Array.from({ length: laneCount }, (_, index) => {
             const others = names.length - shownLanes, isRest = index === shownLanes;
             const text = isRest ? `${formatThings(others, `other ${things}`)}` : names[index];
-            const name = text.replace(/ \d+\/(\d+)$/, " $1");
-            const most = Math.floor(this.labelWidth / CHARACTER);
-            const shown = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+            const shown = shortenThread(text, Math.floor(this.labelWidth / CHARACTER));
             const label = createSvg("text", { x: 0, y: index * LANE + 10.5 }, shown);
             label.append(createSvg("title", {}, text));
             return label;
@@ -153,13 +151,12 @@ class Lanes {
     }
 
     createTicks() {
-        const { span, width, height } = this, least = 76 * span / (width - this.labelWidth);
-        const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
-        for (let time = 0; time <= span; time += step) {
-            const x = this.place(this.start + time), isLast = x > width - 24;
-            const anchor = time === 0 ? "start" : isLast ? "end" : "middle";
+        const { start, span, width, height, labelWidth } = this, least = 76 * span / (width - labelWidth);
+        const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [], end = start + span;
+        for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
+            const x = this.place(time), anchor = x < labelWidth + 24 ? "start" : x > width - 24 ? "end" : "middle";
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
-                createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, span)));
+                createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, end)));
         }
         return ticks;
     }
@@ -214,7 +211,19 @@ function cpuLanes(cpus) {
 }
 
 /**
- * Formats a time since the start, with as many decimals as a step needs, such as `1.5 ms` or `2:20 h`.
+ * Shortens the name of a thread in the middle, so that its ID stays, which alone tells the threads of a pool apart.
+ *
+ * @param {string} text
+ * @param {number} most number of characters
+ */
+function shortenThread(text, most) {
+    const name = text.replace(/ \d+\/(\d+)$/, " $1"), [id] = name.match(/ \d+$/) ?? [""];
+    return name.length > most ? `${name.slice(0, most - 1 - id.length)}…${id}` : name;
+}
+
+/**
+ * Formats a time since the beginning of the first sample's second, with as many decimals as a step needs, such as
+ * `1.5 ms` or `2:20 h`.
  *
  * @param {number} time in nanoseconds
  * @param {number} step

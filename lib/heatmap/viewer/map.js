@@ -10,7 +10,6 @@ class SecondsMap {
         const { times, count, rows } = samples;
         this.samples = samples;
         this.rows = rows;
-        this.start = 0;
         this.seconds = Math.floor(times[count - 1] / SECOND) + 1;
         this.cellDuration = SECOND / rows;
         this.cells = new Float64Array();

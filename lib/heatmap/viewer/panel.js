@@ -145,7 +145,7 @@ class TimePanel {
     describeCell(cell) {
         const { picture, settings } = this, { from, to } = picture.select(cell, cell, false);
         const [start, end] = [from, to].map(time =>
-            formatDuration(time - picture.start, picture.cellDuration, to - picture.start));
+            formatDuration(time, picture.cellDuration, to));
         return `${start} – ${end}: ${formatWeight(picture.weight(cell), settings)}`;
     }
 
@@ -312,12 +312,17 @@ class TimePanel {
         return chips;
     }
 
+    clear() {
+        this.app.link.write({ thread: "" }, true);
+        this.select(undefined, undefined);
+    }
+
     /** @param {TimeSelection} selection */
     describeSelection({ from, to, low, high }) {
-        const { samples: { times, count }, picture: { start } } = this;
+        const { samples: { times, count } } = this;
         const step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
         const [first, last] = [Math.max(from, times[0]), Math.min(to, times[count - 1] + 1)];
-        const span = [first, last].map(time => formatDuration(time - start, step, last - start)).join(" – ");
+        const span = [first, last].map(time => formatDuration(time, step, last)).join(" – ");
         if (high - low === SECOND) return span;
         return `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second`;
     }

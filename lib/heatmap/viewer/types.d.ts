@@ -78,8 +78,6 @@ interface Marks {
 /** A picture of the samples over time. Its cells have numbers. */
 interface TimePicture {
     element: HTMLElement;
-    /** The time at the beginning of the axis. */
-    readonly start: number;
     /** The duration of a cell in nanoseconds. */
     readonly cellDuration: number;
     /** Paints the samples and returns the largest weight of a cell. */

@@ -2,6 +2,8 @@
 
 /** @type {Action[]} */
 const ACTIONS = [
+    { keys: ["Enter"], text: "Unfold", menu: "frame", group: 1, refuse: needsChain,
+        run: (app, { box }) => box && app.zoomToBox(box) },
     { keys: ["Enter"], text: "Zoom to frame", menu: "frame", group: 1, refuse: needsFrame,
         run: (app, { box, node }) => (box ? app.zoomToBox(box) : app.zoomTo(node ?? 0)) },
     { keys: ["s"], text: "Sandwich: callers and callees", menu: "frame", group: 1, refuse: needsFunction,
@@ -46,7 +48,8 @@ const ACTIONS = [
     { keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], text: "Go to a neighbour",
         run: (app, { box }, key) => app.goToNeighbour(box, key.slice(5).toLowerCase()) },
     { keys: ["Escape"], text: "Close, or remove the last filter", run: app => app.goBack() },
-    { keys: ["Backspace"], text: "Back to the previous view", run: () => history.back() },
+    { keys: ["Backspace"], text: "Back to the previous view",
+        run: app => leaveView() || app.page.say("This is the first view.") },
     { keys: ["?"], text: "List the keys", run: app => app.menu.openHelp() },
 ];
 
@@ -55,8 +58,13 @@ const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRig
     Backspace: "⌫" };
 
 /** @param {App} _ @param {Target} target */
-function needsFrame(_, { node }) {
-    return node === undefined ? "Point at a frame first." : "";
+function needsChain(_, { box }) {
+    return box?.chain ? "" : "Point at folded frames first.";
+}
+
+/** @param {App} _ @param {Target} target */
+function needsFrame(_, { box, node }) {
+    return node === undefined ? "Point at a frame first." : box?.chain ? "Unfold these frames first." : "";
 }
 
 /** @param {App} _ @param {Target} target */

@@ -1,8 +1,5 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
-// The share of the total from which a process gives its name to the page.
-const MAIN_SHARE = 0.9;
-
 /** @returns {State} */
 function initialState() {
     return { changes: noChanges(), zoom: 0, search: "", unfolded: new Set(), selected: undefined, column: undefined,
@@ -31,6 +28,7 @@ class App {
         this.hovered = undefined;
         /** @type {Box | undefined} The box that has the focus or had it last. */
         this.focused = undefined;
+        /** True from a long press until something else is pressed. */
         this.wasLongPress = false;
         /** The position of the current match among all matches, from 1; 0 if there is none. */
         this.matchPosition = 0;
@@ -64,7 +62,7 @@ class App {
         this.table.draw(view);
         this.details.draw(view);
         this.panel?.draw(view);
-        if (this.isPage) document.title = this.titleOf(view);
+        if (this.isPage) document.title = this.page.titleOf(view);
     }
 
     /**
@@ -81,7 +79,7 @@ class App {
     }
 
     /**
-     * Changes what is shown: the tree, the order or the direction. Keeps the zoom if possible.
+     * Changes what is shown: the tree, the order or the direction. Keeps the zoom, or that of `others`, if possible.
      *
      * @param {Partial<Changes>} changes
      * @param {Partial<State>} [others]
@@ -100,8 +98,8 @@ class App {
      */
     applyChange(changes, others) {
         const { state, view } = this;
-        const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
-        const built = this.builder.build(next), zoom = findSamePath(view.tree, state.zoom, built.tree);
+        const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others };
+        const built = this.builder.build({ ...next, zoom: 0 }), zoom = findSamePath(view.tree, next.zoom, built.tree);
         this.matchPosition = 0;
         this.update({ ...next, zoom: built.weights[zoom] > 0 ? zoom : 0 });
         if (built.tree !== view.tree || built.rootAtTop !== view.rootAtTop) this.graph.showBase(this.view);
@@ -217,7 +215,7 @@ class App {
         const zoom = tree.hasPivot && node === PIVOT ? 0 : node;
         if (zoom === this.state.zoom) this.select(selected); else this.update({ zoom, selected });
         this.matchPosition = 0;
-        this.graph.focus(this.graph.base(this.view));
+        this.graph.focus(this.graph.base(this.view), true);
     }
 
     /**
@@ -253,6 +251,12 @@ class App {
     cycleSide() {
         const sides = ["before", "after", ""], index = sides.indexOf(this.state.changes.side);
         this.change({ side: sides[(index + 1) % sides.length] });
+    }
+
+    /** Removes all filters and the zoom. */
+    clear() {
+        this.panel?.clear();
+        this.change(noChanges(), { zoom: 0 });
     }
 
     /** Closes the menu, clears the search, or removes the last filter. */
@@ -314,13 +318,28 @@ class App {
      */
     goToNeighbour(box, direction) {
         const { graph, view } = this, start = box ?? graph.findBox(graph.base(view));
+        if (!start) return;
         /** @type {Record<string, string>} */
         const turned = { up: "down", down: "up" };
         const towards = view.rootAtTop ? direction : turned[direction] ?? direction;
-        const next = start && findNeighbour(graph.layout.boxes, view.tree, start, towards);
+        const next = findNeighbour(graph.layout.boxes, view.tree, start, towards);
         this.hovered = undefined;
-        if (next) graph.focus(next.node); else if (start) graph.focus(start.node);
+        graph.focusBox(next ?? start);
         if (next?.group) this.details.point(next, centre(next.group));
+        const outwards = isCaller(view.tree, start.node) ? "up" : "down";
+        if (!next && towards === outwards) this.sayWhyNothingIsDrawn(start);
+    }
+
+    /**
+     * Says that frames on a box are too narrow to draw, if there are any.
+     *
+     * @param {Box} box
+     */
+    sayWhyNothingIsDrawn({ node, chain, folded }) {
+        const { graph: { input }, page } = this;
+        if (folded || (input && findChildren(input, chain?.at(-1) ?? node, 1).length > 0)) {
+            page.say("The next frames are too narrow to draw. Enter zooms in.");
+        }
     }
 
     /** @param {TableColumn} column */
@@ -357,13 +376,6 @@ class App {
         const { tree, state: { changes } } = this.view;
         const names = findPath(tree, node).slice(1).map(step => this.profile.names[tree.name[step]]);
         return (changes.callers || changes.invert || isCaller(tree, node) ? names.reverse() : names).join(";");
-    }
-
-    /** @param {View} view */
-    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
-        let main = 1;
-        while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
-        return title || (main < end[0] && names[name[main]]) || this.panel?.title || "Flame graph";
     }
 
     /** @param {string} text */

@@ -206,7 +206,7 @@ function drawAxis(axis, width, { tree, weights, whole, settings, state: { zoom }
  */
 function chainLabels(chain, view) {
     const [first, last] = [chain[0], chain[chain.length - 1]].map(node =>
-        createNameLabel(nameOfNode(view, node)).textContent);
+        labelOfName(nameOfNode(view, node)).join(""));
     const count = `${chain.length} runtime frames`;
     return [`${count}: ${first} … ${last}`, count, `${chain.length} frames`, "…"];
 }

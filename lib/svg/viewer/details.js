@@ -24,7 +24,7 @@ class Details {
         const buttons = ["s", "f", "i", "y"].map(key => createActionButton(this.app, findAction(key), target));
         const close = createButton("×", () => this.app.select(undefined),
             { class: "close", "aria-label": "Close the details" });
-        const title = createHtml("h2", {}, createNameLabel(name).textContent ?? name);
+        const title = createHtml("h2", {}, labelOfName(name).join(""));
         this.element.replaceChildren(close, title, createHtml("div", { class: "full mono" }, name),
             createFacts(describeSelection(view, selected)), createHtml("div", { class: "acts" }, ...buttons));
     }
@@ -73,8 +73,7 @@ function describeFrame(view, node) {
     if (view.side === "difference" && node > 0) {
         const name = tree.name[node], { profile } = view;
         return [...describeChange("Total", totals, profile, name), ...describeChange("Self", selves, profile, name),
-            ["Weight", measured.weights.map(weight => formatWeight(weight, settings)).join(" → "), ""],
-            ...describeModule(view, tree.name[node])];
+            describeWeights(view, measured.weights), ...describeModule(view, tree.name[node])];
     }
     const caller = tree.parent[node], shares = [formatShare(total, whole)];
     if (zoom !== 0 && node > zoom) shares.push(`${formatShare(total, weights[zoom])} of the view`);
@@ -107,9 +106,7 @@ function describeSelection(view, { name, node }) {
     if (view.side === "difference") {
         facts.push(...describeChange("Self", shares(selfBefore, self), view.profile, name),
             ...describeChange("Total", shares(totalBefore, total), view.profile, name));
-        const weights = [totalBefore[name], total[name]];
-        const change = formatSigned(weights[1] - weights[0], size => formatWeight(size, settings));
-        facts.push(["Weight", weights.map(weight => formatWeight(weight, settings)).join(" → "), change]);
+        facts.push(describeWeights(view, [totalBefore[name], total[name]]));
     } else {
         const side = weightsOnSide(view);
         facts.push(["Self", formatWeight(side.self[name], settings), formatShare(side.self[name], whole)]);
@@ -120,6 +117,20 @@ function describeSelection(view, { name, node }) {
         }
     }
     return [...facts, ...describeModule(view, name, `${formatThings(count, "places")} in the graph`)];
+}
+
+/**
+ * Describes the weights before and after, only the latter if the former are scaled.
+ *
+ * @param {View} view
+ * @param {number[]} weights
+ * @returns {[label: string, value: string, extra: string]}
+ */
+function describeWeights({ settings, profile: { isScaled } }, weights) {
+    /** @param {number} weight */
+    const format = weight => formatWeight(weight, settings), [before, after] = weights;
+    return isScaled ? ["Weight", format(after), "after"]
+        : ["Weight", weights.map(format).join(" → "), formatSigned(after - before, format)];
 }
 
 /**

@@ -31,7 +31,7 @@ function listenToGraph(app) {
     listenToTouch(app);
     element.addEventListener("click", event => {
         const box = findNearestBox(app, event), isLink = findAncestor(event, "a") && !event.ctrlKey && !event.metaKey;
-        if (!box || isLink || app.wasLongPress) return;
+        if (!box || isLink) return;
         event.preventDefault();
         app.zoomToBox(box);
     });
@@ -52,14 +52,25 @@ function listenToGraph(app) {
     });
 }
 
-/** @param {App} app */
+/**
+ * Opens the menu of a frame when a finger rests on it. The finger is then lifted over the menu: that click is dropped.
+ *
+ * @param {App} app
+ */
 function listenToTouch(app) {
-    const { graph: { element } } = app;
+    const { element: whole, graph: { element } } = app;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
+    for (const name of ["pointerdown", "keydown"]) {
+        whole.addEventListener(name, () => app.wasLongPress = false, true);
+    }
+    whole.addEventListener("click", event => {
+        if (!app.wasLongPress) return;
+        event.stopPropagation();
+        event.preventDefault();
+    }, true);
     element.addEventListener("pointerdown", event => {
         const box = findNearestBox(app, event);
-        app.wasLongPress = false;
         clearTimeout(timer);
         if (event.pointerType !== "touch" || !box || box.folded) return;
         timer = setTimeout(() => {
@@ -108,6 +119,24 @@ function openMenu(app, box, { clientX, clientY, button }) {
     app.menu.openFor(target, place);
 }
 
+/**
+ * Selects the function of a clicked row, and shows its callers and callees on a double click. The first click replaces
+ * the rows and may open the details over the row. So the second one can be on anything, and counts for the first row.
+ *
+ * @param {App} app
+ * @param {(event: Event) => number | undefined} findName
+ */
+function listenToClicks(app, findName) {
+    /** @type {number | undefined} The function whose row was clicked last. */
+    let name;
+    app.side.addEventListener("click", event => {
+        if (event.detail === 2 && name !== undefined) {
+            event.stopPropagation();
+            app.isolate("between", { name });
+        } else if ((name = findName(event)) !== undefined) app.select({ name });
+    }, true);
+}
+
 /** @param {App} app */
 function listenToTable(app) {
     const { table, table: { element, rows } } = app;
@@ -116,11 +145,7 @@ function listenToTable(app) {
         const row = /** @type {HTMLElement | null} */ (findAncestor(event, ".tr"));
         return row ? Number(row.dataset.name) : undefined;
     };
-    rows.addEventListener("click", event => {
-        const name = findName(event);
-        if (name !== undefined) app.select({ name });
-    });
-    rows.addEventListener("dblclick", event => app.isolate("between", { name: findName(event) }));
+    listenToClicks(app, findName);
     rows.addEventListener("mouseover", event => app.graph.highlight(findName(event)));
     rows.addEventListener("mouseleave", () => app.graph.highlight(undefined));
     element.addEventListener("contextmenu", event => {
@@ -153,11 +178,12 @@ function handleKey(app, event) {
     const isButton = event.target instanceof Element && event.target.closest("button, input, select") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isButton && ["Enter", " "].includes(event.key)) return;
-    const action = ACTIONS.find(action => action.keys.includes(event.key));
-    if (!action) return;
+    const actions = ACTIONS.filter(action => action.keys.includes(event.key)), target = app.target();
+    if (actions.length === 0) return;
     event.preventDefault();
     event.stopPropagation();
-    runAction(app, action, app.target(), event.key);
+    const possible = actions.find(action => !action.refuse?.(app, target));
+    runAction(app, possible ?? actions[actions.length - 1], target, event.key);
 }
 
 /**

@@ -66,7 +66,7 @@ function formatThings(number, things) {
  * @param {Settings} settings
  */
 function formatWeight(weight, { countName, factor }) {
-    const [kind, scale] = KNOWN_UNITS[countName] ?? [], size = weight * factor * (scale ?? 1);
+    const [kind, scale] = KNOWN_UNITS[countName.replace("scaled ", "")] ?? [], size = weight * factor * (scale ?? 1);
     if (!kind) return formatThings(size, countName);
     const units = UNITS[kind], [, unit] = units.findLast(([least]) => Math.abs(size) >= least * 0.9995) ?? units[0];
     /** @type {Record<string, number>} */

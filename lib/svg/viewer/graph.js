@@ -263,12 +263,20 @@ class Graph {
      * Moves the focus to a frame and scrolls it into view.
      *
      * @param {number | undefined} node
+     * @param {boolean} [isCentred] true to scroll to the middle if the frame cannot be seen
      */
-    focus(node) {
-        const box = this.findBox(node);
+    focus(node, isCentred) {
+        this.focusBox(this.findBox(node), isCentred);
+    }
+
+    /**
+     * @param {Box | undefined} box
+     * @param {boolean} [isCentred]
+     */
+    focusBox(box, isCentred) {
         if (!box) return;
         this.keepTabStop(box);
-        this.reveal(box);
+        this.reveal(box, isCentred);
         this.drawRows();
         box.group?.focus({ preventScroll: true });
     }

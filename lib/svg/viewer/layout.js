@@ -265,7 +265,7 @@ function countFrames({ tree: { end }, weights }, node) {
 }
 
 /**
- * Returns the neighbour of a box: in its column the widest, in its row the nearest.
+ * Returns the neighbour of a box: in its column the widest frame, in its row the nearest box.
  *
  * @param {Box[]} boxes
  * @param {Tree} tree
@@ -277,12 +277,12 @@ function findNeighbour(boxes, { parent }, start, direction) {
     const step = direction === "down" ? 1 : direction === "up" ? -1 : 0, otherRow = row + step;
     /** @type {(caller: Box, callee: Box) => boolean} */
     const calls = (caller, callee) => parent[callee.node] === (caller.chain?.at(-1) ?? caller.node);
-    const candidates = boxes.filter(box => !box.folded && (step !== 0
+    const candidates = boxes.filter(box => (step !== 0
         ? box.row === otherRow && (calls(start, box) || calls(box, start)
             || (row === box.row - step && box.node === PIVOT))
         : box.row === row && (direction === "left" ? box.x < x : box.x > x)));
     /** @param {Box} box */
-    const distance = box => (step !== 0 ? -box.width : Math.abs(box.x - x));
+    const distance = box => (step === 0 ? Math.abs(box.x - x) : box.folded ? 0 : -box.width);
     if (candidates.length === 0) return undefined;
     return candidates.reduce((best, box) => (distance(box) < distance(best) ? box : best));
 }

@@ -2,8 +2,8 @@
 
 // The classes of colours from which all modules share an entry, with its label.
 const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, WAKER_CLASS = 18;
-const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads",
-    "off-CPU", "runnable", "unsampled", "wakers"];
+const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter, VM", "generated code", "unknown",
+    "threads", "off-CPU", "runnable", "unsampled", "wakers"];
 
 /**
  * Creates the entries of the legend.

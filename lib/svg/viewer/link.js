@@ -57,12 +57,25 @@ class Link {
         }
         const fragment = String(parameters) ? `#${parameters}` : this.foreign;
         if (fragment === location.hash) return;
+        const state = { steps: countSteps() + Number(isStep) };
         try {
-            history[isStep ? "pushState" : "replaceState"](null, "", fragment || location.pathname + location.search);
+            history[isStep ? "pushState" : "replaceState"](state, "", fragment || location.pathname + location.search);
         } catch {
             // Some embeddings forbid it. The graph works without it.
         }
     }
+}
+
+/** Returns the number of steps that lead back to the first view of the page. */
+function countSteps() {
+    return Number(history.state?.steps ?? 0);
+}
+
+/** Goes back to the previous view. Returns false from the first view, which to leave would leave the page. */
+function leaveView() {
+    const isPossible = countSteps() > 0;
+    if (isPossible) history.back();
+    return isPossible;
 }
 
 /** Identifies nodes by the names on their paths, so that a link leads to the same frame in every drawing. */

@@ -1,5 +1,8 @@
 // The page around the graph: header, toolbar, filters, legend, messages.
 
+// The share of the total from which a process gives its name to the page.
+const MAIN_SHARE = 0.9;
+
 /** @implements {Part} */
 class Page {
     /** @param {App} app */
@@ -21,6 +24,8 @@ class Page {
         this.toolbar = createHtml("div", { class: "bar", role: "toolbar", "aria-label": "Tools" },
             this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
         this.chips = createHtml("div", { class: "chips" });
+        /** @type {string[]} The filters in the order in which they appeared. */
+        this.order = [];
         this.legend = createHtml("div", { class: "lg", id: "legend" });
         this.drawLegend = memoize(this.createLegend.bind(this));
         this.note = createHtml("span", { id: "undrawn" });
@@ -135,18 +140,26 @@ class Page {
     }
 
     /** @param {View} view */
+    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
+        let main = 1;
+        while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
+        return title || (main < end[0] && names[name[main]]) || this.app.panel?.title || "Flame graph";
+    }
+
+    /** @param {View} view */
     drawHeader(view) {
         const { settings, whole, wholeBefore, profile, side, filtered } = view;
         const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
-        this.title.textContent = this.app.titleOf(view);
-        const total = side === "difference"
+        this.title.textContent = this.titleOf(view);
+        const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
             : formatWeight(whole, settings);
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
-            isPart ? ` of ${formatWeight(all, settings)}` : "");
+            isPart ? ` of ${formatWeight(all, settings)}` : "",
+            profile.isScaled && side === "difference" ? " after, before at the same scale" : "");
         this.facts.replaceChildren(fact, ...createBadges(view, filtered));
     }
 
@@ -169,13 +182,27 @@ class Page {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
         if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
+        this.sortByTime(chips);
         const elements = chips.map(chip => createChip(...chip));
         const stale = "The link leads to a frame that is not in this graph.";
-        const clear = createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" });
+        const clear = createButton("Clear all", () => app.clear(), { class: "plain clear" });
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
         if (chips.length > 1) elements.push(clear);
         this.removeLast = chips.at(-1)?.[2];
         return elements;
+    }
+
+    /**
+     * Sorts filters by when they appeared, those of a link by their kind.
+     *
+     * @param {Chip[]} chips
+     */
+    sortByTime(chips) {
+        /** @param {Chip} chip */
+        const nameOf = chip => chip.slice(0, 2).join();
+        const names = chips.map(nameOf);
+        this.order = [...new Set([...this.order, ...names])].filter(name => names.includes(name));
+        chips.sort((a, b) => this.order.indexOf(nameOf(a)) - this.order.indexOf(nameOf(b)));
     }
 }
 
@@ -188,8 +215,8 @@ const FUNCTION_FILTERS = new Set(["Focus", "Ignore", "Hide", "Callers", "Callees
  * @param {() => void} remove
  */
 function createChip(kind, value, remove) {
-    const text = FUNCTION_FILTERS.has(kind) ? createNameLabel(value).textContent : value;
-    const label = createHtml("b", { title: value }, text ?? value);
+    const text = FUNCTION_FILTERS.has(kind) ? labelOfName(value).join("") : value;
+    const label = createHtml("b", { title: value }, text);
     const button = createButton("×", remove, { class: "plain", "aria-label": `Remove: ${kind} ${value}` });
     return createHtml("span", { class: "chip" }, createHtml("i", {}, kind), label, button);
 }

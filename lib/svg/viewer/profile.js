@@ -58,7 +58,8 @@ async function readProfile(root, leaves) {
     const { whole, largestDelta, judged } = root.dataset, differential = largestDelta !== undefined;
     const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
     const scale = { whole: Number(whole), largestDelta: Number(largestDelta) }, elements = removeNameElements(root);
-    return { tree, differential, judged: Boolean(judged), ...scale, elements,
+    const isScaled = Math.abs((tree.totalBefore?.[0] ?? 0) / tree.total[0] - 1) < 1e-9;
+    return { tree, differential, isScaled, judged: Boolean(judged), ...scale, elements,
         ...readNames(names, Number(root.dataset.names)) };
 }
 

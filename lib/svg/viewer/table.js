@@ -118,7 +118,8 @@ class Table {
         const { profile, side } = view, isSelected = view.state.selected?.name === name, text = profile.names[name];
         const swatch = createHtml("i");
         swatch.style.background = colourOfName(profile, name);
-        const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text));
+        const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text),
+            ...(moduleOfName(profile, name) === "waker" ? [createHtml("small", {}, "waker")] : []));
         const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
         const isNoise = side === "difference" && !isSignificant(profile, name, view.state.compared);
         const kind = `tr${isSelected ? " sel" : ""}${isNoise ? " noise" : ""}`;
@@ -263,11 +264,14 @@ function sortFunctions(functions, profile, side, matches, column, descending, co
     const [before, after] = comparedWeights(functions, compared);
     for (let name = 0; name < names.length; name++) {
         const isPresent = inclusive[name] > 0 || (side === "difference" && totalBefore[name] > 0);
-        if (isPresent && (!matches || matches[name])) list.push(name);
+        if (isPresent && names[name] !== DIVIDER && (!matches || matches[name])) list.push(name);
     }
     const order = Uint32Array.from(list), sign = descending ? -1 : 1;
     if (column === "name") {
-        return order.sort((a, b) => sign * (names[a] < names[b] ? -1 : 1));
+        const labels = new Map(list.map(name => [name, labelOfName(names[name]).join("").toLowerCase()]));
+        /** @param {number} name */
+        const labelOf = name => labels.get(name) ?? "";
+        return order.sort((a, b) => sign * (labelOf(a) < labelOf(b) ? -1 : Number(labelOf(a) > labelOf(b))) || a - b);
     }
     /** @type {Record<string, (name: number) => number>} */
     const keys = {
@@ -295,14 +299,23 @@ function createBar(share, kind = "") {
 }
 
 /**
- * Creates the label of a function: its last two parts, with the type muted.
+ * Returns the last two parts of a function's name: its type and itself.
+ *
+ * @param {string} name
+ */
+function labelOfName(name) {
+    const { text } = simplifyName(name), starts = findParts(text);
+    return [text.slice(starts.at(-2) ?? 0, starts.at(-1)), text.slice(starts.at(-1))];
+}
+
+/**
+ * Creates the label of a function, with its type muted.
  *
  * @param {string} name
  */
 function createNameLabel(name) {
-    const { text } = simplifyName(name), starts = findParts(text), label = createHtml("span");
-    const type = text.slice(starts.at(-2) ?? 0, starts.at(-1));
-    if (starts.length > 1) label.append(createHtml("em", {}, type));
-    label.append(createHtml("span", {}, text.slice(starts.at(-1))));
+    const [type, own] = labelOfName(name), label = createHtml("span");
+    if (type) label.append(createHtml("em", {}, type));
+    label.append(createHtml("span", {}, own));
     return label;
 }

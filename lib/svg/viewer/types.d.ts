@@ -28,6 +28,11 @@ type TreeColumn = "parent" | "name" | "end" | "own" | "total" | "ownBefore" | "t
 interface Profile {
     tree: Tree;
     differential: boolean;
+    /**
+     * True if the totals before and after are the same, as after `fg-diff -n`: the weights before may be scaled ones,
+     * and count nothing.
+     */
+    isScaled: boolean;
     /** True if it was judged which differences are significant. */
     judged: boolean;
     /** The weight that the whole width represents. */
@@ -235,6 +240,8 @@ interface Panel extends Part {
     loadProfile(read: (name: string) => string): Profile;
     /** Returns what was selected. */
     chips(): Chip[];
+    /** Selects everything. */
+    clear(): void;
 }
 
 /** The root element of a flame graph. */

@@ -9,6 +9,8 @@ class ViewBuilder {
         const { names } = profile;
         this.profile = profile;
         this.settings = settings;
+        /** The settings for weights that may count nothing. */
+        this.scaled = { ...settings, countName: `scaled ${settings.countName}` };
         this.match = memoize((/** @type {string} */ pattern) => findMatches(names, pattern));
         this.filter = memoizeWork(filterTree);
         this.isolate = memoizeWork(isolateFunction);
@@ -46,11 +48,12 @@ class ViewBuilder {
      * @returns {View}
      */
     build(state) {
-        const { profile, settings, sumFunctions } = this, { changes } = state, { names } = profile;
+        const { profile, sumFunctions } = this, { changes } = state, { names } = profile;
         const side = !profile.differential ? "after"
             : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
         const { filtered, tree } = finish(this.derive(changes));
-        const isBefore = side === "before", { ownBefore, totalBefore } = tree;
+        const isBefore = side === "before", settings = isBefore && profile.isScaled ? this.scaled : this.settings;
+        const { ownBefore, totalBefore } = tree;
         const [weights = tree.total, own = tree.own] = isBefore ? [totalBefore, ownBefore] : [];
         const wholeBefore = filtered.totalBefore?.[0] ?? 0;
         // The file says what the whole width represents, for the profile's tree only.

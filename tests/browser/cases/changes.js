@@ -37,7 +37,7 @@ function mergesCallees() {
     pressKey("r");
     equal(findFrames("walk").length, 1, "recursion is merged");
     equal(getTitle(getFrame("read")), "read (20 samples, 10.00%)", "a callee");
-    equalLists(getChips(), ["Merged recursion", "Callees walk"], "filters");
+    equalLists(getChips(), ["Callees walk", "Merged recursion"], "filters");
 }
 
 async function showsCallersAndCallees() {
@@ -112,7 +112,7 @@ async function keepsAndDropsStacks() {
     pressKey("f");
     equal(getTitle(getFrame("all")), "all (60 samples, 100%)", "only stacks with the function remain");
     equal(getTitle(getFrame("parse")), "parse (30 samples, 50.00%)", "shares of their weight");
-    equalLists(getChips(), ["Focus read", "Ignore idle"], "filters");
+    equalLists(getChips(), ["Ignore idle", "Focus read"], "filters, in the order of time");
     check(getElement(".facts").textContent.startsWith("60 samples of 200 samples"), "the header has both totals");
     history.back();
     await waitFor(() => hasFrame("scan"), "one step back");
@@ -141,6 +141,56 @@ function hidesFrames() {
     pressKey("h");
     click(getButton("Clear all"));
     check(getChips().length === 0 && hasFrame("write"), "a button removes all filters");
+}
+
+function removesLastFilterFirst() {
+    for (const [name, key] of [["parse", "h"], ["idle", "i"], ["write", "Enter"], ["main", "f"]]) {
+        getFrame(name).focus();
+        pressKey(key);
+    }
+    equalLists(getChips(), ["Hide parse", "Ignore idle", "Zoom write", "Focus main"], "filters, in the order of time");
+    for (const rest of [3, 2, 1]) {
+        pressKey("Escape");
+        equalLists(getChips(), ["Hide parse", "Ignore idle", "Zoom write"].slice(0, rest), "Escape removes the last");
+    }
+    click(getFrame("write"));
+    click(getButton("Clear all"));
+    equalLists(getChips(), [], "a button removes all filters and the zoom");
+    check(hasFrame("idle") && getWidth("write") < getWidth("all"), "the graph is whole");
+}
+
+function reachesNarrowFramesWithArrowKeys() {
+    getFrame("main").focus();
+    pressKey("ArrowDown");
+    equal(getName(document.activeElement), "wide", "the widest callee");
+    pressKey("ArrowRight");
+    equal(getName(document.activeElement), "other", "what is beside it");
+    pressKey("ArrowDown");
+    equal(getName(document.activeElement), "other", "its callees are not drawn");
+    equal(getMessage(), "The next frames are too narrow to draw. Enter zooms in.", "the message");
+    const narrow = "50 frames too narrow to draw (50 samples, 0.50 %)";
+    pressKey("ArrowRight");
+    equal(getTitle(document.activeElement), narrow, "what is beyond");
+    check(getTip().startsWith(narrow), `it has a tooltip: ${getTip()}`);
+    pressKey("ArrowUp");
+    equal(getName(document.activeElement), "main", "the caller of narrow frames");
+    pressKey("Enter");
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowRight"]) pressKey(key);
+    equal(getTitle(document.activeElement), narrow, "the narrow frames in the view of their caller");
+    pressKey("Enter");
+    check(hasFrame("narrow00") && getWidth("narrow00") === getWidth("all"), "Enter zooms to the first of them");
+}
+
+function saysWhatIsScaled() {
+    equal(getTexts(".stat").join(), "50 samples after, before at the same scale", "the totals");
+    click(getFrame("g"));
+    check(getText("details").includes("Weight30 samplesafter"), `no samples before: ${getText("details")}`);
+    pointAt(getFrame("g"));
+    check(getTip().includes("Weight30 samplesafter"), `none beside the pointer: ${getTip()}`);
+    click(getButton("Before"));
+    check(getTexts("#total").join().endsWith("scaled samples"), `the total before: ${getTexts("#total")}`);
+    click(getButton("After"));
+    check(!getTexts("#total").join().includes("scaled"), `the total after: ${getTexts("#total")}`);
 }
 
 function invertsStacks() {
@@ -338,6 +388,9 @@ function foldsRuntimeFrames() {
     equal(getTexts("text", folded)[0], "8 runtime frames: start_thread … clone", "label");
     equal(getFrames().length, 7, "frames");
     check(hasFrame("malloc") && hasFrame("free"), "a short chain is not folded");
+    getRect(folded).dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 2 }));
+    equalLists(getTexts(".menu button"), ["Unfold↵"], "the menu of folded frames");
+    pressKey("Escape");
     pointAt(folded);
     check(getTip().includes("std::f → clone"), `tooltip: ${getTip()}`);
     typePattern("std::e");
@@ -376,6 +429,9 @@ function drawsWakers() {
     check(getText("legend").includes("wakers"), `legend: ${getText("legend")}`);
     pointAtLine(woken);
     check(getTip().includes("--"), `tooltip: ${getTip()}`);
+    check(!getFunctions().includes("--"), "a divider is no function");
+    equal(getTexts(".n", getRow("net_rx")).join(), "net_rxwaker", "a function of a waker says so");
+    equal(getTexts(".n", getRow("read")).join(), "read", "others do not");
 }
 
 /** Moves the pointer over the line of a divider. @param {Element} divider */

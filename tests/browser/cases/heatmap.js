@@ -134,7 +134,8 @@ async function showsHostileNamesOfSamplesAsText() {
 /** Sends a pointer event to the lanes. @type {(kind: string, share: number) => void} */
 function pointAtLanes(kind, share) {
     const canvas = getElement(".lanes canvas"), { right, top } = canvas.getBoundingClientRect();
-    const { left } = getElement(".lanes .tick").getBoundingClientRect(), clientX = left + share * (right - left);
+    // The labels of lanes are 160 pixels wide.
+    const left = canvas.getBoundingClientRect().left + 160, clientX = left + share * (right - left);
     const options = { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true };
     canvas.dispatchEvent(new PointerEvent(kind, options));
 }
@@ -163,7 +164,10 @@ async function showsLanesAboveGraph() {
     pointAtLanes("pointermove", 0.1967);
     check(getText("cell").startsWith("5.8 s – 6.0 s: "), `the cell under the pointer: ${getText("cell")}`);
     pointAtLanes("pointerup", 0.1967);
-    equalLists(getChips(), ["Time 3.00 s – 6.00 s"], "the filter has the time");
+    equalLists(getChips(), ["Time 3.01 s – 6.01 s"], "the filter has the time");
+    click(getElement("[data-value=seconds]"));
+    equalLists(getChips(), ["Time 3.01 s – 6.01 s"], "in both pictures");
+    click(getElement("[data-value=lanes]"));
     const top = getBounds(getFrame("all")).top;
     check(top > bottom && top < innerHeight, "the graph of the selection is in the window");
     const before = getLaneColours();
@@ -175,6 +179,15 @@ async function showsLanesAboveGraph() {
     click(getElement("[data-value=lanes]"));
     click(getElement(".chip button"));
     equalLists(getSampleCounts(), ["5400"], "a button removes the filter");
+}
+
+async function keepsIdsOfThreads() {
+    await pageIsReady();
+    const getLabels = () => [...svg.querySelectorAll(".lanes text:has(title)")]
+        .map(label => label.firstChild?.textContent);
+    resize("400px");
+    await waitFor(() => getLabels()[0]?.includes("…"), "the labels are shortened");
+    equalLists(getLabels().map(String), ["tokio-rt… 51002", "tokio-rt… 51003"], "labels of a pool");
 }
 
 /** @type {(cell: string, ticks: string[]) => Promise<void>} */

@@ -59,8 +59,44 @@ function selectsFunctions() {
     equal(getTexts(".menu .hd b").join(), "scan", "the menu of a function");
     check(!getTexts(".menu button").some(text => text.startsWith("Copy stack")), "has no entries for frames");
     pressKey("Escape");
-    getRow("read").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+    doubleClick(getRow("read"));
     equalLists(getChips(), ["Sandwich read"], "a double click opens the sandwich");
+}
+
+/**
+ * Clicks twice at the place of a row, on what is there then. Returns true if the second click is on the details.
+ *
+ * @param {Element} row
+ */
+function doubleClick(row) {
+    const { left, top } = row.getBoundingClientRect(), place = { clientX: left + 60, clientY: top + 12 };
+    const areDetails = [1, 2].map(detail => {
+        const target = document.elementFromPoint(place.clientX, place.clientY) ?? row;
+        const isInDetails = target.closest("#details") !== null;
+        click(target, { ...place, detail });
+        return isInDetails;
+    });
+    return areDetails[1];
+}
+
+/** The first click opens the details, which are then under the pointer. */
+function opensSandwichOfLowRow() {
+    const { bottom } = getTable().getBoundingClientRect();
+    const rows = [...svg.querySelectorAll(".tr")].filter(row => row.getBoundingClientRect().bottom <= bottom);
+    const row = rows[rows.length - 1], name = getTexts(".n", row).join();
+    check(doubleClick(row), "the second click is on the details");
+    equalLists(getChips(), [`Sandwich ${name}`], "a double click opens the sandwich");
+    pressKey("Escape");
+    const [first, second] = [...svg.querySelectorAll(".tr")];
+    click(first, { detail: 1 });
+    click(second, { detail: 1 });
+    equalLists(getChips(), [], "two clicks at different places are no double click");
+}
+
+function sortsByShownNames() {
+    click(getButton("Function", getElement(".th")));
+    equalLists(getFunctions(), ["Alpha::run", "main", "mem::swap", "String::push", "TcpStream::poll"],
+        "functions, by the names that are shown");
 }
 
 function movesWithKeys() {

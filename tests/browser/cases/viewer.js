@@ -135,6 +135,17 @@ async function opensMenuOfFrame() {
     check(getTexts(".key").length > 20, "? lists the keys");
 }
 
+function staysInPage() {
+    let steps = 0;
+    history.back = () => steps++;
+    pressKey("Backspace", {}, document.body);
+    equal(steps, 0, "the first view has nothing before it");
+    equal(getMessage(), "This is the first view.", "the message");
+    click(getFrame("parse"));
+    pressKey("Backspace");
+    equal(steps, 1, "the second view has");
+}
+
 function clicksBesideFramesDoNothing() {
     for (const selector of ["header", ".bar", "footer", ".graph", ".det"]) {
         click(getElement(selector));
@@ -167,6 +178,11 @@ async function describesTouchedFrame() {
     touch("pointerup", "write");
     click(getRect(getFrame("write")));
     equal(getWidth("write"), widthBefore, "a long touch does not zoom");
+    click(getButton("Callers only"));
+    check(isOpen() && getChips().length === 0, "the finger is lifted over the menu");
+    getButton("Callers only").dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+    click(getButton("Callers only"));
+    equalLists(getChips(), ["Callers write"], "another touch picks an entry");
     pressKey("Escape");
     touch("pointerdown", "parse");
     touch("pointercancel", "parse");

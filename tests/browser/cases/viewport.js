@@ -170,6 +170,35 @@ async function fitsFrameOfPage(address, kind) {
     check(size.isInBox, "labels are in their frames");
 }
 
+/** Runs in a frame as narrow as a phone: zooms to a frame and sends where it is then. */
+async function reportTap() {
+    const name = "f40";
+    await scrollToFrame(20);
+    await waitFor(() => hasFrame(name), "a frame near the lower end is drawn");
+    click(getFrame(name));
+    await waitFor(() => svg.querySelector(".det.open"), "the details are open");
+    await sleep(100);
+    const [frame, callee] = [name, "f41"].map(name => getBounds(getFrame(name)).bottom);
+    const graph = getElement(".graph").getBoundingClientRect();
+    check(true, "the case ends");
+    parent.postMessage({ frame, callee, top: graph.top, details: getElement(".det").getBoundingClientRect().top }, "*");
+}
+
+/** @param {string} address */
+async function keepsTappedFrameInView(address) {
+    const frame = document.createElement("iframe");
+    /** @type {any} */
+    let places;
+    addEventListener("message", event => places = event.data);
+    Object.assign(frame, { src: address, width: "400", height: "700" });
+    document.body.append(frame);
+    await waitInRealTime(() => places);
+    await waitFor(() => places, "a tap in the frame");
+    const text = JSON.stringify(places);
+    check(places.frame > places.top && places.frame < places.details, `the frame is above the details: ${text}`);
+    check(places.callee < places.details, `and its callee: ${text}`);
+}
+
 /** Runs in a window as narrow as that of a phone. */
 function fitsPhone() {
     const viewport = document.querySelector("meta[name=viewport]")?.getAttribute("content") ?? "";
