@@ -279,8 +279,10 @@ pub struct FormatArgs {
     ///
     /// `trace`, `span` and `attr:NAME`, such as `attr:http_route`, are the trace and the span that the thread worked on, and
     /// an attribute of it, as the program publishes them while it runs: OpenTelemetry calls this the thread context (OTEP
-    /// 4947). `[no span]` takes their place where there is none. These and `task` need the BPF program, and so x86-64 and the
-    /// rights for it.
+    /// 4947). `[no span]` takes their place where there is none, and `[no attribute]` that of an attribute that the span does
+    /// not have. `[unknown]` is what could not be read: the context right after a process or its library was loaded, and the
+    /// attributes of a process that does not publish their names, such as a forked one. The first 612 bytes of attributes are
+    /// read. These and `task` need the BPF program, and so x86-64 and the rights for it.
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
     pub split_by: Option<fgkit::perf::recording::RootLabels>,
 
