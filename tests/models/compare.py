@@ -62,8 +62,9 @@ def random_profile(rng, differential):
     lines = []
     for _ in range(rng.randint(1, 25)):
         leaf = rng.choice(names)
-        # A leaf that ends in a number is read as if it were a weight.
-        if is_number(leaf.rpartition(" ")[2]) and " " in leaf:
+        # A leaf that ends in a number is read as if it were a weight, and one like `# key :` as a comment.
+        is_comment = leaf.startswith("# ") and (leaf.endswith(":") or " : " in leaf)
+        if is_comment or is_number(leaf.rpartition(" ")[2]) and " " in leaf:
             leaf = "leaf"
         stack = tuple(rng.choice(names) for _ in range(rng.randint(0, 6))) + (leaf,)
         lines.append((stack, tuple(random_weight(rng) for _ in range(1 + differential))))
