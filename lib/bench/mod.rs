@@ -98,7 +98,7 @@ impl Side {
 }
 
 /// Runs the benchmark. `is_interrupted` is asked often: if it is true, the run ends, and the complete pairs are judged.
-/// Of a benchmark that cannot be judged nothing stays in the folder.
+/// A benchmark that cannot be judged leaves nothing in the folder.
 ///
 /// # Errors
 /// [`Error::Invalid`] if a run fails, has no weight or exceeds its time, or if there are too few runs to judge;

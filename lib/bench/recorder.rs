@@ -137,10 +137,15 @@ impl<'a> Recorder<'a> {
             None => Profile::new(false),
         };
         if profile.total() == Weights::default() {
-            return Err(Error::Invalid(format!(
-                "{name}: no weight: the command is too short, or does not do what is measured; sample more often (-F), or other \
-                 events (-e)"
-            )));
+            let advice = match self.options.measure {
+                Measure::Samples { .. } => {
+                    "the command is too short, or does not do what is measured; sample more often (-F), or other events (-e)"
+                }
+                Measure::Output(_) => {
+                    "--measure wrote nothing; it must write a profile or a number to standard output or to $FG_FILE"
+                }
+            };
+            return Err(Error::Invalid(format!("{name}: no weight: {advice}")));
         }
         let mut output = Output::create(Some(&self.folder.profile_path(run.side, run.number)))?;
         output.write_with(|mut out| folded::write(&profile, &mut out))?;

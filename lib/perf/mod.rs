@@ -14,6 +14,7 @@ pub mod export;
 pub mod go;
 pub mod jit;
 pub mod location;
+pub mod mappings;
 pub mod objects;
 pub mod process;
 pub mod recording;

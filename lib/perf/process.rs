@@ -1,121 +1,13 @@
-//! The mappings of processes and the names of threads, at any time of a recording.
+//! All processes with their mappings, and the names of threads, at any time of a recording.
 //!
 //! Records of different CPUs are not read in the order of their times. A sample may be older than the newest mapping at
 //! its address, or than the program that its process runs by now. So nothing is overwritten: a mapping that is replaced
 //! is retired with the time of its end, and every look-up has a time.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
+use super::mappings::{Mapping, Mappings, Timed, Version};
 use super::objects::object::ObjectId;
-
-/// A range of addresses to which an object is mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// The first address.
-    pub start: u64,
-    /// The address after the last.
-    pub end: u64,
-    /// The offset of the mapping in the file.
-    pub offset: u64,
-    /// The mapped object.
-    pub object: ObjectId,
-    /// True if the mapping is writable, as that of generated code may be.
-    pub is_writable: bool,
-}
-
-/// A value that was valid from `since` until `until`, which it excludes.
-#[derive(Clone, Copy, Debug)]
-struct Timed<T> {
-    value: T,
-    since: u64,
-    until: u64,
-}
-
-impl<T> Timed<T> {
-    /// Creates a value that is valid from `since` on.
-    fn since(since: u64, value: T) -> Self {
-        Self { value, since, until: u64::MAX }
-    }
-
-    fn is_valid_at(&self, time: u64) -> bool {
-        self.since <= time && time < self.until
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct Process {
-    /// The mappings that exist now, by their first address.
-    current: BTreeMap<u64, Timed<Mapping>>,
-    /// The mappings that existed before, in the order of their ends.
-    retired: Vec<Timed<Mapping>>,
-    /// The time of the last execve.
-    exec_time: u64,
-    version: Version,
-}
-
-/// Maximum number of retired mappings that are searched. No sample is so late that more have ended since.
-const MAX_RETIRED_SEARCHED: usize = 4096;
-
-/// A version of the mappings of a process. Its number is unique among all processes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Version {
-    number: u32,
-    since: u64,
-}
-
-impl Process {
-    /// Retires a mapping. If its end is reported late, it ends when the last retired mapping did, to keep the order.
-    fn retire(&mut self, mut old: Timed<Mapping>, time: u64) {
-        old.until = time.max(self.retired.last().map_or(0, |last| last.until));
-        if old.since < old.until {
-            self.retired.push(old);
-        }
-    }
-
-    fn retire_all(&mut self, time: u64) {
-        for (_, old) in std::mem::take(&mut self.current) {
-            self.retire(old, time);
-        }
-    }
-
-    fn map(&mut self, new: Mapping, time: u64) {
-        let before = self.current.range(..new.start).next_back().filter(|(_, old)| old.value.end > new.start);
-        let overlapped: Vec<u64> = before
-            .map(|(start, _)| *start)
-            .into_iter()
-            .chain(self.current.range(new.start..new.end).map(|(start, _)| *start))
-            .collect();
-        for start in overlapped {
-            let Some(old) = self.current.remove(&start) else { continue };
-            self.retire(old, time);
-            // The parts that the new mapping does not cover remain.
-            for (start, end) in [(old.value.start, new.start), (new.end, old.value.end)] {
-                if start < end {
-                    let offset = old.value.offset.wrapping_add(start - old.value.start);
-                    let rest = Mapping { start, end, offset, ..old.value };
-                    self.current.insert(start, Timed::since(time, rest));
-                }
-            }
-        }
-        self.current.insert(new.start, Timed::since(time, new));
-    }
-
-    fn find(&self, address: u64, time: u64) -> Option<Mapping> {
-        if let Some((_, mapping)) = self.current.range(..=address).next_back()
-            && mapping.value.end > address
-            && mapping.is_valid_at(time)
-        {
-            return Some(mapping.value);
-        }
-        let ended = self.retired.partition_point(|mapping| mapping.until <= time);
-        let mut candidates = self.retired[ended..].iter().rev().take(MAX_RETIRED_SEARCHED);
-        let found = candidates
-            .find(|mapping| (mapping.value.start..mapping.value.end).contains(&address) && mapping.is_valid_at(time));
-        found.map(|mapping| mapping.value)
-    }
-}
 
 /// Maximum number of mappings that all processes together inherit from their parents.
 ///
@@ -145,7 +37,7 @@ impl ThreadExit {
 /// All processes and threads of a recording.
 #[derive(Debug, Default)]
 pub struct Processes {
-    processes: FxHashMap<u32, Process>,
+    processes: FxHashMap<u32, Mappings>,
     comms: FxHashMap<u32, Vec<Timed<CommId>>>,
     /// Threads that have exited. They are forgotten when no sample of theirs can come any more.
     exits: Vec<ThreadExit>,
@@ -173,7 +65,7 @@ impl Processes {
     }
 
     /// Returns a process whose mappings are about to change, with a new version.
-    fn begin_version(&mut self, pid: u32, time: u64) -> &mut Process {
+    fn begin_version(&mut self, pid: u32, time: u64) -> &mut Mappings {
         self.last_version = self.last_version.checked_add(1).expect("fewer than 2^32 changes");
         let process = self.processes.entry(pid).or_default();
         process.version = Version { number: self.last_version, since: time.max(process.version.since) };

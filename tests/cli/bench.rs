@@ -124,7 +124,11 @@ fn reports_commands_that_fail_or_hang() {
             "the time is over after 0 complete pairs of runs, at least 2 are needed; raise --max-time",
         ),
         ("/nonexistent/program", &["--pairs=2"], "after, run 1: the command failed (exit status: 127); it wrote: "),
-        ("true", &["--pairs=2"], "after, run 1: no weight: the command is too short"),
+        (
+            "true",
+            &["--pairs=2"],
+            "after, run 1: no weight: --measure wrote nothing; it must write a profile or a number",
+        ),
         (
             "echo not a profile",
             &["--pairs=2"],

@@ -368,3 +368,12 @@ fn folds_profiles_of_node_with_their_totals() {
     std::fs::write(folder.path().join("ticks"), ticks).unwrap();
     assert_eq!(stated("p.ticks.length", "ticks"), total(&folded("ticks")));
 }
+
+/// The log of a program that still runs has no end yet.
+#[test]
+fn an_event_log_that_is_cut_before_its_first_sample_says_so() {
+    let log = std::fs::read(crate::support::data("collapse/formats/ghc-eventlog.eventlog")).unwrap();
+    let header = log.windows(12).position(|window| window == b"hetehdredatb").unwrap() + 12;
+    assert_rejected(&log[..header], "cut short, or still being written");
+    assert_rejected(&[&log[..header], b"\xff\xff"].concat(), "an event log without a profile");
+}

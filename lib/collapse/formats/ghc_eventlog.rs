@@ -63,7 +63,7 @@ struct Events<'a> {
     end: LogEnd,
 }
 
-/// How the events end.
+/// The end of the events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogEnd {
     /// It is not known yet, or the log ends within an event.
@@ -106,6 +106,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     names.extend(has_time.then_some("time"));
     names.extend(has_heap.then_some("heap"));
     if names.is_empty() {
+        let mut events = events;
+        events.by_ref().for_each(drop);
+        if events.end == LogEnd::Cut {
+            return Err(document.unreadable("cut short, or still being written: it ends before the first sample"));
+        }
         let what = "an event log without a profile; build with -prof, and run with +RTS -l -p or +RTS -l -hc";
         return Err(document.unreadable(what));
     }

@@ -85,7 +85,7 @@ pub struct StackRecord<'a> {
     words: &'a [u8],
 }
 
-/// What a thread says of itself, its context or its task, as far as the program read it.
+/// The context of a thread, or its task, as far as the program read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentContext<'a> {
     /// The thread had none.

@@ -14,9 +14,9 @@ use super::python::TaskOffsets;
 use super::thread_anchor::ThreadAnchor;
 use super::{MARKERS, RECOGNIZERS};
 use crate::perf::location::Location;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::{Objects, SCRIPT};
-use crate::perf::process::Mapping;
 
 /// `struct interpreter` of the BPF program, in numbers of 4 bytes.
 pub type InterpreterWords = [u32; 6 + FIELDS + 2 * CACHED];

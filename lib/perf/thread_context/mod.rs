@@ -14,9 +14,9 @@ pub use self::record::ThreadContext;
 use self::variable::Variable;
 pub use self::variable::VariableWords;
 use super::event::Event;
+use super::mappings::Mapping;
 use super::objects::object::{Object, ObjectId};
 use super::objects::registry::Objects;
-use super::process::Mapping;
 use super::runtimes::interpreter::Memory;
 
 /// A process that has published no names is asked again after this time, in nanoseconds.

@@ -1,9 +1,9 @@
 //! The code that runs at an address of a process.
 
 use super::snapshot::ProcessSnapshot;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::Objects;
-use crate::perf::process::Mapping;
 
 /// Reads from processes that run. The first argument is the process ID.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The frames of a stack that is being walked.
 
 use crate::perf::event::Address;
-use crate::perf::process::Mapping;
+use crate::perf::mappings::Mapping;
 
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug)]

@@ -37,8 +37,8 @@ pub use self::snapshot::ProcessSnapshot;
 use self::sparse::SparseWords;
 use self::stack::Stack;
 use super::event::{Address, StackRecord, UserState};
+use super::mappings::Mapping;
 use super::objects::object::{Object, ObjectId};
-use super::process::Mapping;
 use super::stop_reason::StopReason;
 
 /// The registers that samples must contain, as a mask for `perf_event_attr::sample_regs_user`.

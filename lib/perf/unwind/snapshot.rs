@@ -3,8 +3,9 @@
 use super::code::RunningProcesses;
 use crate::perf::cfi::CfiTable;
 use crate::perf::event::Address;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::registry::Objects;
-use crate::perf::process::{Mapping, Processes};
+use crate::perf::process::Processes;
 
 /// A process at the time of a sample, and what is known about it then.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ const volatile u64 pair_dense, pair_every;
 // The shortest pair that is recorded, in nanoseconds.
 const volatile u64 pair_over;
 
-// What a program at a function gets: the registers, as struct pt_regs of x86-64 has them.
+// The context of a program at a function: the registers, as struct pt_regs of x86-64 has them.
 struct call_registers { u64 others[19], sp; };
 struct pair_key { u64 thread, one, two; };
 // A pair that has begun and is not over. If the stack of its first event was sent, `sent` is the number of pairs for which it

@@ -11,8 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::maps::{map_file, take_map};
 use crate::perf::event::Event;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{Object, ObjectId};
-use crate::perf::process::Mapping;
 use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::thread_context::VariableWords;

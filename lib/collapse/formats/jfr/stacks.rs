@@ -53,7 +53,7 @@ struct FramePositions {
     kind: Option<usize>,
 }
 
-/// What is needed of a frame besides its method. The rest is 0 in each frame.
+/// The values of a frame that are needed besides its method. The others are 0 in each frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameDetails {
     pub(super) line: bool,

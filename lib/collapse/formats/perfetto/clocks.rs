@@ -21,7 +21,7 @@ struct Clock {
     unit: u64,
     /// The last time, if each time counts from the one before.
     last: Option<u64>,
-    /// What must be added to its times for those of the trace, in nanoseconds.
+    /// The nanoseconds that are added to its times to get those of the trace.
     offset: i128,
 }
 

@@ -103,7 +103,7 @@ pub(super) fn expand(trace: Vec<u8>) -> (Vec<u8>, u64) {
             None => put_bytes(&mut expanded, PACKET, message),
         }
     }
-    // What follows the last whole packet.
+    // The bytes after the last whole packet.
     expanded.extend_from_slice(rest);
     (expanded, damaged)
 }

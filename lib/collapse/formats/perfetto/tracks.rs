@@ -35,7 +35,7 @@ pub(super) struct TrackEvent<'a> {
     legacy: LegacyEvent,
 }
 
-/// What the Trace Event Format says of an event.
+/// The fields of an event in the Trace Event Format.
 #[derive(Clone, Copy, Debug, Default)]
 struct LegacyEvent {
     name_id: u64,
@@ -46,7 +46,7 @@ struct LegacyEvent {
     tid: u64,
 }
 
-/// What an event says of a slice.
+/// The part of a slice that an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
     Begin,

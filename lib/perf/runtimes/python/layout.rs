@@ -284,7 +284,7 @@ impl StringOffsets {
     }
 }
 
-/// Decodes characters of so many bytes.
+/// Decodes text whose characters have `size` bytes.
 pub(super) fn decode(bytes: &[u8], size: usize) -> String {
     let characters = bytes.chunks_exact(size).map(|character| {
         let code = character.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte));

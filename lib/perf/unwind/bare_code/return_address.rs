@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::perf::event::Address;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::Object;
-use crate::perf::process::Mapping;
 use crate::perf::unwind::code_paths::{direct_call_target, ends_with_call};
 use crate::perf::unwind::snapshot::ProcessSnapshot;
 use crate::perf::unwind::stack::Stack;
