@@ -6,7 +6,7 @@ use std::fs;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
-use super::bpf::StackSampler;
+use super::bpf::{FollowedTime, StackSampler};
 use super::counters::Counters;
 use super::target::Target;
 use super::{clock, procfs, sys};
@@ -78,6 +78,8 @@ enum Source {
 struct Reading {
     /// Only differences between two readings mean something.
     total: Option<i128>,
+    /// What `total` may lack, at most, because processes ended while it was read.
+    lacks_at_most: u64,
     ticks: Option<Ticks>,
 }
 
@@ -159,14 +161,19 @@ impl Source {
             Self::Threads(files) => {
                 // The BPF program does not tell CPUs apart.
                 let follower = sampler.filter(|_| counters.counts_on_all_cpus());
-                let total = counters.thread_time().or_else(|| follower?.cpu_time());
-                Reading { total: total.map(i128::from), ticks: files.iter().map(read_ticks).sum() }
+                let exact = counters.thread_time().map(|time| FollowedTime { time, lacks_at_most: 0 });
+                let time = exact.or_else(|| follower?.cpu_time());
+                Reading {
+                    total: time.map(|time| time.time.into()),
+                    lacks_at_most: time.map_or(0, |time| time.lacks_at_most),
+                    ticks: files.iter().map(read_ticks).sum(),
+                }
             }
             Self::Command { pid, before } => {
                 // The kernel's sum does not tell CPUs apart.
                 let at_exit = sys::exited_child_cpu_time(*pid).filter(|_| counters.counts_on_all_cpus());
                 let total = counters.thread_time().max(at_exit.map(|time| time.saturating_sub(*before)));
-                Reading { total: total.map(i128::from), ticks: read_ticks(&procfs::process_stat(*pid)) }
+                Reading::new(total, read_ticks(&procfs::process_stat(*pid)))
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
             Self::Cpus(cpus) => {
@@ -179,9 +186,16 @@ impl Source {
 }
 
 impl Reading {
-    /// Returns the time between an earlier reading and this one.
+    fn new(total: Option<u64>, ticks: Option<Ticks>) -> Self {
+        Self { total: total.map(i128::from), lacks_at_most: 0, ticks }
+    }
+
+    /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth.
     fn since(self, earlier: Self) -> Option<CpuTime> {
         let total = u64::try_from(self.total? - earlier.total?).unwrap_or(0);
+        if self.lacks_at_most.max(earlier.lacks_at_most) > total / 100 {
+            return None;
+        }
         let ticks = self.ticks.zip(earlier.ticks).map(|(now, before)| Ticks {
             user: now.user.saturating_sub(before.user),
             system: now.system.saturating_sub(before.system),
@@ -229,7 +243,7 @@ fn parse_cgroup(stat: &str) -> Reading {
     let [total, user, system] =
         ["usage_usec", "user_usec", "system_usec"].map(|name| find_microseconds(stat, name).map(|time| time * 1000));
     let ticks = user.zip(system).map(|(user, system)| Ticks { user, system });
-    Reading { total: total.map(i128::from), ticks }
+    Reading::new(total, ticks)
 }
 
 fn find_microseconds(stat: &str, name: &str) -> Option<u64> {
@@ -238,7 +252,7 @@ fn find_microseconds(stat: &str, name: &str) -> Option<u64> {
 
 /// Parses `/proc/stat`. The time that a CPU is not idle is exact, that of user space is counted in ticks.
 fn parse_cpus(stat: &str, cpus: &[u32], now: u64, tick: u64) -> Option<Reading> {
-    let mut reading = Reading { total: Some(0), ticks: Some(Ticks::default()) };
+    let mut reading = Reading::new(Some(0), Some(Ticks::default()));
     for cpu in cpus {
         let name = format!("cpu{cpu} ");
         let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
@@ -268,7 +282,7 @@ mod tests {
     fn reads_the_time_of_a_cgroup() {
         let stat = "usage_usec 500\nuser_usec 300\nsystem_usec 200\ncore_sched.force_idle_usec 0\n";
         let ticks = Some(Ticks { user: 300_000, system: 200_000 });
-        assert_eq!(parse_cgroup(stat), Reading { total: Some(500_000), ticks });
+        assert_eq!(parse_cgroup(stat), Reading::new(Some(500_000), ticks));
         assert_eq!(parse_cgroup("nr_periods 0\n"), Reading::default());
     }
 
@@ -290,7 +304,16 @@ mod tests {
         assert_eq!(ticks.user_part(99), Some(66));
         assert_eq!(ticks.user_part(101), None);
         assert_eq!(Ticks::default().user_part(0), None);
-        let [earlier, later] = [None, Some(5)].map(|total| Reading { total, ticks: None });
+        let [earlier, later] = [None, Some(5)].map(|total| Reading::new(total, None));
         assert_eq!(later.since(earlier), None);
+    }
+
+    #[test]
+    fn a_time_must_be_known_to_within_a_hundredth() {
+        let reading = |total, lacks_at_most| Reading { lacks_at_most, ..Reading::new(Some(total), None) };
+        let time = Some(CpuTime { total: 1000, user: None });
+        assert_eq!(reading(9000, 10).since(reading(8000, 10)), time);
+        assert_eq!(reading(9000, 11).since(reading(8000, 0)), None);
+        assert_eq!(reading(9000, 0).since(reading(8000, 11)), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{can_record, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, command, run_bounded, skip};
+use crate::support::{Outcome, command, eventually, run_bounded, skip};
 
 /// A shell script that runs 400 programs one after the other, each shorter than a millisecond.
 const SHORT_PROCESSES: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
@@ -39,6 +39,16 @@ fn took_stacks(outcome: &Outcome) -> bool {
     !is_copied
 }
 
+/// Records a shell that runs the script as soon as the recording has begun, for some seconds.
+fn record_from_start(hertz: u32, seconds: u32, script: &str) -> Outcome {
+    let shell =
+        Background::start(command("sh").args(["-c", &format!("kill -STOP $$; {script}")]).stderr(Stdio::null()));
+    let stat = format!("/proc/{}/stat", shell.pid());
+    assert!(eventually(|| std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "))));
+    let start = format!("kill -CONT {}; sleep {seconds}", shell.pid());
+    record(["-v", "-F", &hertz.to_string(), "-p", &shell.pid(), "--", "sh", "-c", &start]).ok()
+}
+
 #[test]
 fn counters_of_cpus_cover_short_processes_and_threads() {
     let (true, Some(pool)) = (can_record(), program("pool")) else { return };
@@ -56,16 +66,13 @@ fn counters_of_cpus_cover_short_processes_and_threads() {
 fn running_processes_are_covered_with_what_they_start_and_what_ends() {
     let (true, Some(pool)) = (can_record(), program("pool")) else { return };
     statistical(|| {
-        let script = format!("sleep 0.3; {SHORT_PROCESSES}; exec sleep 30");
-        let shell = Background::start(command("sh").args(["-c", &script]).stderr(Stdio::null()));
-        let outcome = record(["-v", "-F", "997", "-d", "2", "-p", &shell.pid()]).ok();
+        let outcome = record_from_start(997, 2, &format!("{SHORT_PROCESSES}; exec sleep 30"));
         if !took_stacks(&outcome) {
             return Ok(());
         }
         check_covered(&outcome, 997.0)?;
         // The process ends before the recording does.
-        let threads = Background::start(command(&pool).args(["200", "8"]));
-        check_covered(&record(["-F", "99", "-p", &threads.pid()]).ok(), 99.0)
+        check_covered(&record_from_start(99, 5, &format!("exec {pool} 200 8")), 99.0)
     });
 }
 

@@ -140,7 +140,8 @@ fn record_all_cpus_while(mut recorder: Command, times: u32, program: &mut Comman
     let mut recorder = recorder.arg("-a").spawn().unwrap();
     wait_until_recording(&mut recorder);
     for _ in 0..times {
-        program.status().unwrap();
+        let status = program.status().unwrap();
+        assert!(status.success(), "{status}: {program:?}");
     }
     if recorder.try_wait().unwrap().is_none() {
         send(&recorder, libc::SIGINT);

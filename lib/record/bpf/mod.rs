@@ -13,4 +13,4 @@ mod sampler;
 mod tables;
 
 pub(in crate::record) use self::errors::Refusal;
-pub use self::sampler::{StackSampler, StackUses};
+pub use self::sampler::{FollowedTime, StackSampler, StackUses};

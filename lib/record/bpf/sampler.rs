@@ -70,6 +70,15 @@ pub struct StackSampler {
     ended_time: Array<MapData, u64>,
 }
 
+/// The CPU time of a target, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowedTime {
+    /// The time of all its processes or threads, also of those that have ended.
+    pub time: u64,
+    /// What `time` may lack, at most, because processes ended while it was read.
+    pub lacks_at_most: u64,
+}
+
 /// The purposes for which the program takes stacks.
 #[derive(Clone, Debug, Default)]
 pub struct StackUses<'a> {
@@ -211,10 +220,11 @@ impl StackSampler {
         }
     }
 
-    /// Returns the CPU time in nanoseconds that the target's processes or threads have used since they exist. `None` if
-    /// it cannot be known, or if all processes are recorded.
-    pub fn cpu_time(&self) -> Option<u64> {
+    /// Returns the CPU time that the target's processes or threads have used since they exist. `None` if it cannot be
+    /// known, or if all processes are recorded.
+    pub fn cpu_time(&self) -> Option<FollowedTime> {
         let (mut last_times, mut missing) = (FxHashMap::default(), None::<FxHashSet<u32>>);
+        let mut best = None::<FollowedTime>;
         for _ in 0..MAX_READINGS {
             let ended = self.ended_time.get(&0, 0).ok()?;
             let (mut time, mut gone) = (ended, FxHashSet::default());
@@ -229,12 +239,18 @@ impl StackSampler {
             // Those that are gone from now on began after the first reading.
             let missing = missing.get_or_insert_with(|| gone.clone());
             missing.retain(|id| gone.contains(id));
-            if missing.is_empty() && self.ended_time.get(&0, 0).ok()? == ended {
-                return Some(time);
+            if missing.is_empty() {
+                let lacks_at_most = self.ended_time.get(&0, 0).ok()?.saturating_sub(ended);
+                if best.is_none_or(|best| lacks_at_most < best.lacks_at_most) {
+                    best = Some(FollowedTime { time, lacks_at_most });
+                }
+                if lacks_at_most == 0 {
+                    break;
+                }
             }
             std::thread::sleep(READING_INTERVAL);
         }
-        None
+        best
     }
 
     /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.
