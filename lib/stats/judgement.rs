@@ -344,7 +344,7 @@ impl Judge {
     /// Returns what all rows of a run share: the median of the large ones, or the total if these are too few. `None` with
     /// one run a side and few rows.
     fn find_shared(&self, rows: &[&Observation], total: &Observation) -> Option<Shared> {
-        let fewest = if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 };
+        let fewest = self.fewest_shared();
         let mut large: Vec<&Observation> = rows.iter().copied().filter(|row| row.mean() > fewest).collect();
         let mut is_of_total = false;
         if large.len() < SHARED_ROWS {
@@ -361,10 +361,36 @@ impl Judge {
         if before.iter().chain(&after).any(|level| *level <= 0.0) {
             return None;
         }
-        let before: Vec<f64> = before.iter().map(|level| level / levels.0 - 1.0).collect();
-        let after: Vec<f64> = after.iter().map(|level| level / levels.1 - 1.0).collect();
+        let before = self.shared_deviations(rows, total, |row| &row.before);
+        let after = self.shared_deviations(rows, total, |row| &row.after);
         let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
         Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
+    }
+
+    /// Returns the relative deviation that most large rows have in each run of a side. Rows are compared with their mean
+    /// on that side: what differs between the sides must not add to the spread.
+    fn shared_deviations(
+        &self,
+        rows: &[&Observation],
+        total: &Observation,
+        runs: impl Fn(&Observation) -> &Vec<f64>,
+    ) -> Vec<f64> {
+        let fewest = self.fewest_shared();
+        let mut large: Vec<&Vec<f64>> = rows.iter().map(|row| runs(row)).filter(|row| mean(row) > fewest).collect();
+        if large.len() < SHARED_ROWS {
+            large = vec![runs(total)];
+        }
+        let levels = (0..runs(total).len()).map(|run| median(large.iter().map(|row| row[run] / mean(row)).collect()));
+        let mut levels: Vec<f64> = levels.collect();
+        if levels.iter().any(|level| *level <= 0.0) {
+            levels.clone_from(runs(total));
+        }
+        levels.iter().map(|level| level / mean(&levels) - 1.0).collect()
+    }
+
+    /// Returns the mean above which a row is large enough to show what all rows of a run share.
+    fn fewest_shared(&self) -> f64 {
+        if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 }
     }
 }
 
