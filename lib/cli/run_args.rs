@@ -184,9 +184,9 @@ pub struct WeightArgs {
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = parse_positive_weight)]
     pub per_sample: Option<Weight>,
 
-    /// Treat weights as exact counts, like instructions in a simulator: any difference is real
+    /// Treat weights as exact counts, like instructions in a simulator
     ///
-    /// Large counts that are mostly the same on both sides are recognized as exact.
+    /// With one run per side, any difference is then real. With several, it must exceed their spread. Large counts that are mostly the same on both sides are recognized as exact.
     #[arg(long, hide_short_help = true, conflicts_with = "per_sample")]
     pub exact: bool,
 }

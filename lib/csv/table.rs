@@ -6,7 +6,7 @@ use super::categories::Categories;
 use super::count::Counts;
 use crate::Error;
 use crate::profile::{Weight, Weights};
-use crate::tally::{GroupBy, Row};
+use crate::tally::{GroupBy, Row, format_chance};
 
 /// A column. The number is the index of the weight: 0 is self and 1 inclusive weight of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ fn columns(by: GroupBy, is_differential: bool, categories: Option<&Categories>) 
 
 /// Formats an adjusted p-value.
 pub(super) fn format_p_value(p_value: f64) -> Cell<'static> {
-    Cell::Number(format!("{p_value:.4}"))
+    Cell::Number(format_chance(p_value, 4))
 }
 
 /// Formats the difference of two weights with its sign.

@@ -13,10 +13,14 @@ use super::page::{Block, Column, Fact, Item, Number, Page, Row, Table, Value};
 use super::survey::OwnFunction;
 use super::tables::{comparison_columns, comparison_numbers, tree_table};
 use crate::Error;
+use crate::diagnostics::plural;
 use crate::profile::{FrameId, Weights};
 
 /// Details below this change in percent points are left out.
 const MIN_DETAIL: f64 = 0.1;
+
+/// Most functions of libraries that are named.
+const MOST_CALLEES: usize = 5;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 4;
@@ -51,7 +55,11 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let tree = CallTree::new(context.profile, Measure::Growth)?;
     let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context)];
     facts.push(verdict(context, &changes, &judgement));
-    facts.extend(growth_path(context, &tree));
+    facts.extend(callees(context, &judgement));
+    let is_growth = |weights: &Weights| weights.after > weights.before;
+    let has_grown = changes.iter().any(|change| change.counts && change.is_growth())
+        || judgement.callees.iter().any(|(_, weights)| is_growth(weights));
+    facts.extend(growth_path(context, &tree).filter(|_| has_grown));
     let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
     let grew = change_table(context, &changes, true, rows.first);
     let shrank = change_table(context, &changes, false, rows.second + rows.third);
@@ -105,18 +113,31 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
     let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
     let parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
-    let mut text = match parts.is_empty() {
-        true => format!("{judged}, no own function changed"),
-        false => format!("{judged}, of the own functions {}", parts.join(", ")),
+    let mut text = match (parts.is_empty(), judgement.callees.is_empty()) {
+        (false, _) => format!("{judged}, of the own functions {}", parts.join(", ")),
+        (true, false) => format!("{judged}, no own function changed, but some that they call"),
+        (true, true) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
+        (true, true) => "nothing changed beyond noise".to_owned(),
     };
     if noise > 0 {
-        text.push_str(&format!("; {} more changed within noise", format_count(noise)));
+        text.push_str(&format!("; {} differ within it", plural(noise as u64, "own function")));
     }
     if let Some(caveat) = judgement.caveat {
         text.push_str(&format!(" ({caveat})"));
     }
     let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();
     Fact { label: "verdict", value: Value::Text(text), numbers }
+}
+
+/// Returns the functions of libraries and the kernel that changed themselves.
+fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
+    let total = context.survey.total.before;
+    let items = judgement.callees.iter().take(MOST_CALLEES).map(|(frame, weights)| Item {
+        name: context.name(*frame),
+        number: Some(Number::Change(percent_change(*weights, total))),
+    });
+    let items: Vec<Item> = items.collect();
+    (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
 }
 
 /// Returns the path along which the weight grew.

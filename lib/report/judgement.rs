@@ -1,5 +1,7 @@
 //! The meaning of weights, and the changes that are more than noise: the report's only use of `stats`.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -102,11 +104,17 @@ impl FunctionJudgement {
 pub(super) struct Judgement {
     /// For each change the probability that noise alone causes it; empty if it is not known.
     pub(super) chances: Vec<f64>,
+    /// The functions of libraries and the kernel whose self weight changed by more than noise, the largest change first.
+    pub(super) callees: Vec<(FrameId, Weights)>,
     /// A doubt about the chances, or the reason why there are none.
     pub(super) caveat: Option<&'static str>,
 }
 
 impl Judgement {
+    fn unknown(caveat: Option<&'static str>) -> Self {
+        Self { chances: Vec::new(), callees: Vec::new(), caveat }
+    }
+
     /// Judges the changes of the weights of own functions. A function without libraries below it has the chance of its
     /// self weight in the tables of fg-csv.
     ///
@@ -117,13 +125,13 @@ impl Judgement {
         functions: impl Iterator<Item = (FrameId, Weights)>,
     ) -> Result<Self, Error> {
         let Some(FunctionJudgement { judged, selfs, caveat }) = context.judged else {
-            return Ok(Self { chances: Vec::new(), caveat: None });
+            return Ok(Self::unknown(None));
         };
         let rows: Vec<Row> =
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
         let observations = context.evidence.observe(context.origins, &rows)?;
         let Some(judged) = judged else {
-            return Ok(Self { chances: Vec::new(), caveat: *caveat });
+            return Ok(Self::unknown(*caveat));
         };
         let chances = rows.iter().zip(&observations).map(|(row, observation)| {
             let function = row.frames[0];
@@ -132,7 +140,17 @@ impl Judgement {
                 false => judged.chance_of_group(observation, selfs.get(&function)),
             }
         });
-        Ok(Self { chances: chances.collect(), caveat: *caveat })
+        let mut callees: Vec<(FrameId, Weights)> = selfs
+            .iter()
+            .filter(|(frame, own)| {
+                !context.survey.own.contains_key(*frame)
+                    && tally::is_significant(judged.chance_of_group(own, Some(own)))
+            })
+            .map(|(frame, _)| (*frame, context.survey.functions[frame.index()].self_weights))
+            .collect();
+        let ranks = context.profile.frames.ranks();
+        callees.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
+        Ok(Self { chances: chances.collect(), callees, caveat: *caveat })
     }
 
     /// True if a change is more than noise, or if that is not known.

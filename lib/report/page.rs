@@ -1,6 +1,7 @@
 //! A page: facts, tables and commands, without a layout.
 
 use super::measure::{format_change, format_percent};
+use crate::tally::format_chance;
 
 /// A page of text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,7 +114,7 @@ impl Number {
             Self::Share(percent) => format_percent(percent),
             Self::Change(change) => format_change(change),
             Self::Chance(chance) if chance < 0.001 => "<0.001".to_owned(),
-            Self::Chance(chance) => format!("{chance:.3}"),
+            Self::Chance(chance) => format_chance(chance, 3),
             Self::Unknown => "-".to_owned(),
         }
     }

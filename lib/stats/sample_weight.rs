@@ -88,6 +88,9 @@ pub struct WeightOptions {
 pub struct WeightSurvey {
     divisor: u128,
     smallest: u128,
+    /// The same of the weights before, which may be scaled.
+    divisor_before: u128,
+    smallest_before: u128,
     total: u128,
     total_before: u128,
     sizes: Sizes,
@@ -105,6 +108,8 @@ impl Default for WeightSurvey {
         Self {
             divisor: 0,
             smallest: u128::MAX,
+            divisor_before: 0,
+            smallest_before: u128::MAX,
             total: 0,
             total_before: 0,
             sizes: Sizes::default(),
@@ -129,12 +134,15 @@ impl WeightSurvey {
         self.sizes.add(weight);
     }
 
-    /// Adds the weights of a stack on both sides. Only the weight after is taken to be as the profiler wrote it.
+    /// Adds the weights of a stack on both sides. Those before may be scaled.
     pub fn add_sides(&mut self, weights: Weights) {
         self.add(weights.after);
-        if !weights.before.is_zero() {
-            self.sizes_before.add(weights.before.millionths());
-            self.total_before = self.total_before.saturating_add(weights.before.millionths());
+        let before = weights.before.millionths();
+        if before > 0 {
+            self.divisor_before = common_divisor(self.divisor_before, before);
+            self.smallest_before = self.smallest_before.min(before);
+            self.sizes_before.add(before);
+            self.total_before = self.total_before.saturating_add(before);
         }
         self.has_difference |= weights.before != weights.after;
         self.compare(weights);
@@ -153,6 +161,8 @@ impl WeightSurvey {
     pub fn merge(&mut self, other: &Self) {
         self.divisor = common_divisor(self.divisor, other.divisor);
         self.smallest = self.smallest.min(other.smallest);
+        self.divisor_before = common_divisor(self.divisor_before, other.divisor_before);
+        self.smallest_before = self.smallest_before.min(other.smallest_before);
         self.total = self.total.saturating_add(other.total);
         self.total_before = self.total_before.saturating_add(other.total_before);
         self.sizes.merge(&other.sizes);
@@ -169,7 +179,7 @@ impl WeightSurvey {
     /// that one in ten does not reach is taken for a sample, because a few may be tiny: perf begins with short periods.
     /// Counts are exact if they are whole numbers, large, and mostly the same on both sides, as samples never are.
     pub fn kind(&self, frames: &Frames, options: WeightOptions) -> WeightKind {
-        let divisor = self.divisor.max(1);
+        let (divisor, smallest) = self.divisor_and_smallest();
         let count = self.sizes.count();
         if options.exact {
             return WeightKind::Exact;
@@ -184,11 +194,20 @@ impl WeightSurvey {
             return WeightKind::Exact;
         }
         if self.sizes.quantile(4) / divisor >= VARYING {
-            return WeightKind::Periods(Weight::from_millionths(self.sizes.quantile(10).max(self.smallest)));
+            return WeightKind::Periods(Weight::from_millionths(self.sizes.quantile(10).max(smallest)));
         }
-        match u128::from(count) < ENOUGH || self.smallest / divisor < ENOUGH {
+        match u128::from(count) < ENOUGH || smallest / divisor < ENOUGH {
             true => WeightKind::Samples(Weight::from_millionths(divisor)),
-            false => WeightKind::LikelySamples(Weight::from_millionths(self.smallest)),
+            false => WeightKind::LikelySamples(Weight::from_millionths(smallest)),
+        }
+    }
+
+    /// Returns the common divisor of all weights, and the smallest. Those before count unless they are fractions, as
+    /// scaled ones are.
+    fn divisor_and_smallest(&self) -> (u128, u128) {
+        match self.divisor_before.is_multiple_of(Weight::ONE.millionths()) {
+            true => (common_divisor(self.divisor, self.divisor_before).max(1), self.smallest.min(self.smallest_before)),
+            false => (self.divisor.max(1), self.smallest),
         }
     }
 
@@ -282,6 +301,9 @@ mod tests {
     #[test]
     fn the_common_divisor_is_a_sample() {
         assert_eq!(kind(&[(20, 30), (40, 10)]), WeightKind::Samples(Weight::new(10)));
+        // One side has few stacks, or weights that happen to have another divisor.
+        assert_eq!(kind(&[(101, 200), (303, 300), (77, 80)]), WeightKind::Samples(Weight::ONE));
+        assert_eq!(kind(&[(200, 101), (300, 303), (80, 77)]), WeightKind::Samples(Weight::ONE));
         // One sample each of a fixed period.
         assert_eq!(kind(&[(3_009_027, 2_006_018), (0, 1_003_009)]), WeightKind::Samples(Weight::new(1_003_009)));
     }

@@ -20,6 +20,13 @@ pub fn is_significant(chance: f64) -> bool {
     chance <= FALSE_DISCOVERY_RATE
 }
 
+/// Formats the chance of a difference. Rounding makes no difference significant.
+pub fn format_chance(chance: f64, decimals: usize) -> String {
+    let unit = 0.1_f64.powi(decimals as i32);
+    let is_rounded_down = !is_significant(chance) && chance < FALSE_DISCOVERY_RATE + unit / 2.0;
+    format!("{:.decimals$}", if is_rounded_down { FALSE_DISCOVERY_RATE + unit } else { chance })
+}
+
 /// Returns the observations of rows whose sides are one run each, or sums of several.
 pub fn observe_sums(rows: &[Row]) -> Vec<Vec<Observation>> {
     rows.iter().map(|row| row.weights.iter().map(|weights| observe_sum(*weights)).collect()).collect()
@@ -92,5 +99,16 @@ impl Judgement {
         let judged: Vec<Observation> = judged.filter_map(|(all, _)| all.first().cloned()).collect();
         let mut chances = self.chances_of_groups(&judged).into_iter();
         is_judged.iter().map(|is_judged| if *is_judged { chances.next().unwrap_or(1.0) } else { 1.0 }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format_chance;
+
+    #[test]
+    fn rounding_makes_nothing_significant() {
+        let texts = [0.0, 0.04996, 0.05, 0.050_01, 0.0501, 0.3].map(|chance| format_chance(chance, 4));
+        assert_eq!(texts, ["0.0000", "0.0500", "0.0500", "0.0501", "0.0501", "0.3000"]);
     }
 }

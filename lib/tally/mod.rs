@@ -10,7 +10,7 @@ use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
 pub use charging::Charging;
-pub use judge::{Judgement, is_significant, observe_sum, observe_sums};
+pub use judge::{Judgement, format_chance, is_significant, observe_sum, observe_sums};
 pub use observe::{RunSums, observe_runs};
 
 /// Key by which weights are summed up.
