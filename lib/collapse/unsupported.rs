@@ -7,9 +7,10 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 11] = [
+const MAGIC: [(&[u8], &str); 12] = [
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
+    (b"count callee caller time\n", JAVA_PROF),
     (b"\x7fELF", "a program, not a profile; record it with fg-record"),
     (b"gmon\x01\0\0\0", GPROF),
     (b"Flat profile:", GPROF),
@@ -22,6 +23,7 @@ const MAGIC: [(&[u8], &str); 11] = [
 ];
 
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
+const JAVA_PROF: &str = "a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples";
 const GO_TRACE: &str = "an execution trace of Go 1.21 or older; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync or syscall";
 const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
 const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";

@@ -39,7 +39,7 @@ use crate::collapse::sink::Sink;
 pub(super) static FORMAT: Format = Format {
     name: "jfr",
     description: "Java Flight Recorder (JDK 8u262 and later, async-profiler)",
-    tried_with: "JDK 11, 17, 21 and 25",
+    tried_with: "JDK 8, 11, 17, 21 and 25",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC),
     reader: FormatReader::Bytes(read),
