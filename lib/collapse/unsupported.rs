@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::formats::go_trace;
+use super::formats::{go_trace, wpa};
 use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
@@ -31,6 +31,7 @@ const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
+const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with wpaexporter, with one row for each stack";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
@@ -50,6 +51,9 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(2048)];
     if go_trace::is_old(head) {
         return Some(GO_TRACE);
+    }
+    if wpa::is_tree(head) {
+        return Some(WPA_TREE);
     }
     if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {
         return Some(JFR_PRINT);
