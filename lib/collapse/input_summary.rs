@@ -26,6 +26,8 @@ pub(super) struct EventCounts {
     pub(super) name: Vec<u8>,
     /// True if the event is selected.
     pub(super) is_selected: bool,
+    /// True if the reader selected the events, so that all have one unit.
+    pub(super) is_unit_checked: bool,
     /// Number of samples of the event.
     pub(super) samples: u64,
     /// Number of samples that all conditions select.
@@ -35,11 +37,14 @@ pub(super) struct EventCounts {
 }
 
 impl EventCounts {
-    /// Returns the unit of the weights: an empty name if each sample weighs 1, else the event without its PMU and its
-    /// modifiers, which names what is counted.
+    /// Returns the unit of the weights: an empty name if each sample weighs 1, `weights` if the reader has checked that
+    /// the events have one unit, else the event without its PMU and its modifiers, which names what is counted.
     pub(super) fn unit(&self) -> &[u8] {
         if self.weight == Weight::new(self.counted_samples) {
             return b"";
+        }
+        if self.is_unit_checked {
+            return b"weights";
         }
         let name = strip_modifiers(&self.name);
         match name.split(|byte| *byte == b'/').nth(1).unwrap_or(name) {

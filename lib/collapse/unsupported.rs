@@ -2,14 +2,15 @@
 
 use bstr::ByteSlice as _;
 
-use super::formats::go_trace;
+use super::formats::{go_trace, wpa};
 use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 11] = [
+const MAGIC: [(&[u8], &str); 12] = [
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
+    (b"count callee caller time\n", JAVA_PROF),
     (b"\x7fELF", "a program, not a profile; record it with fg-record"),
     (b"gmon\x01\0\0\0", GPROF),
     (b"Flat profile:", GPROF),
@@ -22,6 +23,7 @@ const MAGIC: [(&[u8], &str); 11] = [
 ];
 
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
+const JAVA_PROF: &str = "a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples";
 const GO_TRACE: &str = "an execution trace of Go 1.21 or older; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync or syscall";
 const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
 const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";
@@ -29,6 +31,7 @@ const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
+const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with wpaexporter, with one row for each stack";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
@@ -48,6 +51,9 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(2048)];
     if go_trace::is_old(head) {
         return Some(GO_TRACE);
+    }
+    if wpa::is_tree(head) {
+        return Some(WPA_TREE);
     }
     if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {
         return Some(JFR_PRINT);

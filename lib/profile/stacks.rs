@@ -96,7 +96,12 @@ fn stack_at(ids: &[u32], start: u32) -> &[u32] {
 #[inline]
 pub(crate) fn hash_ids(stack: &[u32]) -> u32 {
     let mut hasher = FxHasher::default();
-    for id in stack {
+    // A multiplication waits for the one before it, so two ids share one.
+    let mut pairs = stack.chunks_exact(2);
+    for pair in &mut pairs {
+        hasher.write_u64(u64::from(pair[0]) | u64::from(pair[1]) << 32);
+    }
+    for id in pairs.remainder() {
         hasher.write_u32(*id);
     }
     let hash = hasher.finish();

@@ -154,6 +154,15 @@ fn options_annotate_frames_and_threads() {
 fn reports_unreadable_input_in_one_line() {
     for (input, message) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its header"),
+        (
+            b"count callee caller time\n1 a.B.c()V a.B.d()V 5\n",
+            "stdin: a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples",
+        ),
+        (
+            b"Line #, Process, Stack, Count\n6, ,   |    |- a.sys!f, 46\n7, ,   |    |    a.sys!g, 46\n",
+            "stdin: a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with \
+             wpaexporter, with one row for each stack",
+        ),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile; record it with fg-record"),
         (
             b"ab\0\x01",

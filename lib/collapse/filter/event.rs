@@ -20,7 +20,7 @@ impl EventFilter {
         Self { choice, names: None, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
     }
 
-    /// Returns a filter that selects the events of these names.
+    /// Returns a filter that selects the events of these names, whose weights must have one unit.
     pub(in crate::collapse) fn for_names(names: Vec<Vec<u8>>) -> Self {
         Self { names: Some(names), ..Self::new(EventChoice::All) }
     }
@@ -87,7 +87,9 @@ impl EventFilter {
             let is_selected = self.selects(name);
             self.numbers.insert(key, self.seen.len());
             let name = name.to_vec();
-            self.seen.push(EventCounts { name, is_selected, samples: 0, counted_samples: 0, weight: Weight::ZERO });
+            let is_unit_checked = self.names.is_some();
+            let (samples, counted_samples, weight) = (0, 0, Weight::ZERO);
+            self.seen.push(EventCounts { name, is_selected, is_unit_checked, samples, counted_samples, weight });
             self.seen.len() - 1
         })
     }
@@ -104,6 +106,7 @@ pub(in crate::collapse) fn strip_modifiers(name: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::{EventChoice, EventFilter};
+    use crate::profile::Weight;
 
     #[test]
     fn matches_names_with_or_without_modifiers() {
@@ -123,5 +126,18 @@ mod tests {
         let mut fork = events.fork().expect("the first event is known");
         assert!(!fork.accept(b"a") && fork.accept(b"a:u"));
         assert_eq!(events.seen().iter().map(|event| event.samples).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn events_that_a_reader_selected_have_one_unit() {
+        let count_both = |mut events: EventFilter| {
+            for (name, weight) in [(&b"a"[..], 5), (b"b", 7)] {
+                assert!(events.accept(name));
+                events.add_weight(Weight::new(weight));
+            }
+            events.seen()[0].unit() == events.seen()[1].unit()
+        };
+        assert!(count_both(EventFilter::for_names(vec![b"a".to_vec(), b"b".to_vec()])));
+        assert!(!count_both(EventFilter::new(EventChoice::All)));
     }
 }

@@ -21,7 +21,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "dotnet-stack",
     description: "dotnet-stack report (.NET)",
-    tried_with: "",
+    tried_with: "published output",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

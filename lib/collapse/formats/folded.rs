@@ -139,8 +139,11 @@ fn without_weight(stack: &[u8]) -> &[u8] {
 }
 
 /// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight, and for text that
-/// begins like `name: `.
+/// begins like `name: `. Punctuation alone names nothing.
 fn is_assignment(stack: &[u8]) -> bool {
+    if stack.is_ascii() && !stack.iter().any(u8::is_ascii_alphanumeric) {
+        return false;
+    }
     let key = split_word(stack).0.strip_suffix(b":");
     let begins_with_key = key.is_some_and(|key| key.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
     stack.ends_with(b" =") || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')
@@ -292,6 +295,8 @@ mod tests {
             ("there are 5 7\n", false),
             ("1 2 3\n", false),
             ("_4 5093\n", true),
+            ("name: 5\n", false),
+            ("-: 5\nmain;a 7\n", true),
         ] {
             assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
         }

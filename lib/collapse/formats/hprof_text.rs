@@ -9,9 +9,10 @@
 //!    1 100.00% 100.00%     67 300027 app.Main.work
 //! CPU SAMPLES END
 //! ```
-//! The weight is the samples (`cpu=samples`), else the milliseconds (`cpu=times`), else the bytes that were allocated
-//! (`heap=sites`); `--event samples`, `times` or `bytes` asks for one. Stacks are leaf first. Files and lines are left out
-//! unless `--srcline` asks for them.
+//! The weight is the first of these values that the file has, unless `--event` names another: `samples` (`cpu=samples`);
+//! `times`, the milliseconds in each method without those that it calls, and `calls` (`cpu=times`); `bytes` and `objects`
+//! that were allocated, `live-bytes` and `live-objects` (`heap=sites`). Times are percentages of their total, to two
+//! decimals. Stacks are leaf first. Files and lines are left out unless `--srcline` asks for them.
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +29,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "hprof-text",
     description: "HPROF text (JDK 8 and older)",
-    tried_with: "",
+    tried_with: "JDK 8",
     has_times: false,
     recognizes: |head| {
         first_lines(head).next().is_some_and(|line| line.starts_with(b"JAVA PROFILE 1.0") && line.contains(&b','))
@@ -38,9 +39,37 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// The names of the values, and the beginnings of their tables.
-const TABLES: [(&str, &[u8]); 3] =
-    [("samples", b"CPU SAMPLES BEGIN"), ("times", b"CPU TIME (ms) BEGIN"), ("bytes", b"SITES BEGIN")];
+/// The beginnings of the tables.
+const TABLES: [&[u8]; 3] = [b"CPU SAMPLES BEGIN", b"CPU TIME (ms) BEGIN", b"SITES BEGIN"];
+
+/// The index of the table of times.
+const TIMES: usize = 1;
+
+/// The values, and their tables and units. The order is that of [`Row::values`].
+const VALUES: [(&str, usize, &str); 7] = [
+    ("samples", 0, "samples"),
+    ("times", TIMES, "milliseconds"),
+    ("calls", TIMES, "calls"),
+    ("bytes", 2, "bytes"),
+    ("objects", 2, "objects"),
+    ("live-bytes", 2, "bytes"),
+    ("live-objects", 2, "objects"),
+];
+
+/// A table of a file.
+#[derive(Default)]
+struct Table {
+    /// The total of all times in milliseconds.
+    total: u64,
+    rows: Vec<Row>,
+}
+
+/// A row of a table.
+struct Row {
+    trace: u64,
+    /// The values of the table, in the order of [`VALUES`].
+    values: [Weight; 4],
+}
 
 /// Returns the number of `TRACE 300027: (thread=200001)`.
 fn parse_trace(line: &[u8]) -> Option<u64> {
@@ -50,7 +79,7 @@ fn parse_trace(line: &[u8]) -> Option<u64> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut traces, mut open) = (Vec::new(), FxHashMap::<u64, Vec<FrameId>>::default(), None);
-    let (mut tables, mut table): ([Vec<(u64, u64)>; 3], Option<usize>) = (Default::default(), None);
+    let (mut tables, mut table): ([Table; 3], Option<usize>) = (Default::default(), None);
     while document.read_line(&mut line)? {
         if let Some(trace) = parse_trace(&line) {
             open = Some(trace);
@@ -58,50 +87,68 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if let (Some(frame), Some(trace)) = (line.strip_prefix(b"\t"), open) {
             let frame = intern_frame(&frame_name(frame, document.options), sink);
             traces.entry(trace).or_default().push(frame);
-        } else if let Some(index) = TABLES.iter().position(|(_, begin)| line.starts_with(begin)) {
+        } else if let Some(index) = TABLES.iter().position(|begin| line.starts_with(begin)) {
             (table, open) = (Some(index), None);
             // Another dump follows, whose values include those before.
-            tables[index].clear();
+            tables[index] = Table { total: parse_total(&line).unwrap_or(0), rows: Vec::new() };
         } else if line.ends_with(b" END") {
             table = None;
-        } else if let (Some(index), Some(entry)) = (table, table.and_then(|index| parse_entry(&line, index))) {
-            tables[index].push(entry);
+        } else if let (Some(index), Some(row)) =
+            (table, table.and_then(|index| parse_row(&line, index, tables[index].total)))
+        {
+            tables[index].rows.push(row);
         } else {
             open = None;
         }
     }
-    let used: Vec<usize> = (0..TABLES.len()).filter(|index| !tables[*index].is_empty()).collect();
+    let used: Vec<&(&str, usize, &str)> =
+        VALUES.iter().filter(|(_, table, _)| !tables[*table].rows.is_empty()).collect();
     if used.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = used.iter().map(|index| TABLES[*index].0).collect();
-    let chosen = used[document.select_value(&names, 0)?];
-    document.set_unit_silently(["samples", "milliseconds", "bytes"][chosen]);
+    let names: Vec<&str> = used.iter().map(|(name, ..)| *name).collect();
+    let (name, chosen, unit) = *used[document.select_value(&names, 0)?];
+    document.set_unit_silently(unit);
+    let column = VALUES.iter().filter(|(_, table, _)| *table == chosen).position(|value| value.0 == name).unwrap_or(0);
     let (mut stack, mut unknown) = (Stack::default(), 0);
-    for (trace, value) in &tables[chosen] {
-        match traces.get(trace).filter(|frames| !frames.is_empty()) {
+    for row in &tables[chosen].rows {
+        match traces.get(&row.trace).filter(|frames| !frames.is_empty()) {
             Some(frames) => stack.extend(frames),
             None => {
                 unknown += 1;
                 stack.push(b"", sink);
             }
         }
-        stack.add_leaf_first(Weight::new(*value), sink)?;
+        stack.add_leaf_first(row.values[column], sink)?;
     }
     document.report_problems(unknown, "entry", "without a stack: its trace is missing or empty")
 }
 
-/// Returns the trace and the value of a row.
-fn parse_entry(line: &[u8], table: usize) -> Option<(u64, u64)> {
+/// Returns the total of `CPU TIME (ms) BEGIN (total = 6143) Wed Nov 25 09:39:09 2026`.
+fn parse_total(line: &[u8]) -> Option<u64> {
+    let (total, _) = split_once(split_once(line, "(total = ")?.1, ")")?;
+    parse_number(total)
+}
+
+/// Parses a row of a table. `total` is that of the times.
+fn parse_row(line: &[u8], table: usize, total: u64) -> Option<Row> {
     let words: Vec<&[u8]> = split_words(line).collect();
     parse_number(words.first()?)?;
-    let (value, trace) = match table {
+    let number = |index: usize| parse_number(words.get(index)?).map(Weight::new);
+    let (values, trace) = match table {
         // rank self accum count trace method
-        0 | 1 => (words.get(3)?, words.get(4)?),
+        0 => ([number(3)?, Weight::ZERO, Weight::ZERO, Weight::ZERO], words.get(4)?),
+        TIMES => ([parse_share(words.get(1)?, total)?, number(3)?, Weight::ZERO, Weight::ZERO], words.get(4)?),
         // rank self accum live-bytes live-objects bytes objects trace name
-        _ => (words.get(5)?, words.get(7)?),
+        _ => ([number(5)?, number(6)?, number(3)?, number(4)?], words.get(7)?),
     };
-    Some((parse_number(trace)?, parse_number(value)?))
+    Some(Row { trace: parse_number(trace)?, values })
+}
+
+/// Returns the part of a total that is a percentage with two decimals: `20.58%`.
+fn parse_share(text: &[u8], total: u64) -> Option<Weight> {
+    let percent = Weight::parse(text.strip_suffix(b"%")?)?;
+    percent.millionths().checked_mul(total.into()).map(|product| Weight::from_millionths(product / 100))
 }
 
 /// Returns the function of `app.Main.work(Main.java:3)`.

@@ -1,4 +1,4 @@
-//! `memleak` of bcc: memory that was allocated and not freed, by stack, leaf first, again and again.
+//! `memleak` of bcc and of libbpf-tools: memory that was allocated and not freed, by stack, leaf first, again and again.
 //!
 //! ```text
 //! [11:16:33] Top 2 stacks with outstanding allocations:
@@ -6,8 +6,8 @@
 //!         0x00007f1000000010    malloc+0x1a [libc.so.6]
 //!         0x0000000000400512    main+0x20 [app]
 //! ```
-//! The weight is the bytes of the last list, unless `--event allocations` asks for their number. Offsets and modules are
-//! left out.
+//! That of libbpf-tools writes frames as `0 [<000055982d8ee1b8>] main+0x20 [/srv/app]`. The weight is the bytes of the last list, unless `--event allocations` asks for their number. Offsets and modules are
+//! left out, and so are the single allocations that `-a` adds.
 
 use bstr::ByteSlice as _;
 
@@ -22,12 +22,13 @@ use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
     name: "memleak",
-    description: "memleak (bcc)",
-    tried_with: "",
+    description: "memleak (bcc, libbpf-tools)",
+    tried_with: "libbpf-tools 0.37, published output of bcc",
     has_times: false,
     recognizes: |head| {
         let mut lines = first_lines(head);
-        lines.any(is_heading) && lines.next().is_some_and(|line| parse_entry(line).is_some())
+        // A list may be empty.
+        lines.any(is_heading) && lines.any(|line| parse_entry(line).is_some())
     },
     reader: FormatReader::Lines(read),
 };
@@ -43,6 +44,11 @@ fn parse_entry(line: &[u8]) -> Option<[u64; 2]> {
     rest.starts_with(b"allocations from stack").then_some([parse_number(bytes)?, parse_number(count)?])
 }
 
+/// Returns true for `addr = 0x557e00192b30 size = 40000`.
+fn is_allocation(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"addr = ") && line.contains_str(" size = ")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "allocations"], 0)?;
     document.set_unit_silently(["bytes", "allocations"][column]);
@@ -54,7 +60,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             entries.clear();
         } else if let Some(values) = parse_entry(&line) {
             entries.push((Weight::new(values[column]), Vec::new()));
-        } else if line.starts_with(b"\t\t") || line.starts_with(b"    ") {
+        } else if is_allocation(&line) {
+            continue;
+        } else if line.starts_with(b"\t") || line.starts_with(b"    ") {
             let frame = intern_frame(&frame_name(line.trim_ascii(), document.options), sink);
             match entries.last_mut() {
                 Some((_, stack)) => stack.push(frame),
@@ -72,9 +80,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 /// Returns the function of `0x00007f1000000010    malloc+0x1a [libc.so.6]`; older versions print no address.
 fn frame_name(line: &[u8], options: &Options) -> Vec<u8> {
-    let (address, rest) = split_word(line);
-    let name = if is_address(address) { rest } else { line };
-    let name = split_once(name, " [").map_or(name, |(name, _)| name).trim_ascii();
-    let name = name.strip_prefix(b"[unknown]").map_or(name, |_| b"");
-    function_name(name, options).into_owned()
+    let (word, rest) = split_word(line);
+    let name = match parse_number(word) {
+        // An index, and an address in brackets
+        Some(_) if rest.starts_with(b"[<") => split_word(rest).1,
+        _ if is_address(word) => rest,
+        _ => line,
+    };
+    let name = if name.starts_with(b"[") { b"" } else { split_once(name, " [").map_or(name, |(name, _)| name) };
+    function_name(name.trim_ascii(), options).into_owned()
 }

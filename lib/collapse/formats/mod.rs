@@ -66,7 +66,7 @@ mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
-mod wpa;
+pub(super) mod wpa;
 mod xctrace;
 mod xdebug;
 mod xml;

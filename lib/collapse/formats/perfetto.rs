@@ -1,10 +1,11 @@
 //! Perfetto traces (Android, Linux, Chrome): samples, heap profiles of heapprofd, and events of tracks.
 //!
-//! A trace may have several of these values, in this order. The first one counts, unless `--event` names another:
+//! A trace may have several of these values, in this order. The first one counts, unless `--event` names another; of those
+//! of heapprofd, the first that is not 0 everywhere:
 //!
 //! - `samples` of `linux.perf`, of Chrome's JavaScript profiler, and of other profilers (`StackSample`), weigh 1 each;
-//! - `unreleased-bytes`, `allocated-bytes`, `unreleased-count` and `allocated-count` of heapprofd; of several dumps of a
-//!   heap, the last one counts;
+//! - `unreleased-bytes`, `allocated-bytes`, `unreleased-count` and `allocated-count` of heapprofd; if a heap was dumped
+//!   several times, the last values of each stack count;
 //! - `event-stacks`, the stacks of events, weigh 1 each, or what the events say if some say it;
 //! - `slices`, the events that begin and end on a track, as stacks of their names, weigh the nanoseconds for which a stack
 //!   is the same on its track.
@@ -117,7 +118,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    let Some(value) = found.select_value(document)? else {
+    let Some(value) = found.select_value(None, document)? else {
         return Err(document.unreadable("a Perfetto trace without samples, heap profiles or slices"));
     };
     (reader.value, reader.has_weights) = (value, found.has_weights);
@@ -129,7 +130,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None => is_complete = false,
         }
     }
-    reader.finish(document, sink)?;
+    reader.finish(&found, document, sink)?;
     document.report_problems(damaged, "compressed packet", "damaged, or too large: packets are missing")?;
     document.check_end(is_complete, "its last packet does")
 }
@@ -334,7 +335,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the heap profiles and the slices, and reports what was left out.
-    fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    fn finish(mut self, found: &Found, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if self.value == HEAP_VALUES[0] && self.heaps.find_value().is_some_and(|value| value != self.value) {
+            self.value = found.select_value(self.heaps.find_value(), document)?.unwrap_or(self.value);
+        }
         let unit = match self.value {
             EVENT_STACKS if self.has_weights => "weights",
             EVENT_STACKS => "events",

@@ -26,7 +26,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "perfview",
     description: "PerfView XML (.NET, Windows)",
-    tried_with: "",
+    tried_with: "published files",
     has_times: false,
     recognizes: |head| {
         let head = strip_bom(head).trim_ascii_start();

@@ -11,7 +11,8 @@
 //! ```
 //! The weight is `event_count`, or 1 with `--weight samples`. The thread's name is the root frame, with its numbers if
 //! `--pid` or `--tid` asks for them. Of several events, the first counts unless `--event` names another. `lost_count`
-//! adds to the lost samples. A frame without a symbol is named by its file. Times and addresses are left out.
+//! adds to the lost samples. A frame without a symbol, which is `*libc.so[+21ec4]` in newer versions, is named by its file.
+//! Times and addresses are left out.
 
 use crate::Error;
 use crate::collapse::document::Document;
@@ -25,7 +26,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf",
     description: "Android simpleperf report-sample",
-    tried_with: "published files",
+    tried_with: "simpleperf of NDK 27, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -50,20 +51,26 @@ struct Sample {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut sample) = (Vec::new(), Sample::default());
+    let (mut line, mut sample, mut is_sample) = (Vec::new(), Sample::default(), true);
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         let (key, value) = split_once(trimmed, ":").unwrap_or((trimmed, b""));
         let value = value.trim_ascii();
+        if indentation(&line) == 0 && matches!(key, b"sample" | b"lost_situation" | b"meta_info") {
+            std::mem::take(&mut sample).finish(document, sink)?;
+            is_sample = key == b"sample";
+            continue;
+        }
         match key {
-            b"sample" | b"lost_situation" => std::mem::take(&mut sample).finish(document, sink)?,
+            // The events of the recording
+            b"event_type" if !is_sample => {}
             b"event_type" => sample.event = value.to_vec(),
             b"event_count" => sample.count = parse_number(value),
             b"thread_name" => sample.thread_name = value.to_vec(),
             b"process_id" => sample.pid = value.to_vec(),
             b"thread_id" => sample.tid = value.to_vec(),
             b"file" => sample.file = value.to_vec(),
-            b"symbol" if value == b"unknown" || value.is_empty() => {
+            b"symbol" if is_unknown(value) => {
                 let file = sample.file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
                 let name = if file.is_empty() { b"unknown" } else { file };
                 sample.stack.push(&[b"[", name, b"]"].concat(), sink);
@@ -80,6 +87,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     sample.finish(document, sink)?;
     document.check_last_line()
+}
+
+/// Returns true for the symbol of a frame whose function is not known.
+fn is_unknown(symbol: &[u8]) -> bool {
+    let is_offset = symbol.starts_with(b"*") && symbol.ends_with(b"]") && memchr::memmem::find(symbol, b"[+").is_some();
+    is_offset || symbol == b"unknown" || symbol.is_empty()
 }
 
 impl Sample {

@@ -22,7 +22,7 @@ use crate::protobuf::{Fields, read_messages, read_numbers};
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf-proto",
     description: "simpleperf report-sample --protobuf (Android)",
-    tried_with: "published files",
+    tried_with: "simpleperf of NDK 27",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC),
     reader: FormatReader::Bytes(read),
@@ -68,10 +68,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         rest = after;
     }
-    let lost = tables.lost;
-    if lost > 0 {
-        document.warn(&format!("{lost} samples were lost when the profile was recorded"));
-    }
+    document.summary.lost_samples = document.summary.lost_samples.saturating_add(tables.lost);
     let malformed = tables.malformed;
     add_samples(&tables, document, sink)?;
     document.report_problems(malformed, "record", "left out: malformed")?;

@@ -6,7 +6,8 @@
 //! ```
 //! The weight is `Count`, unless `--event` names another column of numbers. The root frame is the process, with its ID
 //! if `--pid` or `--tid` asks for it. Frames are named ``module`function``. A table that was aggregated must have one row
-//! for each stack: rows without a stack are left out, since they are the sums of others.
+//! for each stack: rows without a stack are left out, since they are the sums of others. *Copy* of an expanded stack writes
+//! a tree (`|- app.exe!main`), whose weights are sums of those below: it is refused.
 
 use crate::Error;
 use crate::collapse::document::Document;
@@ -67,6 +68,19 @@ impl Columns {
     }
 }
 
+/// Returns true for a table whose stacks are the branches of a tree.
+pub(in crate::collapse) fn is_tree(head: &[u8]) -> bool {
+    let mut lines = first_lines(head).filter(|line| !line.is_empty());
+    let Some(columns) = lines.next().and_then(Columns::parse) else { return false };
+    lines.filter_map(split_csv).any(|fields| fields.get(columns.stack).is_some_and(|stack| is_branch(stack)))
+}
+
+/// Returns true for `|    |- app.exe!main`.
+fn is_branch(stack: &[u8]) -> bool {
+    let stack = stack.trim_ascii_start();
+    stack.starts_with(b"|- ") || stack.starts_with(b"|  ")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut found) = (Vec::new(), Stack::default(), None);
     while document.read_line(&mut line)? {
@@ -89,6 +103,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.report_malformed("expected a stack and a number in the columns that the first line names")?;
             continue;
         };
+        if fields.get(columns.stack).is_some_and(|stack| is_branch(stack)) {
+            document.report_malformed("the stack is a branch of a tree, and its weight a sum")?;
+            continue;
+        }
         add_row(&fields, columns, value, &mut stack, document.options, sink)?;
     }
     document.check_last_line()

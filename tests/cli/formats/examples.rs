@@ -115,7 +115,13 @@ const EXAMPLES: &[Example] = &[
             (&["--event=temporary"], "200"),
         ],
     ),
-    example("hprof-text.txt", "hprof-text", &[(&[], "70"), (&["--event=bytes", "--srcline"], "9216")]),
+    example(
+        "hprof-text.txt",
+        "hprof-text",
+        &[(&[], "70"), (&["--event=bytes", "--srcline"], "9216"), (&["--event=live-objects"], "5")],
+    ),
+    // "total = 6143"
+    example("hprof-text-times.txt", "hprof-text", &[(&[], "6143"), (&["--event=calls"], "364002")]),
     // 15 threads, of which 8 run Java code
     example("java-thread-dump.json", "java-thread-dump", &[(&[], "2"), (&["--event=all", "--tid"], "8")]),
     // "4396 byte(s) leaked in 4 allocation(s)"
@@ -125,6 +131,8 @@ const EXAMPLES: &[Example] = &[
     // "mem_heap_B=4510000" at the peak
     example("massif.out", "massif", &[(&["--srcline"], "4510000"), (&["--event=end"], "4500000")]),
     example("memleak.txt", "memleak", &[(&[], "1041408"), (&["--event=allocations"], "264")]),
+    // 1600000 + 120000 + 40000 + 4096
+    example("memleak-libbpf.txt", "memleak", &[(&[], "1764096"), (&["--event=allocations"], "443")]),
     example("memray.csv", "memray", &[(&[], "6052"), (&["--event=allocations", "--srcline", "--tid"], "8")]),
     example(
         "nettrace.nettrace",
@@ -162,6 +170,10 @@ const EXAMPLES: &[Example] = &[
         "perfetto",
         &[(&["--tid"], "2"), (&["--event=event-stacks", "--srcline"], "4"), (&["--event=slices"], "94000")],
     ),
+    // All was freed: 1000 + 500 + 24 bytes in 4 + 2 + 1 allocations
+    example("perfetto-heaps.pftrace", "perfetto", &[(&[], "1524"), (&["--event=allocated-count"], "7")]),
+    // "self_max" 1000 and 90, "self_max_count" 6 and 1
+    example("perfetto-peak.pftrace", "perfetto", &[(&[], "1090"), (&["--event=unreleased-count"], "7")]),
     example("perfview.perfView.xml", "perfview", &[(&[], "3.5"), (&["--weight=samples"], "3")]),
     example("phpspy.txt", "phpspy", &[(&["--srcline"], "2")]),
     example("py-spy.txt", "py-spy", &[(&[], "1")]),
@@ -205,6 +217,8 @@ const EXAMPLES: &[Example] = &[
     example("procstack.txt", "procstack", &[(&[], "2")]),
     // Threads of 10 and 6 samples
     example("sample.txt", "sample", &[(&[], "16")]),
+    // 1985264 and 14736, and their mean for the lost sample
+    example("simpleperf-27.txt", "simpleperf", &[(&[], "3000000")]),
     example("simpleperf.txt", "simpleperf", &[(&[], "1000"), (&["--weight=samples", "--tid"], "2")]),
     example("systemtap.txt", "systemtap", &[(&[], "21")]),
     // Five ticks

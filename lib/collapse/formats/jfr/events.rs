@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::keys::KeyTable;
 use super::metadata::{Field, Layout, Schema, Timespan, Value};
 use super::wire::{Cursor, Text};
 
@@ -31,16 +32,38 @@ const WEIGHTS: [(&str, &str, &str); 10] = [
     ("SocketWrite", "duration", "nanoseconds"),
 ];
 
+/// The types of a chunk whose events have a stack.
+pub(super) struct EventTypes {
+    list: Vec<EventType>,
+    /// The indices in `list`, by the ID of the type.
+    indices: KeyTable,
+}
+
 /// A type of events with stacks.
 pub(super) struct EventType {
     pub(super) name: Vec<u8>,
     pub(super) unit: &'static str,
     layout: Layout,
+    /// The positions of the values, if nothing but integers precedes them, and there are no labels.
+    positions: Option<Positions>,
     /// The unit of the weight, if it is a duration.
     weight_timespan: Option<Timespan>,
     has_weight: bool,
     /// The types of the labels that are constants.
     label_types: Vec<Option<u64>>,
+}
+
+/// Maximum number of integers that [`Positions`] read.
+const MAX_INTEGERS: usize = 15;
+
+/// The positions of values among the integers at the start of an event.
+#[derive(Clone, Copy, Debug)]
+struct Positions {
+    /// Number of integers to read.
+    count: usize,
+    /// Those of the start, the thread and the stack; [`MAX_INTEGERS`] for none.
+    wanted: [usize; 3],
+    weight: Option<usize>,
 }
 
 /// The values of an event.
@@ -52,7 +75,7 @@ pub(super) struct Event {
     pub(super) thread: u64,
     /// The key of the stack trace.
     pub(super) stack: u64,
-    weight: Option<u64>,
+    pub(super) weight: Option<u64>,
     pub(super) labels: Vec<Label>,
 }
 
@@ -130,9 +153,29 @@ pub(super) fn is_first_default(name: &[u8]) -> bool {
     GROUPS[0].1.first().is_some_and(|first| first.as_bytes() == short_name(name))
 }
 
-/// Returns the types of a chunk that have a stack, by their ID.
-pub(super) fn find_event_types(schema: &Schema, labels: &[Vec<u8>]) -> FxHashMap<u64, EventType> {
-    schema.types().filter_map(|(id, _)| Some((id, EventType::new(schema, id, labels)?))).collect()
+impl EventTypes {
+    pub(super) fn new(schema: &Schema, labels: &[Vec<u8>]) -> Self {
+        let (mut list, mut indices) = (Vec::new(), KeyTable::default());
+        for (id, _) in schema.types() {
+            if let Some(class) = EventType::new(schema, id, labels)
+                && indices.intern(id).is_some()
+            {
+                list.push(class);
+            }
+        }
+        Self { list, indices }
+    }
+
+    /// Returns the index of a type, by its ID.
+    #[inline]
+    pub(super) fn find(&self, id: u64) -> Option<usize> {
+        self.indices.get(id).map(|index| index as usize)
+    }
+
+    /// Returns all types, in the order of their indices.
+    pub(super) fn list(&self) -> &[EventType] {
+        &self.list
+    }
 }
 
 impl EventType {
@@ -157,10 +200,12 @@ impl EventType {
         let labels: Vec<&[u8]> =
             labels.iter().map(|label| if wanted.contains(&&label[..]) { &b"\0"[..] } else { label }).collect();
         wanted.extend(labels);
+        let layout = Layout::new(schema, id, &wanted)?;
         Some(Self {
             name: class.name.clone(),
             unit: weight.map_or(if is_sample { "samples" } else { "events" }, |(_, unit)| unit),
-            layout: Layout::new(schema, id, &wanted)?,
+            positions: Positions::new(&layout).filter(|_| label_fields.is_empty()),
+            layout,
             weight_timespan: weight.and_then(|(field, _)| field.timespan),
             has_weight: weight.is_some(),
             label_types: label_fields
@@ -171,7 +216,15 @@ impl EventType {
     }
 
     /// Decodes an event, whose size and type precede `cursor`. Returns `None` if it is malformed.
+    #[inline]
     pub(super) fn decode(&self, cursor: &mut Cursor<'_>) -> Option<Event> {
+        match self.positions.filter(|_| cursor.has_varints()) {
+            Some(positions) => positions.decode(cursor),
+            None => self.decode_all(cursor),
+        }
+    }
+
+    fn decode_all(&self, cursor: &mut Cursor<'_>) -> Option<Event> {
         let mut event = Event::default();
         event.labels.resize_with(self.label_types.len(), || Label::Missing);
         self.layout.visit(cursor, &mut |slot, value| match (slot, value) {
@@ -197,6 +250,29 @@ impl EventType {
             (Some(weight), None) => weight,
             (None, _) => u64::from(!self.has_weight),
         }
+    }
+}
+
+impl Positions {
+    /// Returns the positions in the values of an event, or `None` if others than integers precede them.
+    fn new(layout: &Layout) -> Option<Self> {
+        let thread = layout.position(slot::EVENT_THREAD).max(layout.position(slot::SAMPLED_THREAD));
+        let (start, stack) = (layout.position(slot::START), layout.position(slot::STACK));
+        let weight = layout.position(slot::WEIGHT);
+        let count = [start, thread, stack, weight].into_iter().flatten().max()? + 1;
+        let wanted = [start, thread, stack].map(|position| position.unwrap_or(MAX_INTEGERS));
+        (count <= MAX_INTEGERS && layout.begins_with_integers(count)).then_some(Self { count, wanted, weight })
+    }
+
+    #[inline]
+    fn decode(&self, cursor: &mut Cursor<'_>) -> Option<Event> {
+        let mut integers = [0; MAX_INTEGERS + 1];
+        for integer in &mut integers[..self.count] {
+            *integer = cursor.read_long()?;
+        }
+        let [start, thread, stack] = self.wanted.map(|position| integers[position]);
+        let weight = self.weight.map(|position| integers[position]);
+        Some(Event { start, thread, stack, weight, labels: Vec::new() })
     }
 }
 

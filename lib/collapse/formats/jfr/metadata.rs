@@ -252,8 +252,13 @@ impl Layout {
         self.0.iter().position(|step| step.slot == Some(slot))
     }
 
+    /// Returns true if the first values are integers.
+    pub(super) fn begins_with_integers(&self, count: usize) -> bool {
+        self.0.iter().take(count).all(|step| matches!(step.encoding, Encoding::Integer(_)))
+    }
+
     fn has_only_integers(&self) -> bool {
-        self.0.iter().all(|step| matches!(step.encoding, Encoding::Integer(_)))
+        self.begins_with_integers(self.0.len())
     }
 
     /// Reads the number of elements of an array with this layout.

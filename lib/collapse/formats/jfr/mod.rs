@@ -15,16 +15,18 @@
 mod chunk;
 mod constants;
 mod events;
+mod keys;
 mod metadata;
 mod reader;
 mod source;
 mod stacks;
+mod sums;
 mod wire;
 
 use rustc_hash::FxHashMap;
 
 use self::chunk::Chunk;
-use self::events::{find_event_types, is_cpu_group, is_first_default, select_by_name, select_cpu, select_default};
+use self::events::{EventTypes, is_cpu_group, is_first_default, select_by_name, select_cpu, select_default};
 use self::reader::Reader;
 use self::source::{MAGIC, Recording, Window};
 use crate::Error;
@@ -37,7 +39,7 @@ use crate::collapse::sink::Sink;
 pub(super) static FORMAT: Format = Format {
     name: "jfr",
     description: "Java Flight Recorder (JDK 8u262 and later, async-profiler)",
-    tried_with: "JDK 11, 17, 21 and 25",
+    tried_with: "JDK 8, 11, 17, 21 and 25",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC),
     reader: FormatReader::Bytes(read),
@@ -101,14 +103,14 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
     let mut counts: FxHashMap<Vec<u8>, u64> = FxHashMap::default();
     for_each_chunk(window, |chunk, window| {
         let Some(schema) = chunk.read_schema(window)? else { return Ok(true) };
-        let types = find_event_types(&schema, &[]);
+        let types = EventTypes::new(&schema, &[]);
         if is_named {
-            counts.extend(types.into_values().map(|class| (class.name, 0)));
+            counts.extend(types.list().iter().map(|class| (class.name.clone(), 0)));
             return Ok(true);
         }
         let mut offset = chunk.first_event();
         while let Some(event) = chunk.event_at(window, offset)? {
-            if let Some(class) = types.get(&event.kind) {
+            if let Some(class) = types.find(event.kind).map(|index| &types.list()[index]) {
                 if is_first_default(&class.name) {
                     counts = [(class.name.clone(), 1)].into_iter().collect();
                     return Ok(false);

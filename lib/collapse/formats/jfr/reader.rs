@@ -1,13 +1,14 @@
 //! Adds the events of chunks to the sink.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::chunk::{CHECKPOINT, Chunk};
 use super::constants::Constants;
-use super::events::{Event, EventType, Label, find_event_types};
+use super::events::{Event, EventType, EventTypes, Label};
 use super::metadata::Schema;
 use super::source::Window;
 use super::stacks::{FrameDetails, StackFrame, StackTraces};
+use super::sums::Sums;
 use super::wire::Cursor;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -38,8 +39,8 @@ struct ChunkTables<'a> {
     chunk: &'a Chunk,
     schema: Schema,
     constants: Constants,
-    /// The names of frames, by their numbers.
-    frames: Vec<Option<FrameId>>,
+    /// The names of the distinct frames.
+    frames: Vec<FrameId>,
     /// The frames of the last stack, root first.
     stack: Vec<FrameId>,
     /// The root frames of threads, by key.
@@ -47,22 +48,17 @@ struct ChunkTables<'a> {
     roots: Vec<FrameId>,
 }
 
-/// The events of a chunk, added up by type, thread and stack.
-#[derive(Default)]
-struct Sums {
-    /// In the order of the first event of each.
-    list: Vec<Sum>,
-    /// Indices in `list`.
-    numbers: FxHashMap<(u64, u64, u64), usize>,
-}
-
 /// What is known of a chunk before its constants are read.
-#[derive(Default)]
 struct Findings {
+    /// The types with stacks, and whether the events of each are selected.
+    types: EventTypes,
+    is_selected: Vec<bool>,
+    /// Number of events with a stack that are not selected, by type.
+    left_out: Vec<u64>,
     /// The offsets of the checkpoints.
     checkpoints: Vec<u64>,
-    /// The keys of the stacks of selected events. Others are not decoded.
-    stacks: FxHashSet<u64>,
+    /// The stacks of selected events. Others are not decoded.
+    stacks: StackTraces,
     /// True if equal events are added up: nothing depends on the time or the order of a single one.
     adds_up: bool,
     sums: Sums,
@@ -70,40 +66,36 @@ struct Findings {
     end: u64,
 }
 
-/// Events with the same type, thread and stack.
-struct Sum {
-    /// The ID of the type.
-    kind: u64,
-    /// The first of the events.
-    event: Event,
-    count: u64,
-    weight: Weight,
-}
-
 impl Findings {
-    /// Adds an event.
-    fn add(&mut self, kind: u64, mut event: Event, weight: Weight, is_selected: bool) -> Result<(), Error> {
-        if is_selected {
-            self.stacks.insert(event.stack);
-        } else {
-            // It is only counted, if it has a stack.
-            (event.thread, event.stack) = (0, event.stack.min(1));
+    fn new(types: EventTypes, details: FrameDetails, adds_up: bool, document: &Document<'_>) -> Self {
+        Self {
+            is_selected: types.list().iter().map(|class| document.events.selects(&class.name)).collect(),
+            left_out: vec![0; types.list().len()],
+            types,
+            checkpoints: Vec::new(),
+            stacks: StackTraces::new(details),
+            adds_up,
+            sums: Sums::default(),
+            end: 0,
         }
-        if self.adds_up { self.sums.add(kind, event, weight) } else { Ok(()) }
     }
-}
 
-impl Sums {
-    fn add(&mut self, kind: u64, event: Event, weight: Weight) -> Result<(), Error> {
-        let number = *self.numbers.entry((kind, event.thread, event.stack)).or_insert(self.list.len());
-        match self.list.get_mut(number) {
-            Some(sum) => {
-                sum.count += 1;
-                sum.weight = sum.weight.checked_add(weight).ok_or(Error::Overflow)?;
-            }
-            None => self.list.push(Sum { kind, event, count: 1, weight }),
+    /// Adds an event of the type with an index.
+    #[inline]
+    fn add(&mut self, class: usize, event: &Event, ticks_per_second: u64) -> Result<(), Error> {
+        if !self.is_selected[class] {
+            // Many types of events can have a stack, but rarely or never do.
+            self.left_out[class] += u64::from(event.stack != 0);
+            return Ok(());
         }
-        Ok(())
+        let stack = self.stacks.want(event.stack).ok_or(Error::Overflow)?;
+        match self.adds_up {
+            true => {
+                let weight = Weight::new(self.types.list()[class].weight(event, ticks_per_second));
+                self.sums.add(class, event.thread, stack, weight)
+            }
+            false => Ok(()),
+        }
     }
 }
 
@@ -124,27 +116,29 @@ impl<'a> Reader<'a> {
         let Some(schema) = chunk.read_schema(window)? else {
             return document.report_damage("a chunk without metadata, whose events are left out", false);
         };
-        let types = find_event_types(&schema, &self.options.labels);
+        let types = EventTypes::new(&schema, &self.options.labels);
         let is_sum = self.samples.ignores_times() && self.options.labels.is_empty();
         let adds_up = is_sum && !sink.keeps_times() && !sink.is_in_order();
-        let mut found = Findings { adds_up, ..Findings::default() };
-        self.search_events(chunk, &types, window, document, &mut found)?;
         // Frames are named after how they were compiled with some options only.
         let details = FrameDetails { line: self.options.srcline, kind: self.options.kernel || self.options.jit };
-        let stacks = StackTraces::new(found.stacks, details);
-        let mut constants = Constants::new(stacks, !self.options.labels.is_empty());
+        let mut found = Findings::new(types, details, adds_up, document);
+        self.search_events(chunk, window, &mut found)?;
+        let mut constants = Constants::new(found.stacks, !self.options.labels.is_empty());
         for offset in found.checkpoints {
             let is_whole = chunk.add_checkpoint(offset, &schema, &mut constants, window)?;
             self.damaged_checkpoints += u64::from(!is_whole);
         }
-        let mut tables = ChunkTables::new(chunk, schema, constants);
-        for sum in found.sums.list {
-            if let Some(class) = types.get(&sum.kind) {
-                self.add_events(&sum.event, sum.count, sum.weight, class, &mut tables, document, sink)?;
-            }
+        let mut tables = ChunkTables::new(chunk, schema, constants, self.options, sink);
+        for sum in found.sums.list() {
+            let event = Event { thread: sum.thread, ..Event::default() };
+            let class = &found.types.list()[sum.class];
+            self.add_events(&event, sum.stack, sum.count, sum.weight, class, &mut tables, document, sink)?;
         }
         if !found.adds_up {
-            self.add_each_event(&types, window, &mut tables, document, sink)?;
+            self.add_each_event(&found.types, &found.is_selected, window, &mut tables, document, sink)?;
+        }
+        for (class, count) in found.types.list().iter().zip(found.left_out).filter(|(_, count)| *count > 0) {
+            document.events.accept_many(&class.name, count);
         }
         if found.end < chunk.end && !chunk.is_cut {
             let what = format!("damaged at byte {}; the rest of the chunk is left out", found.end);
@@ -154,25 +148,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Searches a chunk for checkpoints and for the stacks of the selected events; adds events up if that is enough.
-    fn search_events(
-        &mut self,
-        chunk: &Chunk,
-        types: &FxHashMap<u64, EventType>,
-        window: &mut Window<'_>,
-        document: &Document<'_>,
-        found: &mut Findings,
-    ) -> Result<(), Error> {
+    fn search_events(&mut self, chunk: &Chunk, window: &mut Window<'_>, found: &mut Findings) -> Result<(), Error> {
         found.end = chunk.first_event();
         while let Some(event) = chunk.event_at(window, found.end)? {
             if event.kind == CHECKPOINT {
                 found.checkpoints.push(found.end);
-            } else if let Some(class) = types.get(&event.kind) {
+            } else if let Some(class) = found.types.find(event.kind) {
                 let values = event.read_values(window)?;
-                match class.decode(&mut Cursor::new(values, chunk.has_varints)) {
-                    Some(values) => {
-                        let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
-                        found.add(event.kind, values, weight, document.events.selects(&class.name))?;
-                    }
+                match found.types.list()[class].decode(&mut Cursor::new(values, chunk.has_varints)) {
+                    Some(values) => found.add(class, &values, chunk.ticks_per_second)?,
                     None => self.malformed += 1,
                 }
             }
@@ -181,10 +165,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds each event of a chunk to the sink, in the order of the file.
+    /// Adds each selected event of a chunk to the sink, in the order of the file.
     fn add_each_event(
         &mut self,
-        types: &FxHashMap<u64, EventType>,
+        types: &EventTypes,
+        is_selected: &[bool],
         window: &mut Window<'_>,
         tables: &mut ChunkTables<'_>,
         document: &mut Document<'_>,
@@ -193,11 +178,13 @@ impl<'a> Reader<'a> {
         let chunk = tables.chunk;
         let mut offset = chunk.first_event();
         while let Some(event) = chunk.event_at(window, offset)? {
-            if let Some(class) = types.get(&event.kind) {
-                let values = event.read_values(window)?;
-                if let Some(values) = class.decode(&mut Cursor::new(values, chunk.has_varints)) {
+            if let Some(index) = types.find(event.kind).filter(|index| is_selected[*index]) {
+                let (class, values) = (&types.list()[index], event.read_values(window)?);
+                if let Some(values) = class.decode(&mut Cursor::new(values, chunk.has_varints))
+                    && let Some(stack) = tables.constants.stacks.find(values.stack)
+                {
                     let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
-                    self.add_events(&values, 1, weight, class, tables, document, sink)?;
+                    self.add_events(&values, stack, 1, weight, class, tables, document, sink)?;
                 }
             }
             offset = event.end();
@@ -211,11 +198,13 @@ impl<'a> Reader<'a> {
         document.report_problems(self.malformed, "event", "left out: malformed")
     }
 
-    /// Adds a number of events with one type, thread and stack, whose weights add up to `weight`.
+    /// Adds a number of events with one type, thread and stack, whose weights add up to `weight`. `stack` is the number
+    /// of the stack.
     #[expect(clippy::too_many_arguments, reason = "the state of a chunk and that of the input")]
     fn add_events(
         &mut self,
         event: &Event,
+        stack: u32,
         count: u64,
         weight: Weight,
         class: &EventType,
@@ -223,9 +212,7 @@ impl<'a> Reader<'a> {
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        // Many types of events can have a stack, but rarely or never do.
-        if event.stack == 0 && !document.events.selects(&class.name) || !document.events.accept_many(&class.name, count)
-        {
+        if !document.events.accept_many(&class.name, count) {
             return Ok(());
         }
         let needs_info = !self.samples.ignores_times() || sink.keeps_times();
@@ -238,7 +225,7 @@ impl<'a> Reader<'a> {
         self.check_unit(class, document)?;
         document.events.add_weights(count, weight);
         tables.find_roots(event, self.options, sink);
-        let is_truncated = tables.find_stack(event.stack, self.options, sink);
+        let is_truncated = tables.find_stack(stack);
         let (roots, frames) = (&tables.roots[..], &tables.stack[..]);
         self.samples.add(&TimedSample { info, roots, is_truncated, frames, weight }, sink)
     }
@@ -268,13 +255,13 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> ChunkTables<'a> {
-    fn new(chunk: &'a Chunk, schema: Schema, constants: Constants) -> Self {
-        let frame_count = constants.stacks.frame_count();
+    fn new(chunk: &'a Chunk, schema: Schema, constants: Constants, options: &Options, sink: &mut Sink) -> Self {
+        let distinct = constants.stacks.distinct_frames().iter();
         Self {
+            frames: distinct.map(|frame| intern_frame(&frame_name(*frame, &constants, options), sink)).collect(),
             chunk,
             schema,
             constants,
-            frames: vec![None; frame_count],
             stack: Vec::new(),
             threads: FxHashMap::default(),
             roots: Vec::new(),
@@ -318,17 +305,13 @@ impl<'a> ChunkTables<'a> {
         }
     }
 
-    /// Sets `stack` to the frames of a stack trace. Returns true if it is truncated.
-    fn find_stack(&mut self, key: u64, options: &Options, sink: &mut Sink) -> bool {
+    /// Sets `stack` to the frames of the stack trace with a number. Returns true if it is truncated.
+    #[inline]
+    fn find_stack(&mut self, number: u32) -> bool {
         self.stack.clear();
-        let Some(trace) = self.constants.stacks.get(key) else { return false };
-        for number in self.constants.stacks.frames(trace).iter().rev() {
-            let name = self.frames[*number as usize].get_or_insert_with(|| {
-                let frame = self.constants.stacks.frame(*number);
-                intern_frame(&frame_name(frame, &self.constants, options), sink)
-            });
-            self.stack.push(*name);
-        }
+        let Some(trace) = self.constants.stacks.get(number) else { return false };
+        let numbers = self.constants.stacks.frames(trace);
+        self.stack.extend(numbers.iter().rev().map(|number| self.frames[*number as usize]));
         trace.is_truncated
     }
 }
@@ -339,7 +322,7 @@ fn frame_name(frame: StackFrame, constants: &Constants, options: &Options) -> Ve
     if options.srcline && frame.line > 0 && !name.is_empty() {
         name.extend_from_slice(format!(":{}", frame.line).as_bytes());
     }
-    let suffix = match constants.frame_kind(frame.kind) {
+    let suffix = match constants.frame_kind(frame.kind.into()) {
         b"Kernel" if options.kernel => markers::KERNEL,
         b"Inlined" if options.jit => markers::INLINED,
         b"JIT compiled" | b"C1 compiled" if options.jit => markers::JIT,

@@ -13,6 +13,10 @@ pub(super) const MAGIC: &[u8] = b"FLR\0";
 /// Number of bytes that a sequential reader holds at least.
 const WINDOW: usize = 1 << 20;
 
+/// Number of bytes that the buffer keeps for the next read. Most checkpoints of a JVM are as large as a chunk, which has
+/// 12 MiB, and memory that was returned to the kernel must be cleared again.
+const MAX_KEPT: usize = 32 << 20;
+
 /// A recording: a file, or the bytes of an input that cannot be read at any offset.
 pub(super) enum Recording {
     File(File, u64),
@@ -44,6 +48,7 @@ impl Recording {
         match self {
             Self::File(file, _) => {
                 file.seek(SeekFrom::Start(offset))?;
+                buffer.reserve_exact(length);
                 file.take(length as u64).read_to_end(buffer).map(drop)
             }
             Self::Memory(bytes) => {
@@ -85,7 +90,9 @@ impl<'a> Window<'a> {
             return Ok(&self.bytes[skipped..skipped + length]);
         }
         self.bytes.clear();
-        self.bytes.shrink_to(2 * WINDOW);
+        if self.bytes.capacity() > MAX_KEPT {
+            self.bytes = Vec::new();
+        }
         // A chain of checkpoints is followed backwards: what precedes the bytes is read next.
         let before = if offset < self.start { WINDOW.saturating_sub(length) as u64 } else { 0 };
         self.start = offset.saturating_sub(before);

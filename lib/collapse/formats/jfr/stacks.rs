@@ -3,8 +3,9 @@
 //! Most bytes of a recording are frames, and the frames of a program repeat. So a stack trace is a list of numbers of
 //! distinct frames, and only what the names of frames need is decoded.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::keys::KeyTable;
 use super::metadata::{Layout, Value};
 use super::wire::Cursor;
 
@@ -20,6 +21,9 @@ mod slot {
     pub const KIND: u8 = 4;
 }
 
+/// The number of no frame.
+const NONE: u32 = u32::MAX;
+
 /// Number of frames in [`FrameNumbers::recent`], a power of two. It was not tuned: in a profile of benches/jfr with 1,024,
 /// the map behind it takes 1 % of the time (`perf record fg-collapse --event alloc`).
 const RECENT: usize = 1024;
@@ -27,11 +31,13 @@ const RECENT: usize = 1024;
 /// The stack traces of a chunk.
 #[derive(Default)]
 pub(super) struct StackTraces {
-    /// Those that are wanted, by key, as far as they have been read.
-    traces: FxHashMap<u64, Option<StackTrace>>,
+    /// The numbers of those that are wanted, by key.
+    numbers: KeyTable,
+    /// Those that are wanted, by number, as far as they have been read.
+    traces: Vec<Option<StackTrace>>,
     /// The frames of all stack traces, as numbers.
     frames: Vec<u32>,
-    numbers: FrameNumbers,
+    distinct: FrameNumbers,
     details: FrameDetails,
 }
 
@@ -41,7 +47,7 @@ struct FrameNumbers {
     frames: Vec<StackFrame>,
     numbers: FxHashMap<StackFrame, u32>,
     /// The last frame with each hash, and its number: most frames are found here.
-    recent: Vec<Option<(StackFrame, u32)>>,
+    recent: Vec<(StackFrame, u32)>,
 }
 
 /// The positions of a frame's values among its integers, if integers have a variable length.
@@ -75,14 +81,28 @@ pub(super) struct StackFrame {
     /// The key of the method.
     pub(super) method: u64,
     pub(super) line: u32,
-    /// The key of the frame's type: how its code was compiled.
-    pub(super) kind: u64,
+    /// The key of the frame's type, how its code was compiled: a small number.
+    pub(super) kind: u32,
 }
 
 impl StackTraces {
-    /// Returns a table that will keep the stack traces with these keys.
-    pub(super) fn new(wanted: FxHashSet<u64>, details: FrameDetails) -> Self {
-        Self { traces: wanted.into_iter().map(|key| (key, None)).collect(), details, ..Self::default() }
+    /// Returns a table that keeps these values of frames.
+    pub(super) fn new(details: FrameDetails) -> Self {
+        Self { details, ..Self::default() }
+    }
+
+    /// Returns the number of the stack trace with a key, which is kept from now on.
+    pub(super) fn want(&mut self, key: u64) -> Option<u32> {
+        let number = self.numbers.intern(key)?;
+        if number as usize == self.traces.len() {
+            self.traces.push(None);
+        }
+        Some(number)
+    }
+
+    /// Returns the number of a stack trace that is wanted.
+    pub(super) fn find(&self, key: u64) -> Option<u32> {
+        self.numbers.get(key)
     }
 
     /// Returns the paths of the values that [`add`](Self::add) needs.
@@ -95,10 +115,11 @@ impl StackTraces {
 
     /// Adds the stack trace that follows if it is wanted and not known, else skips it. Returns `None` if it is malformed.
     pub(super) fn add(&mut self, cursor: &mut Cursor<'_>, key: u64, layout: &Layout) -> Option<()> {
-        let Some(entry @ None) = self.traces.get_mut(&key) else { return layout.skip(cursor) };
+        let entry = self.numbers.get(key).and_then(|number| self.traces.get_mut(number as usize));
+        let Some(entry @ None) = entry else { return layout.skip(cursor) };
         let start = u32::try_from(self.frames.len()).ok()?;
         let mut is_truncated = false;
-        let (frames, numbers) = (&mut self.frames, &mut self.numbers);
+        let (frames, numbers) = (&mut self.frames, &mut self.distinct);
         let elements = layout.integer_elements().filter(|_| cursor.has_varints());
         let read = match elements.and_then(|elements| Some((elements, FramePositions::new(elements)?))) {
             Some((elements, positions)) => read_frames(cursor, elements, &positions, &mut is_truncated, |frame| {
@@ -111,9 +132,9 @@ impl StackTraces {
         read
     }
 
-    /// Returns a stack trace, if it was wanted and there is one with this key.
-    pub(super) fn get(&self, key: u64) -> Option<StackTrace> {
-        *self.traces.get(&key)?
+    /// Returns the stack trace with a number, if it has been read.
+    pub(super) fn get(&self, number: u32) -> Option<StackTrace> {
+        *self.traces.get(number as usize)?
     }
 
     /// Returns the frames of a stack trace, leaf first, by their numbers.
@@ -121,14 +142,9 @@ impl StackTraces {
         &self.frames[stack.start as usize..stack.end as usize]
     }
 
-    /// Returns the frame with a number.
-    pub(super) fn frame(&self, number: u32) -> StackFrame {
-        self.numbers.frames[number as usize]
-    }
-
-    /// Returns the number of distinct frames.
-    pub(super) fn frame_count(&self) -> usize {
-        self.numbers.frames.len()
+    /// Returns the distinct frames, in the order of their numbers.
+    pub(super) fn distinct_frames(&self) -> &[StackFrame] {
+        &self.distinct.frames
     }
 }
 
@@ -136,11 +152,11 @@ impl FrameNumbers {
     /// Returns the number of a frame; a new one gets the next.
     #[inline]
     fn intern(&mut self, frame: StackFrame) -> u32 {
-        let parts = frame.method ^ frame.kind.rotate_left(32) ^ u64::from(frame.line).rotate_left(48);
+        let parts = frame.method ^ u64::from(frame.kind).rotate_left(32) ^ u64::from(frame.line).rotate_left(48);
         // The highest bits of the product depend on all bits.
         let index = (parts.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % RECENT;
         match self.recent.get(index) {
-            Some(Some((known, number))) if *known == frame => *number,
+            Some((known, number)) if *known == frame && *number != NONE => *number,
             _ => self.intern_rare(frame, index),
         }
     }
@@ -151,8 +167,8 @@ impl FrameNumbers {
             self.frames.push(frame);
             (self.frames.len() - 1) as u32
         });
-        self.recent.resize(RECENT, None);
-        self.recent[index] = Some((frame, number));
+        self.recent.resize(RECENT, (StackFrame::default(), NONE));
+        self.recent[index] = (frame, number);
         number
     }
 }
@@ -185,7 +201,7 @@ fn read_frames(
         each(StackFrame {
             method: group.get(positions.method),
             line: positions.line.map_or(0, |position| line(group.get(position))),
-            kind: positions.kind.map_or(0, |position| group.get(position)),
+            kind: positions.kind.map_or(0, |position| kind(group.get(position))),
         });
     }
     Some(())
@@ -212,10 +228,15 @@ impl StackFrame {
         match (slot, value) {
             (slot::METHOD, Value::Number(method)) => self.method = *method,
             (slot::LINE, Value::Number(number)) => self.line = line(*number),
-            (slot::KIND, Value::Number(kind)) => self.kind = *kind,
+            (slot::KIND, Value::Number(key)) => self.kind = kind(*key),
             _ => {}
         }
     }
+}
+
+/// Converts the key of a frame's type. A large one, which no JVM writes, becomes 0.
+fn kind(key: u64) -> u32 {
+    u32::try_from(key).unwrap_or_default()
 }
 
 /// Converts a line, which is -1 if it is not known, to a number that is 0 then.

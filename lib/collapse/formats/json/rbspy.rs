@@ -26,7 +26,7 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "rbspy",
     description: "rbspy record --raw-file (Ruby)",
-    tried_with: "",
+    tried_with: "rbspy 0.55 with Ruby 3.1",
     has_times: true,
     recognizes: |head| head.strip_prefix(MAGIC).is_some_and(|rest| rest.get(2) == Some(&b'\n')),
     reader: FormatReader::Lines(read),
@@ -96,10 +96,15 @@ fn parse_id(text: &[u8]) -> Option<u32> {
     parse_number(text)?.try_into().ok()
 }
 
+/// Returns false for the file of a function in C.
+fn is_file(name: &[u8]) -> bool {
+    !name.is_empty() && name != b"(unknown)"
+}
+
 fn frame_name(frame: Value<'_>, options: &Options) -> Vec<u8> {
     let file = ["absolute_path", "relative_path"]
         .iter()
-        .find_map(|key| frame.get(key.as_bytes()).and_then(Value::as_string).filter(|file| !file.is_empty()));
+        .find_map(|key| frame.get(key.as_bytes()).and_then(Value::as_string).filter(|file| is_file(file)));
     let line = frame.get(b"lineno").and_then(Value::as_integer);
     function_with_source(&frame.get_string(b"name"), &file.unwrap_or_default(), line, options)
 }

@@ -97,11 +97,14 @@ fn has_sample(head: &[u8]) -> bool {
     false
 }
 
-/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers or an assignment.
+/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers or an assignment, or a
+/// frame with an index (`0 [<0000557dc6e771b8>] main+0x20`).
 fn begins_with_perf_frame(text: &[u8]) -> bool {
     let begins_name = |first: &u8| !first.is_ascii_digit() && *first != b'=';
-    frame::parse(Lines::new(text).next().unwrap_or_default())
-        .is_some_and(|frame| frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(begins_name))
+    frame::parse(Lines::new(text).next().unwrap_or_default()).is_some_and(|frame| {
+        let symbol = frame.symbol.trim_ascii_start();
+        !symbol.starts_with(b"[<") && (frame.module.is_some() || symbol.first().is_some_and(begins_name))
+    })
 }
 
 /// The parser of `perf script` text.

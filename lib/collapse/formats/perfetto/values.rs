@@ -37,8 +37,12 @@ impl Found {
         }
     }
 
-    /// Returns the value that counts, or `None` if there is none.
-    pub(super) fn select_value(&self, document: &mut Document<'_>) -> Result<Option<&'static str>, Error> {
+    /// Returns the value that counts, or `None` if there is none. Without an option it is `default`, or the first one.
+    pub(super) fn select_value(
+        &self,
+        default: Option<&str>,
+        document: &mut Document<'_>,
+    ) -> Result<Option<&'static str>, Error> {
         let mut names = Vec::new();
         names.extend(self.has_samples.then_some(SAMPLES));
         names.extend(HEAP_VALUES.iter().filter(|_| self.has_heaps));
@@ -46,7 +50,10 @@ impl Found {
         names.extend(self.has_slices.then_some(SLICES));
         match names.is_empty() {
             true => Ok(None),
-            false => Ok(Some(names[document.select_value(&names, 0)?])),
+            false => {
+                let default = names.iter().position(|name| Some(*name) == default).unwrap_or(0);
+                Ok(Some(names[document.select_value(&names, default)?]))
+            }
         }
     }
 }
