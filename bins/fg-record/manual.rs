@@ -119,8 +119,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
     (
         "PHP 7.4 to 8.4",
         "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
-         are not supported. The stack of a fiber begins with the fiber. The stacks of functions that opcache has compiled \
-         (JIT) may be `[truncated]`. Tried with 8.2 and 8.4.",
+         are not supported. The stack of a fiber begins with the fiber. Functions that opcache has compiled (JIT) are shown \
+         as others. Tried with 8.2, also with JIT, and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",

@@ -8,7 +8,7 @@ use super::counters::sampling::CallGraph;
 use super::coverage::{Coverage, seconds};
 use super::observer::FinishedRecording;
 use crate::diagnostics::{plural, printable};
-use crate::perf::objects::object::{Elf, Object, UPROBES};
+use crate::perf::objects::object::{Elf, JitMemory, Object, UPROBES};
 use crate::perf::recording::{Counts, ScriptFrameOptions};
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
@@ -244,7 +244,7 @@ impl Hints<'_> {
                 format!("functions whose returns are probed (uretprobe), which hides the return address; {help}")
             }
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
-            Object::Jit { pid, is_mapped: true } => {
+            Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {
                     Some(Runtime::Java) => ("java".to_owned(), "start it with -XX:+PreserveFramePointer"),
                     Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp"),
@@ -252,7 +252,7 @@ impl Hints<'_> {
                 };
                 format!("code that {program} generated, without unwind information; {help}")
             }
-            Object::Unknown | Object::Kernel | Object::Script | Object::Jit { is_mapped: false, .. } => {
+            Object::Unknown | Object::Kernel | Object::Script | Object::Jit { memory: JitMemory::Unmapped, .. } => {
                 "code of which no mapping is known".to_owned()
             }
         };
@@ -263,7 +263,11 @@ impl Hints<'_> {
     fn unnamed_generated_code(&self) -> Option<String> {
         let recording = &self.finished.recording;
         let processes = recording.locations().iter().enumerate().map(|(number, location)| {
-            let Object::Jit { pid, is_mapped: true } = recording.objects.get(location.object) else { return None };
+            let Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } =
+                recording.objects.get(location.object)
+            else {
+                return None;
+            };
             let frames = &self.names.frames()[self.names.range(number as u32)];
             frames.iter().all(|frame| !frame.has_symbol).then_some(*pid)
         });
