@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::sources;
-use crate::support::recording::{Profile, Stack, can_record, finish, record, record_process, recorder};
+use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
 use crate::support::{command, directory, skip_optional};
 
@@ -85,8 +85,9 @@ fn shows_functions_that_are_compiled_while_they_run() {
     }
     let program = sources().join("functions.php").display().to_string();
     for mode in ["tracing", "function", "1205"] {
-        let mut recorder = recorder(["-v", "-F", "997", "--", "php"]);
-        let outcome = finish(recorder.args(jit_options(mode)).args([&program, "1"]).spawn().unwrap()).ok();
+        let process = Background::start(command("php").args(jit_options(mode)).args([&program, "100"]));
+        process.wait_for_cpu_time(Duration::from_millis(500));
+        let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
         if !walked_scripts(&outcome) {
             return;
         }
@@ -103,6 +104,17 @@ fn shows_functions_that_are_compiled_while_they_run() {
             weigh(&|stack| has(stack, "__libc_start_main") && has(stack, "preg_match_all") && has(stack, "[anon]"));
         assert!(in_expression > 0, "{mode}: no regular expression was met");
     }
+}
+
+#[test]
+fn says_what_names_functions_where_the_kernel_takes_stacks() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    let code = "for ($i = $s = 0; $i < 60000000; $i++) $s = ($s * 31 + $i) & 0xffff;";
+    let outcome = record(["--call-graph", "fp", "-F", "997", "--", "php", "-r", code]).ok();
+    let hint = "of stacks are of PHP functions without names; use --call-graph dwarf as root";
+    assert_eq!(outcome.stderr.matches(hint).count(), 1, "{}", outcome.stderr);
 }
 
 #[test]
