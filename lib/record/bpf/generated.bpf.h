@@ -38,6 +38,15 @@ __attribute__((noinline)) int add_name(void) {
     return 0;
 }
 
+// True if an address is in code that the process made.
+__attribute__((noinline)) int is_generated_code(u32 process, u64 address) {
+    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    if (!p) return 0;
+    struct mapping *mapping = find_mapping(p, address);
+    int is_made = mapping->first - GENERATED <= GENERATED_SHARED - GENERATED;
+    return is_made && address >= mapping->start && address < mapping->end;
+}
+
 #include "hotspot.bpf.h"
 #include "php.bpf.h"
 #include "v8.bpf.h"
@@ -51,7 +60,7 @@ __attribute__((noinline)) int step_generated(u32 process) {
     if (interpreter->kind == PHP) return step_compiled_php(process);
     if (interpreter->kind != V8) return 1;
     s->v8_is_pending = 0;
-    int is_end = step_v8(s, interpreter);
+    int is_end = step_v8(s, interpreter, process);
     if (s->v8_is_pending && note_v8_function(process) && v8_read(process)) add_name();
     return is_end;
 }
