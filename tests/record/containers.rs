@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{node, python};
-use crate::support::process::{Background, Usage};
+use crate::support::process::{Background, cpu_time};
 use crate::support::programs::sources;
 use crate::support::recording::{Profile, can_record, finish, recorder, wait_until_recording};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
@@ -30,8 +30,8 @@ fn assert_callers_in_container(interpreter: &Path, program: &str, callers: Calle
     eventually(|| !container.is_running() || find_child().is_some_and(runs));
     let Some(pid) = find_child().filter(|pid| runs(*pid)) else { return skip("unshare is not permitted here") };
     let wait = |more: u64| {
-        let end = Usage::of_running(pid).cpu_time + Duration::from_millis(more);
-        assert!(eventually(|| Usage::of_running(pid).cpu_time >= end), "pid {pid} does not run");
+        let end = cpu_time(pid) + Duration::from_millis(more);
+        assert!(eventually(|| cpu_time(pid) >= end), "pid {pid} does not run");
     };
     wait(300);
     std::fs::remove_file(format!("/proc/{pid}/root{}", copy.display())).unwrap();
