@@ -119,8 +119,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
     (
         "PHP 7.4 to 8.4",
         "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
-         are not supported. The stack of a fiber begins with the fiber. The stacks of functions that opcache has compiled \
-         (JIT) may be `[truncated]`. Tried with 8.2 and 8.4.",
+         are not supported. The stack of a fiber begins with the fiber. Functions that opcache has compiled (JIT) are shown \
+         as others. Tried with 8.2, also with JIT, and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",
@@ -133,8 +133,9 @@ const INTERPRETERS: &[(&str, &str)] = &[
     (
         "JavaScript on V8 9.4 to 13.6 (Node.js 16 to 24)",
         "`NAME (FILE)`, or `[v8]`, for interpreted, compiled and inlined functions, also of workers. The file of V8's own \
-         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. Builds with \
-         compressed pointers are not supported. Tried with Node.js 16, 18, 20, 22 and 24.",
+         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. If compiled code \
+         was freed before the recorder had read what was inlined there, `[v8]` stands for that. Builds with compressed \
+         pointers are not supported. Tried with Node.js 16, 18, 20, 22 and 24.",
     ),
 ];
 

@@ -8,10 +8,14 @@ use super::counters::sampling::CallGraph;
 use super::coverage::{Coverage, seconds};
 use super::observer::FinishedRecording;
 use crate::diagnostics::{plural, printable};
-use crate::perf::objects::object::{Elf, Object, UPROBES};
+use crate::perf::objects::object::{Elf, JitMemory, Object, UPROBES};
 use crate::perf::recording::{Counts, ScriptFrameOptions};
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
+
+/// Functions that run script functions, and the language of these.
+const LOOPS: [(&[u8], &str); 3] =
+    [(b"_PyEval_EvalFrameDefault", "Python"), (b"rb_vm_exec", "Ruby"), (b"execute_ex", "PHP")];
 
 /// The facts that hints are drawn from.
 #[derive(Clone, Copy)]
@@ -39,7 +43,7 @@ impl Hints<'_> {
             self.not_resident(),
             self.unnamed_generated_code(),
             self.unsupported_interpreters(),
-            self.unnamed_python(),
+            self.unnamed_scripts(),
             self.unpublished_contexts(),
             self.unknown_tasks(),
             self.no_frame_pointers(),
@@ -244,15 +248,18 @@ impl Hints<'_> {
                 format!("functions whose returns are probed (uretprobe), which hides the return address; {help}")
             }
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
-            Object::Jit { pid, is_mapped: true } => {
+            Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {
-                    Some(Runtime::Java) => ("java".to_owned(), "start it with -XX:+PreserveFramePointer"),
-                    Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp"),
-                    _ => (format!("process {pid}"), "--call-graph fp helps if it keeps frame pointers"),
+                    Some(Runtime::Java) => {
+                        let help = format!("start it with -XX:+PreserveFramePointer{}", self.suggest_bpf("unwinds"));
+                        ("java".to_owned(), help)
+                    }
+                    Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp".to_owned()),
+                    _ => (format!("process {pid}"), "--call-graph fp helps if it keeps frame pointers".to_owned()),
                 };
                 format!("code that {program} generated, without unwind information; {help}")
             }
-            Object::Unknown | Object::Kernel | Object::Script | Object::Jit { is_mapped: false, .. } => {
+            Object::Unknown | Object::Kernel | Object::Script | Object::Jit { memory: JitMemory::Unmapped, .. } => {
                 "code of which no mapping is known".to_owned()
             }
         };
@@ -263,7 +270,11 @@ impl Hints<'_> {
     fn unnamed_generated_code(&self) -> Option<String> {
         let recording = &self.finished.recording;
         let processes = recording.locations().iter().enumerate().map(|(number, location)| {
-            let Object::Jit { pid, is_mapped: true } = recording.objects.get(location.object) else { return None };
+            let Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } =
+                recording.objects.get(location.object)
+            else {
+                return None;
+            };
             let frames = &self.names.frames()[self.names.range(number as u32)];
             frames.iter().all(|frame| !frame.has_symbol).then_some(*pid)
         });
@@ -278,12 +289,27 @@ impl Hints<'_> {
         let (pid, samples) = samples.into_iter().max_by_key(|(pid, samples)| (*samples, *pid))?;
         let share = self.frequent_share(samples)?;
         let (program, help) = match recording.runtime(pid) {
-            Some(Runtime::Java) => ("java", format!("run jcmd {pid} Compiler.perfmap before the recording ends")),
-            Some(Runtime::Node) => ("node", "start node with --perf-basic-prof".to_owned()),
+            Some(Runtime::Java) => {
+                let help = format!("run jcmd {pid} Compiler.perfmap before the recording ends");
+                ("java", format!("{help}{}", self.suggest_bpf("names")))
+            }
+            Some(Runtime::Node) => ("node", format!("start node with --perf-basic-prof{}", self.suggest_bpf("names"))),
             Some(Runtime::DotNet) => (".NET", "set DOTNET_PerfMapEnabled=1".to_owned()),
             Some(Runtime::Python) | None => ("a process", format!("it writes no names to /tmp/perf-{pid}.map")),
         };
         Some(format!("{share} of stacks have frames without names in code that {program} generated; {help}"))
+    }
+
+    /// Returns what a BPF program would do with generated code, for the end of a hint. Empty if it was in use, or is not wanted.
+    fn suggest_bpf(&self, verb: &str) -> String {
+        if self.finished.recording.options.scripts == ScriptFrameOptions::NativeOnly {
+            return String::new();
+        }
+        match (&self.finished.copy_reason, self.call_graph) {
+            (Some(reason), _) => format!("; a BPF program {verb} it without that, but {reason}"),
+            (None, CallGraph::FramePointers) => format!("; --call-graph dwarf {verb} it without that if you are root"),
+            (None, _) => String::new(),
+        }
     }
 
     /// Returns the interpreters whose functions are not shown.
@@ -292,30 +318,43 @@ impl Hints<'_> {
         (!names.is_empty()).then(|| format!("functions are not shown of {}", names.join(", of ")))
     }
 
-    /// Returns a hint if most samples are of interpreted Python, whose functions have no names.
-    fn unnamed_python(&self) -> Option<String> {
+    /// Returns a hint if most samples are of an interpreter, whose functions have no names.
+    fn unnamed_scripts(&self) -> Option<String> {
         let recording = &self.finished.recording;
-        let names =
-            |location: usize| self.names.frames()[self.names.range(location as u32)].iter().map(|frame| &*frame.name);
-        let locations = 0..self.finished.recording.locations().len();
-        let is_interpreter: Vec<bool> =
-            locations.clone().map(|location| names(location).any(|name| name == b"_PyEval_EvalFrameDefault")).collect();
         // Chosen so, or said already.
         let is_expected = recording.options.scripts != ScriptFrameOptions::Script
             || recording.unsupported_interpreters().next().is_some();
-        if is_expected
-            || !is_interpreter.contains(&true)
-            || locations.clone().any(|location| names(location).any(is_python_name))
-        {
+        if is_expected {
             return None;
         }
+        let (language, samples) = LOOPS
+            .into_iter()
+            .map(|(function, language)| (language, self.samples_of_loop(function)))
+            .max_by_key(|(_, samples)| *samples)
+            .filter(|(_, samples)| samples * 2 > self.counts().samples)?;
+        let share = percentage(samples, self.counts().samples);
+        let help = match (&self.finished.copy_reason, self.call_graph) {
+            (None, CallGraph::FramePointers) => "use --call-graph dwarf as root",
+            _ => "run fg-record as root",
+        };
+        let other = if language == "Python" { ", or start Python 3.12 or later with -X perf" } else { "" };
+        Some(format!("{share} of stacks are of {language} functions without names; {help}{other}"))
+    }
+
+    /// Returns the number of samples in a function that runs script functions. 0 if these have names.
+    fn samples_of_loop(&self, function: &[u8]) -> u64 {
+        let recording = &self.finished.recording;
+        let names =
+            |location: usize| self.names.frames()[self.names.range(location as u32)].iter().map(|frame| &*frame.name);
+        let locations = 0..recording.locations().len();
+        let is_loop: Vec<bool> =
+            locations.clone().map(|location| names(location).any(|name| name == function)).collect();
+        if !is_loop.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
+            return 0;
+        }
         let stacks = recording.tallies().iter().enumerate().map(|(id, tally)| (recording.stack(id as u32), tally));
-        let interpreted = stacks.filter(|(stack, _)| stack.locations.iter().any(|id| is_interpreter[*id as usize]));
-        let samples: u64 = interpreted.map(|(_, tally)| tally.samples).sum();
-        (samples * 2 > self.counts().samples).then(|| {
-            let share = percentage(samples, self.counts().samples);
-            format!("{share} of stacks are of Python functions without names; run fg-record as root, or start Python 3.12 or later with -X perf")
-        })
+        let interpreted = stacks.filter(|(stack, _)| stack.locations.iter().any(|id| is_loop[*id as usize]));
+        interpreted.map(|(_, tally)| tally.samples).sum()
     }
 
     fn no_frame_pointers(&self) -> Option<String> {

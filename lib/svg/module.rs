@@ -38,7 +38,8 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
         markers::OFF_CPU => Some(Kind::OffCpu),
         markers::RUNNABLE => Some(Kind::Runnable),
         markers::UNSAMPLED => Some(Kind::Unsampled),
-        b"[python]" | b"[ruby]" | b"[php]" | b"[java]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
+        b"[python]" | b"[ruby]" | b"[php]" | b"[java]" | b"[perl]" | b"[node]" | b"[v8]" => Some(Kind::Interpreter),
+        _ if is_interpreter_file(name) => Some(Kind::Interpreter),
         _ if name.starts_with(b"[") => Some(Kind::Unknown),
         _ if name.ends_with(markers::WAKER) => Some(Kind::Waker),
         _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
@@ -86,6 +87,47 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
         return (if is_runtime { Kind::Runtime } else { Kind::Module }, package.into());
     }
     origin_of_symbol(name)
+}
+
+/// How functions of interpreters begin. Other programs have red-black trees, too, so `rb_` alone is not Ruby's.
+const INTERPRETERS: [&str; 28] = [
+    "_Py",
+    "Py",
+    "Perl_",
+    "zend_",
+    "_zend_",
+    "php_",
+    "_emalloc",
+    "_efree",
+    "Builtins_",
+    "onig_",
+    "rb_ary_",
+    "rb_class_",
+    "rb_ec_",
+    "rb_enc_",
+    "rb_funcall",
+    "rb_gc_",
+    "rb_hash_",
+    "rb_id_table_",
+    "rb_iseq_",
+    "rb_ivar_",
+    "rb_method_",
+    "rb_obj_",
+    "rb_objspace_",
+    "rb_str_",
+    "rb_vm_",
+    "rb_wb_",
+    "rb_yield",
+    "ruby_",
+];
+
+/// True for a frame without a symbol in the file of an interpreter, such as `[libruby-3.1.so.3.1.2]` and `[php-fpm8.2]`.
+fn is_interpreter_file(name: &[u8]) -> bool {
+    const STARTS: [&[u8]; 8] =
+        [b"[libruby", b"[libpython", b"[libphp", b"[libperl", b"[libnode", b"[libjvm", b"[php", b"[opcache.so"];
+    let is_version = |rest: &[u8]| rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b']'));
+    let is_program = |program: &[u8]| name.strip_prefix(program).is_some_and(is_version);
+    STARTS.iter().any(|start| name.starts_with(start)) || is_program(b"[python") || is_program(b"[ruby")
 }
 
 /// Returns true for functions with which the kernel begins, whose callees are all of the kernel.
@@ -257,10 +299,7 @@ fn origin_of_symbol(name: &str) -> (Kind, Cow<'_, str>) {
     if EXACT.contains(&plain) || RUNTIME.iter().any(|start| plain.starts_with(start)) {
         return (Kind::Runtime, "libc".into());
     }
-    if ["_Py", "Py", "Perl_", "rb_vm_", "rb_ec_", "rb_iseq_", "zend_", "Builtins_"]
-        .iter()
-        .any(|start| plain.starts_with(start))
-    {
+    if INTERPRETERS.iter().any(|start| plain.starts_with(start)) {
         return (Kind::Interpreter, "interpreter".into());
     }
     (Kind::Module, "".into())
@@ -294,6 +333,13 @@ mod tests {
             ("serde_json::to_vec_[w]", Kind::Waker, "waker"),
             ("[off-cpu]", Kind::OffCpu, ""),
             ("[libx.so]", Kind::Unknown, ""),
+            ("[libruby-3.1.so.3.1.2]", Kind::Interpreter, ""),
+            ("[php-fpm8.2]", Kind::Interpreter, ""),
+            ("[python3.11]", Kind::Interpreter, ""),
+            ("[rubyish]", Kind::Unknown, ""),
+            ("rb_ary_push", Kind::Interpreter, "interpreter"),
+            ("php_output_write", Kind::Interpreter, "interpreter"),
+            ("rb_insert", Kind::Module, ""),
             ("[python]", Kind::Interpreter, ""),
             ("Cart.total (/app/cart.rb:7)", Kind::Module, "cart.rb"),
             ("total (cart.php)", Kind::Module, "cart.php"),

@@ -93,6 +93,11 @@ function handler() {
     }
 }
 
+function find_words(string $text) {
+    return preg_match_all('/(\\w+)(,|\\d+ )/', $text);
+}
+
+$text = str_repeat('a word, 17 ', 2000);
 $path = tempnam(sys_get_temp_dir(), 'included');
 file_put_contents($path, "<?php\nburn_included(10000);\n");
 $end = microtime(true) + (float) $argv[1];
@@ -105,5 +110,6 @@ while (microtime(true) < $end) {
     include_file($path);
     run_fiber();
     handler();
+    find_words($text);
 }
 unlink($path);

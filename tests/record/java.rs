@@ -1,5 +1,6 @@
 //! Java methods, as they run: without options, agents or a restart.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use crate::support::process::Background;
 use crate::support::programs::sources;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::walked_scripts;
-use crate::support::{command, directory, skip_optional};
+use crate::support::{command, directory, require, skip, skip_optional};
 
 /// The methods of `Functions.java` that compute, each with its callers, innermost first.
 const CALLERS: &[(&str, &[&str])] = &[
@@ -150,4 +151,27 @@ fn asks_for_the_names_of_methods_where_the_kernel_takes_stacks() {
     assert_eq!(refused.stderr.matches(&note).count(), 1, "{refused:?}");
     // Nothing stays in the directory of the processes.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn believes_the_names_that_the_user_of_a_process_has_written() {
+    if !can_record() || !has_java() || !answers_requests() || !require("setpriv") {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip("not root");
+    }
+    let folder = directory();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("Functions.java");
+    std::fs::copy(sources().join("Functions.java"), &program).unwrap();
+    let mut java = command("setpriv");
+    java.args(["--reuid=65534", "--regid=65534", "--clear-groups", "java", "-XX:+PreserveFramePointer"]);
+    let process = Background::start(java.arg(&program).arg("100").current_dir(folder.path()));
+    process.wait_for_cpu_time(Duration::from_secs(3));
+    let outcome = record_process(&process, &["--call-graph", "fp", "-F", "997"], Duration::from_secs(1)).ok();
+    let _ = std::fs::remove_file(format!("/tmp/perf-{}.map", process.pid()));
+    assert!(!outcome.stderr.contains(".map is ignored"), "{outcome:?}");
+    let is_named = |stack: &Stack| stack.frames.iter().any(|frame| frame.contains("Functions."));
+    assert!(Profile::from_stdout(&outcome).0.iter().any(is_named), "{outcome:?}");
 }

@@ -10,6 +10,8 @@
 mod support;
 
 mod bpf;
+mod churn;
+mod containers;
 mod debug_files;
 mod events;
 mod exact_stacks;

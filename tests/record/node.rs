@@ -10,7 +10,7 @@ use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
 use crate::support::{command, directory, skip_optional};
 
 /// The functions of `functions.js` that compute.
-const CALLERS: Callers<'_> = &[
+pub const CALLERS: Callers<'_> = &[
     ("burn_deep", &["deep", "deep", "deep"]),
     ("burn_odd", &["odd", "even", "odd", "even"]),
     ("burn_closure", &["closure", "callClosure", "main"]),
@@ -30,7 +30,7 @@ const CALLERS: Callers<'_> = &[
 
 /// True if the Node.js of this machine is one whose functions are shown. Otherwise reports the test as skipped.
 #[track_caller]
-fn has_node() -> bool {
+pub fn has_node() -> bool {
     let mut check = command("node");
     check.args(["-e", "const v = parseInt(process.versions.node); process.exit(v < 16 || v > 24 ? 1 : 0)"]);
     let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
@@ -79,6 +79,18 @@ fn shows_native_frames_alone() {
     let program = sources().join("functions.js").display().to_string();
     let outcome = record(["--native-only", "-F", "997", "--", "node", &program, "0.5"]).ok();
     assert_eq!(script_weights(&Profile::from_stdout(&outcome)).0, 0);
+}
+
+#[test]
+fn says_what_names_functions_where_the_kernel_takes_stacks() {
+    if !can_record() || !has_node() {
+        return;
+    }
+    let program = sources().join("functions.js").display().to_string();
+    let outcome = record(["--call-graph", "fp", "-F", "997", "--", "node", &program, "1"]).ok();
+    let hint =
+        "in code that node generated; start node with --perf-basic-prof; --call-graph dwarf names it without that";
+    assert_eq!(outcome.stderr.matches(hint).count(), 1, "{}", outcome.stderr);
 }
 
 #[test]

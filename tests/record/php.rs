@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::sources;
-use crate::support::recording::{Profile, can_record, record, record_process};
+use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
 use crate::support::{command, directory, skip_optional};
 
@@ -19,6 +19,7 @@ const CALLERS: Callers<'_> = &[
     ("burn_included", &["{main}", "include_file", "{main}"]),
     ("burn_handler", &["handler", "{main}"]),
     ("burn_fiber", &["in_fiber"]),
+    ("preg_match_all", &["find_words", "{main}"]),
 ];
 
 /// True if the PHP of this machine is one whose functions are shown. Otherwise reports the test as skipped.
@@ -55,6 +56,65 @@ fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
     let scripts = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.ends_with(".php)")));
     let scripts: u64 = scripts.map(|stack| stack.weight).sum();
     assert!(scripts * 100 >= total * 98, "{scripts} of {total}: {profile:?}");
+}
+
+/// Options that have functions compiled while they run.
+fn jit_options(mode: &str) -> [String; 6] {
+    let settings = ["opcache.enable_cli=1", "opcache.jit_buffer_size=32M", &format!("opcache.jit={mode}")];
+    let [first, second, third] = settings.map(str::to_owned);
+    ["-d".to_owned(), first, "-d".to_owned(), second, "-d".to_owned(), third]
+}
+
+/// True if the PHP of this machine compiles functions while they run. Otherwise reports the test as skipped.
+#[track_caller]
+fn has_jit() -> bool {
+    let mut check = command("php");
+    let is_on = "$status = @opcache_get_status(); exit($status && $status['jit']['on'] ? 0 : 1);";
+    check.args(jit_options("tracing")).args(["-r", is_on]);
+    let is_on = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !is_on {
+        skip_optional("no opcache with a compiler");
+    }
+    is_on
+}
+
+#[test]
+fn shows_functions_that_are_compiled_while_they_run() {
+    if !can_record() || !has_php() || !has_jit() {
+        return;
+    }
+    let program = sources().join("functions.php").display().to_string();
+    for mode in ["tracing", "function", "1205"] {
+        let process = Background::start(command("php").args(jit_options(mode)).args([&program, "100"]));
+        process.wait_for_cpu_time(Duration::from_millis(500));
+        let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let profile = Profile::from_stdout(&outcome);
+        assert_callers(&profile, CALLERS, mode);
+        let has = |stack: &Stack, name: &str| stack.frames.iter().any(|frame| frame.starts_with(name));
+        let weigh = |is_counted: &dyn Fn(&&Stack) -> bool| -> u64 {
+            profile.0.iter().filter(is_counted).map(|stack| stack.weight).sum()
+        };
+        // Regular expressions are compiled to code with other frames.
+        let cut = weigh(&|stack| has(stack, "[truncated]") && !has(stack, "preg_match_all"));
+        assert!(cut * 100 <= profile.total(), "{mode}: {cut} of {}", profile.total());
+        let in_expression =
+            weigh(&|stack| has(stack, "__libc_start_main") && has(stack, "preg_match_all") && has(stack, "[anon]"));
+        assert!(in_expression > 0, "{mode}: no regular expression was met");
+    }
+}
+
+#[test]
+fn says_what_names_functions_where_the_kernel_takes_stacks() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    let code = "for ($i = $s = 0; $i < 60000000; $i++) $s = ($s * 31 + $i) & 0xffff;";
+    let outcome = record(["--call-graph", "fp", "-F", "997", "--", "php", "-r", code]).ok();
+    let hint = "of stacks are of PHP functions without names; use --call-graph dwarf as root";
+    assert_eq!(outcome.stderr.matches(hint).count(), 1, "{}", outcome.stderr);
 }
 
 #[test]

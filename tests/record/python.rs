@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::support::process::Background;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
-use crate::support::{command, directory, eventually, pythons, require, skip};
+use crate::support::{command, directory, pythons};
 
 /// The functions of `functions.py` that compute, each with its callers, innermost first.
-const CALLERS: Callers<'_> = &[
+pub const CALLERS: Callers<'_> = &[
     ("burn_deep", &["deep", "deep", "deep"]),
     ("burn_odd", &["odd", "even", "odd", "even"]),
     ("burn_generator", &["generator"]),
@@ -172,38 +172,5 @@ fn says_which_python_is_not_known() {
     let outcome = record(["-v", "-F", "997", "--", &old.display().to_string(), "-c", "sum(range(10**7))"]).ok();
     if walked_scripts(&outcome) {
         assert!(outcome.stderr.contains("functions are not shown of Python before 3.8"), "{}", outcome.stderr);
-    }
-}
-
-/// The interpreter lies in a file system that only its own mount namespace has, and is deleted when it runs.
-#[test]
-fn shows_the_functions_of_a_container_whose_interpreter_was_deleted() {
-    if !can_record() || !require("unshare") {
-        return;
-    }
-    let folder = directory();
-    let copy = folder.path().join("interpreter");
-    let script = format!(
-        "mount -t tmpfs none '{}' && cp \"$1\" '{copy}' && exec '{copy}' \"$2\" 100",
-        folder.path().display(),
-        copy = copy.display()
-    );
-    for python in pythons::supported().iter().take(1) {
-        let mut container = command("unshare");
-        container.args(["-m", "sh", "-c", &script, "sh"]).arg(python).arg(pythons::functions_program());
-        let mut process = Background::start(&mut container);
-        let inside = format!("/proc/{}/root{}", process.pid(), copy.display());
-        let program = format!("/proc/{}/exe", process.pid());
-        eventually(|| !process.is_running() || std::fs::read_link(&program).is_ok_and(|program| program == copy));
-        if !process.is_running() {
-            return skip("unshare is not permitted here");
-        }
-        process.wait_for_cpu_time(Duration::from_millis(200));
-        std::fs::remove_file(&inside).unwrap();
-        assert!(!copy.exists());
-        let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
-        if walked_scripts(&outcome) {
-            assert_callers(&Profile::from_stdout(&outcome), CALLERS, &python.display().to_string());
-        }
     }
 }

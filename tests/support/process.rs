@@ -26,13 +26,9 @@ impl Background {
         self.0.id().to_string()
     }
 
-    /// Returns the CPU time of the process, which the kernel counts in ticks of 10 ms.
+    /// Returns the CPU time of the process.
     pub fn cpu_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
-        // utime and stime are fields 14 and 15. The name, field 2, may contain anything.
-        let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
-        let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+        cpu_time(self.0.id())
     }
 
     /// Waits until the process has used more CPU time.
@@ -51,6 +47,15 @@ impl Drop for Background {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Returns the CPU time of a process, which the kernel counts in ticks of 10 ms.
+pub fn cpu_time(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // utime and stime are fields 14 and 15. The name, field 2, may contain anything.
+    let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+    let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// What a process used, by the kernel's account.

@@ -11,13 +11,17 @@ pub fn functions_program() -> PathBuf {
     sources().join("functions.py")
 }
 
-/// Returns the paths of all Pythons: the default one, those of `/usr/bin`, and those that pyenv has installed.
+/// Returns the paths of all Pythons: the default one, those of `/usr/bin`, those that pyenv has installed, and the one that
+/// `scripts/setup` has downloaded.
 pub fn all() -> Vec<PathBuf> {
     let of_pyenv = std::env::home_dir().and_then(|home| std::fs::read_dir(home.join(".pyenv/versions")).ok());
     let of_pyenv = of_pyenv.into_iter().flatten().flatten().map(|version| version.path().join("bin/python3"));
     let of_pyenv = of_pyenv.filter(|python| python.exists());
     let of_system = std::fs::read_dir("/usr/bin").into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = of_system.filter(|path| is_python(path)).chain(of_pyenv).collect();
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    let downloaded = cache.map(|cache| cache.join("fgkit/python3.14/bin/python3")).filter(|python| python.exists());
+    let mut found: Vec<PathBuf> = of_system.filter(|path| is_python(path)).chain(of_pyenv).chain(downloaded).collect();
     found.sort_by_key(|path| path.canonicalize().ok());
     found.dedup_by_key(|path| path.canonicalize().ok());
     found

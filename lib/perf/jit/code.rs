@@ -41,13 +41,15 @@ struct PerfMapLocation {
     folder: Arc<Folder>,
     /// The pid of the process in its own PID namespace.
     inner_pid: String,
+    /// The effective user of the process.
+    user: Option<u32>,
 }
 
 /// The reason why a perf map has no content.
 enum PerfMapError {
     /// It does not exist or cannot be read.
     Unreadable,
-    /// It belongs to another user, who may have written it in the name of the process.
+    /// It belongs to another user than the process, who may have written it in its name.
     ForeignOwner,
 }
 
@@ -59,7 +61,9 @@ impl JitCode {
         let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return };
         let inner_pid = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
         let inner_pid = inner_pid.map_or(pid.to_string(), str::to_owned);
-        code.perf_map = folders.tmp(pid).map(|folder| PerfMapLocation { folder, inner_pid });
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let user = users.and_then(|users| users.split_whitespace().nth(1)?.parse().ok());
+        code.perf_map = folders.tmp(pid).map(|folder| PerfMapLocation { folder, inner_pid, user });
     }
 
     /// Adds a process of a recording that was made before. It will write no perf map that does not exist by now.
@@ -151,40 +155,49 @@ impl JitCode {
     /// Reads the perf map of a process; empty if there is none. Warns if it cannot be trusted.
     fn read_perf_map(&self, pid: u32, warnings: &mut Vec<String>) -> Vec<u8> {
         let location = self.by_process.get(&pid).and_then(|code| code.perf_map.as_ref());
-        let (folder, name) = match location {
-            Some(PerfMapLocation { folder, inner_pid }) => (folder.path().to_owned(), format!("perf-{inner_pid}.map")),
-            None => (PathBuf::from("/tmp"), format!("perf-{pid}.map")),
+        let (folder, name, user) = match location {
+            Some(PerfMapLocation { folder, inner_pid, user }) => {
+                (folder.path().to_owned(), format!("perf-{inner_pid}.map"), *user)
+            }
+            None => (PathBuf::from("/tmp"), format!("perf-{pid}.map"), None),
         };
-        match read_trusted(&folder.join(&name)) {
+        match read_trusted(&folder.join(&name), user) {
             Ok(text) => text,
             Err(PerfMapError::Unreadable) => Vec::new(),
             Err(PerfMapError::ForeignOwner) => {
-                warnings.push(format!("/tmp/{name} is ignored: its owner is neither root nor you"));
+                warnings.push(format!(
+                    "/tmp/{name} is ignored: its owner is neither root nor you, nor the user of the process"
+                ));
                 Vec::new()
             }
         }
     }
 }
 
-/// Reads a file that belongs to root or to us: any user may write to `/tmp` in the name of any process.
+/// The largest perf map that is read; the rest of a larger one is not. A name has about 100 bytes.
 #[cfg(unix)]
-fn read_trusted(path: &Path) -> Result<Vec<u8>, PerfMapError> {
+const MAX_PERF_MAP: u64 = 1 << 30;
+
+/// Reads a file that belongs to root, to us, or to the user of the process: any user may write to `/tmp` in the name of any
+/// process.
+#[cfg(unix)]
+fn read_trusted(path: &Path, user: Option<u32>) -> Result<Vec<u8>, PerfMapError> {
     use std::io::Read as _;
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = std::fs::File::options().read(true).custom_flags(flags).open(path);
-    let mut file = file.map_err(|_| PerfMapError::Unreadable)?;
+    let file = file.map_err(|_| PerfMapError::Unreadable)?;
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file).ok_or(PerfMapError::Unreadable)?;
     let own_uid = std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
-    if metadata.uid() != 0 && metadata.uid() != own_uid {
+    if ![Some(0), Some(own_uid), user].contains(&Some(metadata.uid())) {
         return Err(PerfMapError::ForeignOwner);
     }
     let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(|_| PerfMapError::Unreadable)?;
+    file.take(MAX_PERF_MAP).read_to_end(&mut text).map_err(|_| PerfMapError::Unreadable)?;
     Ok(text)
 }
 
 #[cfg(not(unix))]
-fn read_trusted(path: &Path) -> Result<Vec<u8>, PerfMapError> {
+fn read_trusted(path: &Path, _: Option<u32>) -> Result<Vec<u8>, PerfMapError> {
     std::fs::read(path).map_err(|_| PerfMapError::Unreadable)
 }

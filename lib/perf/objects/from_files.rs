@@ -1,7 +1,7 @@
 //! The objects of a recording that was made before: their files are found by the paths in the recording.
 
 use super::mapped_file::{is_jitdump, is_memory_backed, open_without_blocking};
-use super::object::{Elf, Object, ObjectId};
+use super::object::{Elf, JitMemory, Object, ObjectId};
 use super::registry::Objects;
 use crate::perf::data::files::{FileSearch, NOT_FOUND};
 use crate::perf::event::Mmap;
@@ -51,7 +51,7 @@ impl Objects {
             .map(|elf| elf.with_root(files.root_folder()));
         let id = match elf {
             Ok(elf) => self.push(Object::Elf(elf)),
-            Err(_) if is_memory_backed(&path) => return self.intern_jit(mmap.pid, true),
+            Err(_) if is_memory_backed(&path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
             Err(reason) => self.push(Object::Missing { path, reason }),
         };
         self.by_name.insert(key, id);

@@ -33,8 +33,8 @@ pub enum Object {
     Jit {
         /// The ID of the process.
         pid: u32,
-        /// True if the code is in a known anonymous mapping.
-        is_mapped: bool,
+        /// The memory that contains it.
+        memory: JitMemory,
     },
     /// An ELF file.
     Elf(Elf),
@@ -45,6 +45,17 @@ pub enum Object {
         /// The reason why it could not be read.
         reason: String,
     },
+}
+
+/// The memory that contains generated code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JitMemory {
+    /// No mapping is known there.
+    Unmapped,
+    /// An anonymous mapping of the process alone.
+    Private,
+    /// A mapping that processes may share, which has the path of a file.
+    Shared,
 }
 
 /// The name of the page to which functions return whose returns are probed (uretprobes).
@@ -59,8 +70,8 @@ impl Object {
     /// Returns the object's name as `perf script` prints it.
     pub fn path(&self) -> &[u8] {
         match self {
-            Self::Unknown | Self::Jit { is_mapped: false, .. } => markers::UNKNOWN,
-            Self::Jit { is_mapped: true, .. } => b"//anon",
+            Self::Unknown | Self::Jit { memory: JitMemory::Unmapped, .. } => markers::UNKNOWN,
+            Self::Jit { .. } => b"//anon",
             Self::Kernel => b"[kernel.kallsyms]",
             Self::Script => b"[script]",
             Self::Elf(elf) => &elf.path,
@@ -246,7 +257,7 @@ impl Segment {
 
 #[cfg(test)]
 mod tests {
-    use super::Object;
+    use super::{JitMemory, Object};
 
     #[test]
     fn names_code_without_a_symbol_by_its_file() {
@@ -258,6 +269,6 @@ mod tests {
         }
         assert_eq!(Object::Kernel.frame_without_symbol(), b"[kernel.kallsyms]");
         assert_eq!(Object::Unknown.frame_without_symbol(), b"[unknown]");
-        assert_eq!(Object::Jit { pid: 1, is_mapped: true }.frame_without_symbol(), b"[anon]");
+        assert_eq!(Object::Jit { pid: 1, memory: JitMemory::Private }.frame_without_symbol(), b"[anon]");
     }
 }

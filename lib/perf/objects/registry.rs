@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::mapped_file::{FileIdentity, copy_vdso, is_jitdump, is_memory_backed, map_file, open_mapped};
 use super::mount_namespace::ProcessFolders;
-use super::object::{Elf, Object, ObjectId, UPROBES};
+use super::object::{Elf, JitMemory, Object, ObjectId, UPROBES};
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::Mmap;
 use crate::perf::jit::code::JitCode;
@@ -18,8 +18,8 @@ pub struct Objects {
     pub(in crate::perf) objects: Vec<Object>,
     pub(in crate::perf) by_file: FxHashMap<FileIdentity, ObjectId>,
     pub(in crate::perf) by_name: FxHashMap<Vec<u8>, ObjectId>,
-    /// The generated code of each process, inside (true) and outside of known mappings.
-    pub(in crate::perf) jit: FxHashMap<(u32, bool), ObjectId>,
+    /// The generated code of each process, by the memory that contains it.
+    pub(in crate::perf) jit: FxHashMap<(u32, JitMemory), ObjectId>,
     /// Numbers of removed objects, to be reused.
     pub(in crate::perf) free: Vec<ObjectId>,
     /// Finds the files of a recording that was made before; `None` for a live recording.
@@ -70,8 +70,8 @@ impl Objects {
 
     /// Returns the object of the code that a process generated; [`UNKNOWN`] if it is neither in a mapping nor described
     /// by a jitdump or perf map.
-    pub fn intern_jit(&mut self, pid: u32, is_mapped: bool) -> ObjectId {
-        if let Some(id) = self.jit.get(&(pid, is_mapped)) {
+    pub fn intern_jit(&mut self, pid: u32, memory: JitMemory) -> ObjectId {
+        if let Some(id) = self.jit.get(&(pid, memory)) {
             return *id;
         }
         match self.files {
@@ -79,9 +79,9 @@ impl Objects {
             // The pid of an old recording may belong to another process by now.
             Some(_) => self.jit_code.add_past_process(pid),
         }
-        let is_known = is_mapped || self.jit_code.may_have_symbols(pid);
-        let id = if is_known { self.push(Object::Jit { pid, is_mapped }) } else { UNKNOWN };
-        self.jit.insert((pid, is_mapped), id);
+        let is_known = memory != JitMemory::Unmapped || self.jit_code.may_have_symbols(pid);
+        let id = if is_known { self.push(Object::Jit { pid, memory }) } else { UNKNOWN };
+        self.jit.insert((pid, memory), id);
         id
     }
 
@@ -99,13 +99,13 @@ impl Objects {
         self.jit_code.add_jitdump(pid, dump);
         // Code outside of mappings can have symbols now.
         self.jit.retain(|(owner, _), id| *owner != pid || *id != UNKNOWN);
-        self.intern_jit(pid, true)
+        self.intern_jit(pid, JitMemory::Private)
     }
 
     /// Notes that the jitdump of a mapping could not be opened.
     pub(in crate::perf) fn add_missing_jitdump(&mut self, mmap: &Mmap<'_>, reason: &str) -> ObjectId {
         self.jit_code.add_missing_jitdump(mmap.pid, format!("{}: {reason}", String::from_utf8_lossy(mmap.path)));
-        self.intern_jit(mmap.pid, true)
+        self.intern_jit(mmap.pid, JitMemory::Private)
     }
 
     /// Returns the object of a mapping. Opens its file if it is new.
@@ -121,7 +121,7 @@ impl Objects {
             return self.intern_by_name(path, || Err("a page that the kernel provides".to_owned()));
         }
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
-            return self.intern_jit(mmap.pid, true);
+            return self.intern_jit(mmap.pid, JitMemory::Private);
         }
         if let Some(files) = self.files.take() {
             let id = self.open_recorded_file(mmap, &files);
@@ -137,7 +137,7 @@ impl Objects {
         let (file, identity) = match open_mapped(mmap) {
             Ok(opened) => opened,
             Err(reason) if is_jitdump(mmap) => return self.add_missing_jitdump(mmap, &reason),
-            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, true),
+            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
             Err(reason) => return self.intern_by_name(path, || Err(reason)),
         };
         if is_jitdump(mmap)
@@ -153,7 +153,7 @@ impl Objects {
         let root = self.folders.root(mmap.pid);
         let object = match elf {
             Ok(elf) => Object::Elf(elf.with_root(root)),
-            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, true),
+            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
             Err(reason) => Object::Missing { path: path.to_vec(), reason },
         };
         let id = self.push(object);

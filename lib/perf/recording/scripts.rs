@@ -3,7 +3,7 @@
 use super::{Recording, ScriptFrameOptions};
 use crate::perf::event::{StackRecord, Stamp};
 use crate::perf::location::Location;
-use crate::perf::objects::object::Object;
+use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::Objects;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
@@ -126,6 +126,14 @@ fn native_kinds(
         let caller = kinds.get(index + 1).copied().unwrap_or(unknown);
         if interpreter.calls_compiled(caller) && is_generated(&frames[index]) {
             kinds[index] = NativeKind::Compiled;
+        }
+    }
+    if interpreter.runs_compiled_in_loop() {
+        let is_shared = |object: &Object| matches!(object, Object::Jit { memory: JitMemory::Shared, .. });
+        for (kind, frame) in kinds.iter_mut().zip(frames) {
+            if frame.mapping.is_some_and(|mapping| is_shared(objects.get(mapping.object))) {
+                *kind = NativeKind::Loop;
+            }
         }
     }
     kinds

@@ -6,7 +6,7 @@ use super::{ANY_CPU, Recording, ThreadLabel};
 use crate::perf::event::{Address, Sample, Stamp, UserState};
 use crate::perf::location::Location;
 use crate::perf::mappings::Mapping;
-use crate::perf::objects::object::Object;
+use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::{KERNEL, UNKNOWN};
 use crate::perf::process::CommId;
 use crate::perf::stop_reason::StopReason;
@@ -284,7 +284,7 @@ impl Recording {
             _ if address.in_kernel => (KERNEL, lookup),
             None if lookup < 4096 => (UNKNOWN, lookup),
             // JIT code may be where no mapping was reported.
-            None => (self.objects.intern_jit(pid, false), lookup),
+            None => (self.objects.intern_jit(pid, JitMemory::Unmapped), lookup),
             Some(mapping) => {
                 let offset = (lookup - mapping.start).wrapping_add(mapping.offset);
                 match self.objects.get(mapping.object) {

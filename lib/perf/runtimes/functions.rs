@@ -100,11 +100,17 @@ impl Functions {
         }
         self.limit_size();
         let frames = interpreter.read_generated(library, frame, self.sent.get(&frame.hash), with_lines);
+        let unnamed = interpreter.unnamed_frame();
+        // What could not be read may be read the next time. Without a function, other code of the kind may come to the address.
+        let is_final =
+            frame.code != 0 && frames.as_ref().is_some_and(|frames| frames.iter().all(|frame| frame.name != unnamed));
         let numbers: Arc<[u32]> = match frames {
             Some(frames) => frames.into_iter().map(|frame| names.intern(frame.name, true)).collect(),
-            None => [names.intern(interpreter.unnamed_frame().to_vec(), false)].into(),
+            None => [names.intern(unnamed.to_vec(), false)].into(),
         };
-        self.generated.insert(key, Arc::clone(&numbers));
+        if is_final {
+            self.generated.insert(key, Arc::clone(&numbers));
+        }
         numbers
     }
 
@@ -189,10 +195,12 @@ fn path_below<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::super::interpreter::{Interpreter, Layout, Library, Memory, ScriptFrame};
+    use super::super::interpreter::{GeneratedFrame, Interpreter, Layout, Library, Memory, ScriptFrame};
     use super::{Function, Functions, ScriptFrames, frame_name, short_path};
+    use crate::perf::objects::object::{Bytes, Elf};
 
     /// An interpreter whose process makes another function at the address as soon as it has been read so many times.
     #[derive(Debug)]
@@ -223,6 +231,40 @@ mod tests {
         fn read_function(&self, _: Memory, _: u64) -> Option<Function> {
             let name = format!("f{}", self.read()).into_bytes();
             Some(Function { name, class: Vec::new(), file: b"a".to_vec(), first_line: 1, lines: None })
+        }
+
+        /// Cannot tell what was inlined as long as the first function is there.
+        fn read_generated(
+            &self,
+            _: Library,
+            _: ScriptFrame,
+            _: Option<&Function>,
+            _: bool,
+        ) -> Option<Vec<GeneratedFrame>> {
+            let inlined = if self.read() == 0 { self.unnamed_frame().to_vec() } else { b"inner".to_vec() };
+            let frames = [(inlined, true), (b"outer".to_vec(), false)];
+            Some(frames.map(|(name, is_inlined)| GeneratedFrame { name, is_inlined }).into())
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_was_not_known_of_generated_code_is_read_again() {
+        let bytes = Bytes::Copied(Arc::from(std::fs::read("/bin/true").unwrap()));
+        let elf = Elf::parse(b"/bin/true".to_vec(), bytes).unwrap();
+        let library = Library { elf: &elf, bias: 0, memory: Memory { pid: 1, read: |_, _, _| 0 } };
+        for (code, then) in [(8, "inner"), (0, "[unnamed]")] {
+            let frame = ScriptFrame { code, instruction: 0, first_line: 1, hash: 0, is_outermost: false, native: 0 };
+            let (interpreter, mut names) = (Replacing(AtomicU64::new(1)), ScriptFrames::default());
+            let mut functions = Functions::default();
+            let mut find = || {
+                let numbers = functions.find_generated(frame, &interpreter, library, false, &mut names);
+                names.get(numbers[0].into()).unwrap().name.clone()
+            };
+            assert_eq!([find(), find()], [b"[unnamed]".to_vec(), b"inner".to_vec()]);
+            // What is known stays so, unless only the address tells the code from other code.
+            interpreter.0.store(1, Ordering::Relaxed);
+            assert_eq!(find(), then.as_bytes());
         }
     }
 

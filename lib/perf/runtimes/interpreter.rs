@@ -47,6 +47,11 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// True if compiled script functions run in the frame of the loop, in memory that processes may share.
+    fn runs_compiled_in_loop(&self) -> bool {
+        false
+    }
+
     /// True if script functions are code that it generates: then script frames are frames of the native stack.
     fn generates_code(&self) -> bool {
         false

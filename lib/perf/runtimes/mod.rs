@@ -17,6 +17,7 @@ pub mod functions;
 mod hash;
 mod hotspot;
 pub mod interpreter;
+pub mod loop_frame;
 pub mod merge;
 mod php;
 pub mod processes;
@@ -28,6 +29,8 @@ mod v8;
 use object::{Object as _, ObjectSection as _};
 
 use self::interpreter::{InterpreterFile, Recognition};
+use self::loop_frame::LoopFrame;
+use super::objects::object::Elf;
 
 /// Recognizes the interpreter in an ELF file. One function for each interpreter.
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
@@ -43,4 +46,10 @@ const MARKERS: [&[u8]; 5] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot:
 pub fn contains_generated_code(file: &object::File<'_>) -> bool {
     let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok());
     names.is_some_and(|names| memchr::memmem::find(names, v8::MARKER).is_some())
+}
+
+/// Returns the frame of the interpreter's loop in a file, if compiled script functions run in it, in memory that processes may
+/// share.
+pub fn find_frame_of_compiled(elf: &Elf) -> Option<LoopFrame> {
+    php::find_frame_of_compiled(&InterpreterFile::open(elf, &[php::MARKER])?)
 }

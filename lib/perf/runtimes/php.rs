@@ -2,6 +2,9 @@
 //!
 //! Frames are a chain of `zend_execute_data`, functions are `zend_function`s (`Zend/zend_compile.h` of PHP). Their fields
 //! have the same places in all builds of a version.
+//!
+//! Functions that were compiled (`opcache.jit`) run in the frame of `execute_ex`, which jumps to them and to which they jump
+//! back, if the engine was built with GCC, as its hybrid virtual machine. Other builds call compiled functions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use std::sync::Arc;
 use super::function_parts::find_parts;
 use super::hash::{mix, mix_no_string, mix_string};
 use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::loop_frame::LoopFrame;
 use super::merge::NativeKind;
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
@@ -24,6 +28,11 @@ const GLOBALS: &[u8] = b"executor_globals";
 
 /// The place of the current frame in them.
 const CURRENT_FRAME: u64 = 488;
+
+/// The function that returns the kind of the virtual machine, and its code for the hybrid one (`ZEND_VM_KIND_HYBRID`):
+/// `mov eax, 4`.
+const VM_KIND: &[u8] = b"zend_vm_kind";
+const RETURNS_HYBRID: [u8; 5] = [0xb8, 4, 0, 0, 0];
 
 /// Precedes the version in the file.
 const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
@@ -47,6 +56,9 @@ const STRING_DATA: u64 = 24;
 
 /// The type of functions in C.
 const INTERNAL_FUNCTION: u64 = 1;
+
+/// The field with the size of the frame in which compiled functions run. The next one is the place of the frame pointer in it.
+const LOOP_FRAME_SIZE: usize = 5;
 
 /// The longest name or path that is read.
 const MAX_LENGTH: u64 = 1 << 16;
@@ -74,6 +86,9 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     let [opcodes, count, path, first_line] = *places;
     let mut fields = [0; FIELDS];
     fields[..5].copy_from_slice(&[first_line + 4, opcodes, count, path, first_line]);
+    if let Some(frame) = find_frame_of_compiled(file) {
+        fields[LOOP_FRAME_SIZE..][..2].copy_from_slice(&[frame.size, frame.saved_bp.cast_unsigned()]);
+    }
     let anchor = ThreadAnchor::MainThread(globals.start + CURRENT_FRAME);
     let layout = Layout { kind: KIND, anchor, fields };
     let loops = find_parts(file, function);
@@ -89,6 +104,17 @@ fn find_version<'a>(file: &InterpreterFile<'a>) -> Option<&'a [u8]> {
     Some(&version[..length])
 }
 
+/// Returns the frame in which compiled functions run. `None` if the file is not of PHP, or if they have frames of their own.
+pub(super) fn find_frame_of_compiled(file: &InterpreterFile<'_>) -> Option<LoopFrame> {
+    let function = file.symbol(MARKER)?;
+    find_version(file)?;
+    let kind = file.symbol(VM_KIND)?;
+    let code = file.elf.code_from(kind.start);
+    let code = code.get(..((kind.end - kind.start) as usize).min(code.len()))?;
+    let is_hybrid = memchr::memmem::find(code, &RETURNS_HYBRID).is_some();
+    is_hybrid.then(|| LoopFrame::find(file.elf.code_from(function.start)))?
+}
+
 impl Interpreter for Php {
     fn layout(&self, _: Library) -> Option<&Layout> {
         Some(&self.layout)
@@ -101,6 +127,10 @@ impl Interpreter for Php {
     fn calls_compiled(&self, caller: NativeKind) -> bool {
         // Regular expressions are compiled, too, and called by other functions.
         matches!(caller, NativeKind::Loop | NativeKind::Compiled)
+    }
+
+    fn runs_compiled_in_loop(&self) -> bool {
+        self.layout.fields[LOOP_FRAME_SIZE] != 0
     }
 
     fn unnamed_frame(&self) -> &'static [u8] {

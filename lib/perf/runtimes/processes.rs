@@ -208,6 +208,11 @@ impl ProcessInterpreter {
         self.interpreter.calls_compiled(caller)
     }
 
+    /// True if compiled script functions run in the frame of the loop, in memory that processes may share.
+    pub fn runs_compiled_in_loop(&self) -> bool {
+        self.interpreter.runs_compiled_in_loop()
+    }
+
     /// Returns the file of the interpreter in the process.
     fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
         let Mapping { start, end, offset, object, .. } = self.mapping;

@@ -61,7 +61,12 @@ pub fn symbolize(objects: &Objects, locations: &[Location], options: &SymbolizeO
             all.ranges[*location as usize] = offset + range.start..offset + range.end;
         }
         all.frames.extend(found.frames);
-        all.warnings.extend(warnings);
+        // Several objects may have the same one: the code of a process in memory of several kinds.
+        for warning in warnings {
+            if !all.warnings.contains(&warning) {
+                all.warnings.push(warning);
+            }
+        }
     }
     all
 }

@@ -1,6 +1,6 @@
-// Steps through code that a runtime generates (HotSpot, V8), and notes which function each frame runs.
+// Steps through code that a runtime generates (HotSpot, V8, PHP), and notes which function each frame runs.
 //
-// The frames of such functions are native frames, but no table of unwind information describes them. The runtime knows
+// The frames of such functions are native frames (except in PHP, whose script frames are walked), but no table of unwind information describes them. The runtime knows
 // the size of a frame, or its code follows rules. A function is described as in interpreters.bpf.h; the first line is the
 // kind of the frame instead. What is noted during the walk is behind the largest walked stack, and moved to its place when
 // the record is sent.
@@ -38,7 +38,17 @@ __attribute__((noinline)) int add_name(void) {
     return 0;
 }
 
+// True if an address is in code that the process made.
+__attribute__((noinline)) int is_generated_code(u32 process, u64 address) {
+    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    if (!p) return 0;
+    struct mapping *mapping = find_mapping(p, address);
+    int is_made = mapping->first - GENERATED <= GENERATED_SHARED - GENERATED;
+    return is_made && address >= mapping->start && address < mapping->end;
+}
+
 #include "hotspot.bpf.h"
+#include "php.bpf.h"
 #include "v8.bpf.h"
 
 // Steps to the caller of generated code. Returns 1 if it cannot.
@@ -47,9 +57,10 @@ __attribute__((noinline)) int step_generated(u32 process) {
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter || s->script_words > OUT) return 1;
     if (interpreter->kind == HOTSPOT) return step_hotspot(s, interpreter, process);
+    if (interpreter->kind == PHP) return step_compiled_php(process);
     if (interpreter->kind != V8) return 1;
     s->v8_is_pending = 0;
-    int is_end = step_v8(s, interpreter);
+    int is_end = step_v8(s, interpreter, process);
     if (s->v8_is_pending && note_v8_function(process) && v8_read(process)) add_name();
     return is_end;
 }

@@ -41,8 +41,8 @@ enum {
     INT_TAG, INT_DIGITS,           // in a number
     FIELDS = 48, CACHED = 12
 };
-// The fields of PHP's structures: offsets in a function.
-enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE };
+// The fields of PHP's structures: offsets in a function, and the frame of the loop (php.bpf.h).
+enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE, LOOP_FRAME_SIZE, LOOP_SAVED_BP };
 // Ruby: the size of a frame, 1 if the first line of a method is a tagged number, and 1 if the length of a short string is in
 // its flags.
 enum { RUBY_FRAME_SIZE, IS_LINE_TAGGED, IS_LENGTH_IN_FLAGS };

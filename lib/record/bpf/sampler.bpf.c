@@ -76,8 +76,9 @@ enum {
 
 struct target { u64 task; u64 state; };
 // A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
-// code has no rows, GENERATED if the process made it.
+// code has no rows, GENERATED if the process made it, GENERATED_SHARED if it did in memory that processes may share.
 #define GENERATED 1
+#define GENERATED_SHARED 2
 struct mapping { u64 start, end, first; };
 // What the recorder knows of a process: complete up to the time `published`. `exec_pages` is compared with the
 // kernel's own sum to notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain
@@ -469,7 +470,7 @@ static long step(u32 i, struct walking *walking) {
         struct mapping *mapping = find_mapping(p, at);
         w->start = w->end = 0;
         w->is_unmapped = at < mapping->start || at >= mapping->end;
-        is_generated = w->is_unmapped || mapping->first == GENERATED;
+        is_generated = w->is_unmapped || mapping->first - GENERATED <= GENERATED_SHARED - GENERATED;
         if (!is_generated) {
             if (!mapping->first) {
                 w->rowless = at;

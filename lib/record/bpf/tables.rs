@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::maps::{map_file, take_map};
 use crate::perf::event::Event;
 use crate::perf::mappings::Mapping;
-use crate::perf::objects::object::{Object, ObjectId};
+use crate::perf::objects::object::{JitMemory, Object, ObjectId};
 use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::thread_context::VariableWords;
@@ -34,6 +34,8 @@ type ProcessWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
 
 /// The place of code that a process generated, which has no rows. No object has it: the first block is free.
 const GENERATED: u64 = 1;
+/// The same, in memory that processes may share.
+const GENERATED_SHARED: u64 = 2;
 
 /// The process whose every word is kept.
 const NOBODY: u32 = 0;
@@ -276,6 +278,7 @@ impl Tables {
     fn find_place(&self, mapping: &Mapping, recording: &Recording) -> Option<u64> {
         let elf = match recording.objects.get(mapping.object) {
             Object::Elf(elf) => elf,
+            Object::Jit { memory: JitMemory::Shared, .. } => return Some(GENERATED_SHARED),
             Object::Jit { .. } => return Some(GENERATED),
             _ => return None,
         };

@@ -150,20 +150,21 @@ __attribute__((noinline)) int note_v8_function(u32 process) {
     struct script_function *noted = &s->noted;
     *noted = (struct script_function){.instruction = position >> 32, .first_line = position};
     s->v8_is_noted = 1;
-    if (!function) {
-        add_generated(s, noted, mix(position, 2));
-        return 0;
-    }
-    u64 *words = s->page + 224, shared = read_word(function - 1 + f[V8_SHARED]), now = bpf_ktime_get_ns();
-    if (!V8_IS_OBJECT(shared) || bpf_probe_read_user(words, 64, (void *)(shared - 1))) return 0;
+    u64 *words = s->page + 224, now = bpf_ktime_get_ns();
+    u64 shared = V8_IS_OBJECT(function) ? read_word(function - 1 + f[V8_SHARED]) : 0;
+    int is_object = V8_IS_OBJECT(shared) && !bpf_probe_read_user(words, 64, (void *)(shared - 1));
     struct v8_known *known = &s->known[shared >> 4 & (V8_KNOWN - 1)];
     u64 map = words[0], name = words[f[V8_NAME] / 8 & 7], script = words[f[V8_SCRIPT] / 8 & 7];
     u32 literal = words[f[V8_LITERAL] / 8 & 7] >> 32;
-    noted->code = shared - 1;
     int is_known = known->shared == shared && known->map == map && known->name == name && known->script == script &&
                    known->number == literal && now - known->time < V8_KNOWN_TIME;
+    if (!is_object || (!is_known && v8_type(shared) != f[V8_SHARED_TYPE])) {
+        // No function of a script: generated code tells what it is.
+        if (!function || (position >> 48 & 3) == V8_EXACT) add_generated(s, noted, mix(position, 2));
+        return 0;
+    }
+    noted->code = shared - 1;
     if (is_known) return add_generated(s, noted, known->hash);
-    if (v8_type(shared) != f[V8_SHARED_TYPE]) return 0;
     known->shared = 0;
     known->map = map;
     known->name = name;
@@ -187,22 +188,54 @@ static __always_inline void note_v8(struct scratch *s, u64 function, u64 positio
     s->v8_is_pending = 1;
 }
 
-static __always_inline int step_v8(struct scratch *s, struct interpreter *interpreter) {
+// Has the function noted that has just been called: it is in rdi.
+static __always_inline void note_called_v8(struct scratch *s, u64 pc) {
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+    note_v8(s, s->walk.n == 1 ? regs->di : 0, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
+}
+
+// Has the function noted whose frame is about to go, or has gone: it is still in the stack's memory. What was inlined has
+// returned before. `frame` are the function, its context and the saved frame pointer.
+static __always_inline void note_returning_v8(struct scratch *s, u64 pc, u64 *frame, u64 saved) {
+    if (s->walk.n == 1 && frame[2] == saved && V8_IS_OBJECT(frame[1]) && V8_IS_OBJECT(frame[0])) note_v8(s, frame[0], 0);
+    else note_v8(s, 0, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
+}
+
+#define FRAME_START 0xe5894855u   // push rbp; mov rbp, rsp
+
+// Returns 1 if the frame of generated code is made within 24 bytes from an address on. Before that, the code may ask whether it
+// is to be thrown away. No other code is that near: there are at least 32 bytes between the instructions of two.
+__attribute__((noinline)) int is_before_v8_frame(u64 pc) {
+    u64 words[4] = {}, found = 0;
+    if (bpf_probe_read_user(words, sizeof words, (void *)pc)) return 0;
+#pragma unroll
+    for (u32 k = 0; k < 24; k++) {
+        u64 shift = 8 * (k % 8), low = words[k / 8] >> shift, high = shift ? words[k / 8 + 1] << (64 - shift) : 0;
+        found |= (((low | high) & 0xffffffff) ^ FRAME_START) - 1;
+    }
+    return found >> 63;
+}
+
+static __always_inline int step_v8(struct scratch *s, struct interpreter *interpreter, u32 process) {
     struct walk *w = &s->walk;
     u32 *f = interpreter->field;
     u64 pc = w->pc, sp = w->sp, bp = w->bp, exact = w->exact, is_generated = !w->end;
-    u64 *frame = s->page + 256 - V8_FRAME_WORDS, two[2], position = 0;
+    u64 *frame = s->page + 256 - V8_FRAME_WORDS, two[2], popped[3] = {}, position = 0, first = 0;
     if (exact) {
         if (bpf_probe_read_user(two, 16, (void *)(pc - 8))) return 1;
-        u32 next = two[1] & 0xffffff, first = next & 0xff, before = two[0] >> 56;
+        u32 next = two[1] & 0xffffff, before = two[0] >> 56;
+        first = next & 0xff;
         int is_start = before == PUSH_BP && (next == MOV_BP_SP || next == MOV_BP_SP_2);
-        if (is_start || first == PUSH_BP || first == RETURN || first == RETURN_N) {
-            // The frame is not complete yet, or not any more. A function is called with itself in rdi; generated code tells
-            // its function otherwise.
-            if (is_generated) {
-                struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-                u64 function = first == RETURN || first == RETURN_N || w->n > 1 ? 0 : regs->di;
-                note_v8(s, function, pc | (u64)V8_EXACT << 48 | v8_code_hash(pc - 16) << 50);
+        int is_returning = !is_start && (first == RETURN || first == RETURN_N);
+        int is_called = is_start || first == PUSH_BP;
+        if (is_generated && !is_called && !is_returning) is_called = is_before_v8_frame(pc);
+        if (is_called || is_returning) {
+            // The frame is not complete yet, or not any more.
+            if (is_generated && is_returning) {
+                bpf_probe_read_user(popped, sizeof popped, (void *)(sp - sizeof popped));
+                note_returning_v8(s, pc, popped, bp);
+            } else if (is_generated) {
+                note_called_v8(s, pc);
             }
             if (bpf_probe_read_user(two, 16, (void *)sp)) return 1;
             w->pc = is_start ? two[1] : two[0];
@@ -215,7 +248,10 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
     if (bp & 7 || bp < sp || bp - sp > 16 << 20) return 1;
     if (bpf_probe_read_user(frame, 8 * V8_FRAME_WORDS, (void *)(bp - 8 * V8_SAVED_BP))) return 1;
     u64 saved = frame[V8_SAVED_BP], caller = frame[V8_CALLER];
-    if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
+    if (is_generated && exact && bp - sp < 16) {
+        if (first == POP_BP) note_returning_v8(s, pc, &frame[V8_FUNCTION], saved);
+        else note_called_v8(s, pc);
+    } else if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
         // Generated code tells what it is.
         if (is_generated) note_v8(s, 0, pc | (exact ? (u64)V8_EXACT : V8_RETURN) << 48 | v8_code_hash(pc - 16) << 50);
     } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(frame[V8_BYTECODES]) == f[V8_BYTECODE_TYPE]) {
@@ -226,7 +262,7 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
             // Code without a frame of its own was called by the function whose frame this is, if it was called by generated
             // code.
             at = exact ? read_word(sp) : 0;
-            kind = at >> 47 || !at ? V8_NO_POSITION : V8_RETURN;
+            kind = is_generated_code(process, at) ? V8_RETURN : V8_NO_POSITION;
         }
         if (kind != V8_NO_POSITION) position = (at & ((1ull << 48) - 1)) | kind << 48 | v8_code_hash(at - 16) << 50;
         note_v8(s, frame[V8_FUNCTION], position);

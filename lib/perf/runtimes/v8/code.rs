@@ -115,16 +115,20 @@ fn code_at(heap: Heap<'_>, start: u64) -> Option<(Code, u64)> {
 }
 
 impl Code {
-    /// Returns the functions at an offset of optimized code, innermost first. The last one is that which was compiled.
+    /// Returns the functions at an offset of optimized code, innermost first. The last one is that which was compiled. Empty if
+    /// the code does not tell it, and nothing was inlined there.
     pub(super) fn functions_at(self, heap: Heap<'_>, offset: u64) -> Option<Vec<CodeFunction>> {
         let (places, indices) = (&heap.offsets.code, &heap.offsets.deoptimization);
         let data = heap.field(self.object, places.deoptimization.into())?;
-        let compiled = heap.element(data, indices.shared.into())?;
-        let compiled = if indices.is_wrapped { heap.field(compiled, WRAPPED)? } else { compiled };
-        let compiled = heap.of_type(compiled, heap.offsets.types.shared)?;
         let table = heap.field(self.object, places.positions.into())?;
         let table = heap.array_bytes(table, MAX_TABLE).unwrap_or_default();
         let mut position = find_position(&table, offset.cast_signed());
+        if heap.array_length(data) == Some(0) {
+            return position.and_then(Position::inlining).is_none().then(Vec::new);
+        }
+        let compiled = heap.element(data, indices.shared.into())?;
+        let compiled = if indices.is_wrapped { heap.field(compiled, WRAPPED)? } else { compiled };
+        let compiled = heap.of_type(compiled, heap.offsets.types.shared)?;
         let mut functions = Vec::new();
         while let Some(call) = position.and_then(Position::inlining) {
             if functions.len() >= MAX_DEPTH {

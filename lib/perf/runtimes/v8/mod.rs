@@ -46,6 +46,8 @@ const REGULAR_EXPRESSION: &[u8] = b"(regexp) (v8)";
 const MAX_FUNCTIONS: usize = 1 << 18;
 /// Number of scripts whose lines are remembered.
 const MAX_SCRIPTS: usize = 1024;
+/// The instructions of optimized code that make its frame are among these bytes.
+const MAX_PROLOGUE: u64 = 128;
 /// The largest table of positions that is read.
 const MAX_TABLE: u64 = 16 << 20;
 
@@ -130,53 +132,57 @@ impl Interpreter for V8 {
     ) -> Option<Vec<GeneratedFrame>> {
         let heap = Heap { memory: library.memory, offsets: &self.offsets };
         let position = FramePosition::of(frame);
-        let shared = frame.code + 1;
-        let described = if frame.code == 0 { None } else { Described::read(heap, shared) };
-        let described = described.filter(|described| described.has_hash(heap, frame.hash));
-        let is_gone = frame.code != 0 && described.is_none();
-        let code = if is_gone { None } else { code_at(heap, position) };
-        if frame.code == 0 && code.is_some_and(|(code, _)| code.kind == CodeKind::RegularExpression) {
-            return Some(GeneratedFrame::without_inlined(REGULAR_EXPRESSION.to_vec()));
-        }
-        let optimized = code.filter(|(code, _)| code.kind == CodeKind::Optimized);
-        let mut functions = optimized.and_then(|(code, offset)| code.functions_at(heap, offset)).unwrap_or_default();
-        let is_exact = matches!(position, FramePosition::Code { is_exact: true, .. });
         if frame.code == 0 {
-            // The frame is not complete, or not any more: what was inlined is not running.
-            functions = functions.pop().into_iter().collect();
-        } else if functions.last().is_some_and(|last| last.shared != shared) && is_exact {
-            // The function has been called, but its frame is not complete: it is that of the caller.
-            functions = functions.pop().into_iter().chain([CodeFunction { shared, position: None }]).collect();
-        } else if functions.last().is_none_or(|last| last.shared != shared) {
-            let position = match position {
-                FramePosition::Bytecode(offset) if with_lines && !is_gone => bytecode_position(heap, shared, offset),
-                _ => None,
-            };
-            functions = vec![CodeFunction { shared, position }];
+            return self.name_by_code(heap, position, with_lines);
         }
-        let count = functions.len();
-        let frames = functions.into_iter().enumerate().map(|(index, function)| {
-            let is_own = function.shared == shared && frame.code != 0;
-            let read = if is_own { described } else { Described::read(heap, function.shared) };
-            let read = read.and_then(|read| Some((read.function(heap)?, read)));
-            // Another function may be there since it was compared.
-            let read = read.filter(|(_, read)| !is_own || read.has_hash(heap, frame.hash));
-            let found = match read.map(|(found, read)| (found, read.script)) {
-                Some((found, script)) => {
-                    if is_own {
-                        self.remember(frame, &found);
-                    }
-                    let offset = function.position.filter(|_| with_lines);
-                    Some((found, offset.and_then(|offset| self.find_line(heap, script, offset))))
-                }
-                None if is_own => self.recall(frame).or_else(|| sent.cloned()).map(|found| (found, None)),
-                None => None,
-            };
-            let (found, line) = found?;
-            let name = frame_name(&shown(&found), line, BUILTIN_FILE);
-            Some(GeneratedFrame { name, is_inlined: index + 1 < count })
-        });
-        frames.collect::<Option<Vec<GeneratedFrame>>>().filter(|frames| !frames.is_empty())
+        let shared = frame.code + 1;
+        let described = Described::read(heap, shared).filter(|described| described.has_hash(heap, frame.hash));
+        let inlined = match position {
+            FramePosition::Code { is_exact, .. } if described.is_some() => {
+                find_inlined(heap, position, shared, is_exact)
+            }
+            // The function is gone, and what it told of its code.
+            FramePosition::Code { .. } => Inlined::Unknown,
+            _ => Inlined::Known(Vec::new()),
+        };
+        let own_position = match (&inlined, position) {
+            (Inlined::Known(functions), _) if !functions.is_empty() => functions.last().and_then(|own| own.position),
+            (_, FramePosition::Bytecode(offset)) if with_lines && described.is_some() => {
+                bytecode_position(heap, shared, offset)
+            }
+            _ => None,
+        };
+        let own = CodeFunction { shared, position: own_position };
+        let own = self.name_own(heap, frame, described, own, with_lines).or_else(|| Some(shown_name(sent?, None)))?;
+        let mut frames = self.name_inlined(heap, position, shared, inlined, with_lines);
+        frames.push(GeneratedFrame { name: own, is_inlined: false });
+        Some(frames)
+    }
+}
+
+/// The functions that run in a frame of optimized code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Inlined {
+    /// Those that were inlined, innermost first, and the function of the frame. Empty if the code contains one function only.
+    Known(Vec<CodeFunction>),
+    /// The frame's function has called this one, whose own frame is not complete. What was inlined where it did is not known.
+    Called(CodeFunction),
+    /// The code is not there any more, or other code is in its place.
+    Unknown,
+}
+
+/// Finds the functions at a position of a frame of `shared`.
+fn find_inlined(heap: Heap<'_>, position: FramePosition, shared: u64, is_exact: bool) -> Inlined {
+    let Some((code, offset)) = code_at(heap, position) else { return Inlined::Unknown };
+    if code.kind != CodeKind::Optimized {
+        return Inlined::Known(Vec::new());
+    }
+    let Some(mut functions) = code.functions_at(heap, offset) else { return Inlined::Unknown };
+    match functions.last() {
+        None => Inlined::Known(functions),
+        Some(last) if last.shared == shared => Inlined::Known(functions),
+        Some(_) if is_exact && offset < MAX_PROLOGUE => functions.pop().map_or(Inlined::Unknown, Inlined::Called),
+        Some(_) => Inlined::Unknown,
     }
 }
 
@@ -198,6 +204,82 @@ impl V8 {
         ]);
         let layout = Layout { kind: KIND, anchor: ThreadAnchor::Library(0), fields };
         Self { layout, offsets, lines: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// Names the frame of a function that is not complete, or not any more: its code tells what it is. What was inlined there is
+    /// not running.
+    fn name_by_code(&self, heap: Heap<'_>, position: FramePosition, with_lines: bool) -> Option<Vec<GeneratedFrame>> {
+        let (code, offset) = code_at(heap, position)?;
+        let name = match code.kind {
+            CodeKind::RegularExpression => REGULAR_EXPRESSION.to_vec(),
+            CodeKind::Optimized => {
+                let function = code.functions_at(heap, offset)?.pop()?;
+                let name = self.name(heap, function, with_lines)?;
+                // Nothing changed meanwhile.
+                let again = code_at(heap, position).and_then(|(code, offset)| code.functions_at(heap, offset)?.pop());
+                (again == Some(function)).then_some(name)?
+            }
+            CodeKind::Baseline | CodeKind::Other => return None,
+        };
+        Some(GeneratedFrame::without_inlined(name))
+    }
+
+    /// Names the functions that run in the frame of `shared`, without that. `[v8]` stands for those that are not known.
+    fn name_inlined(
+        &self,
+        heap: Heap<'_>,
+        position: FramePosition,
+        shared: u64,
+        inlined: Inlined,
+        with_lines: bool,
+    ) -> Vec<GeneratedFrame> {
+        let gap = || GeneratedFrame { name: markers::V8.to_vec(), is_inlined: true };
+        let name = |function: CodeFunction| {
+            let name = self.name(heap, function, with_lines)?;
+            Some(GeneratedFrame { name, is_inlined: true })
+        };
+        let named: Option<Vec<GeneratedFrame>> = match &inlined {
+            Inlined::Known(functions) => {
+                functions.split_last().map_or(&[][..], |(_, inlined)| inlined).iter().copied().map(name).collect()
+            }
+            Inlined::Called(function) => name(*function).map(|called| vec![called, gap()]),
+            Inlined::Unknown => None,
+        };
+        // Nothing changed meanwhile.
+        let is_same = || match position {
+            FramePosition::Code { is_exact, .. } => find_inlined(heap, position, shared, is_exact) == inlined,
+            _ => true,
+        };
+        named.filter(|named| named.is_empty() || is_same()).unwrap_or_else(|| vec![gap()])
+    }
+
+    /// Names the function of a frame, of which `described` was read. `None` if the process has another one there by now, and
+    /// it was not read before.
+    fn name_own(
+        &self,
+        heap: Heap<'_>,
+        frame: ScriptFrame,
+        described: Option<Described>,
+        own: CodeFunction,
+        with_lines: bool,
+    ) -> Option<Vec<u8>> {
+        let read = described.and_then(|described| Some((described.function(heap)?, described)));
+        // Another function may be there since it was compared.
+        let read = read.filter(|(_, described)| described.has_hash(heap, frame.hash));
+        let Some((function, described)) = read else {
+            return self.recall(frame).map(|function| shown_name(&function, None));
+        };
+        self.remember(frame, &function);
+        let offset = own.position.filter(|_| with_lines);
+        Some(shown_name(&function, offset.and_then(|offset| self.find_line(heap, described.script, offset))))
+    }
+
+    /// Names a function that code contains.
+    fn name(&self, heap: Heap<'_>, function: CodeFunction, with_lines: bool) -> Option<Vec<u8>> {
+        let described = Described::read(heap, function.shared)?;
+        let offset = function.position.filter(|_| with_lines);
+        let line = offset.and_then(|offset| self.find_line(heap, described.script, offset));
+        Some(shown_name(&described.function(heap)?, line))
     }
 
     fn remember(&self, frame: ScriptFrame, function: &Function) {
@@ -254,6 +336,11 @@ fn bytecode_position(heap: Heap<'_>, shared: u64, offset: u32) -> Option<u32> {
         object = heap.field(object, next)?;
     }
     None
+}
+
+/// Returns the name of a function as it is shown.
+fn shown_name(function: &Function, line: Option<u32>) -> Vec<u8> {
+    frame_name(&shown(function), line, BUILTIN_FILE)
 }
 
 /// Returns a function as it is shown: functions without a name have one, and a file is named by its path from where modules

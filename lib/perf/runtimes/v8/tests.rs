@@ -7,7 +7,7 @@ use super::functions::Described;
 use super::heap::{Heap, number};
 use super::layout::{CodeOffsets, DeoptimizationIndices, Offsets, Types};
 use super::positions::{Lines, push_signed};
-use super::{FramePosition, V8, short_path, shown};
+use super::{FramePosition, Inlined, V8, find_inlined, short_path, shown};
 use crate::perf::runtimes::functions::frame_name;
 use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
 use crate::perf::runtimes::interpreter::{Interpreter as _, Memory, ScriptFrame};
@@ -264,6 +264,56 @@ fn finds_the_functions_that_were_inlined() {
     let function = Described::read(heap(), inner).unwrap().function(heap()).unwrap();
     assert_eq!(frame_name(&shown(&function), Some(2), b"v8"), b"f3 (m/a.js:2)");
     assert_eq!(Lines::read(heap(), script).unwrap().find(100), None);
+}
+
+/// Returns the position of an address in code that consists of `nop`.
+fn in_code(pc: u64, is_exact: bool) -> FramePosition {
+    let nops = u64::from_le_bytes([0x90; 8]);
+    FramePosition::Code { pc, is_exact, hash: [nops, nops].into_iter().fold(0, mix) & 0x3fff }
+}
+
+/// Puts another function in the place of the one that code was compiled from.
+fn replace_compiled(data: u64, shared: u64) {
+    let at = (data - 1 + 16 + 8 * 6 - START) as usize;
+    HEAP.with_borrow_mut(|heap| heap[at..at + 8].copy_from_slice(&shared.to_le_bytes()));
+}
+
+#[test]
+fn what_was_inlined_is_unknown_if_other_code_is_there() {
+    let script = script(text("x"), text("/srv/a.js"));
+    let [outer, inner, other] = [1, 2, 3].map(|literal| shared(0, text(&format!("f{literal}")), script, literal));
+    let calls = bytes(&words(&[at(3, 0), 0]));
+    let data = array(&[smi(0), smi(1), array(&[inner]), 0, 0, 0, outer, calls]);
+    let start = code(data, positions(&[(0, at(0, 0)), (100, at(2, 1))]), 5000);
+    let inlined = |offset, is_exact| find_inlined(heap(), in_code(start + offset, is_exact), outer, is_exact);
+    let names = |offset, is_exact| {
+        let (v8, position) = (V8::new(OFFSETS), in_code(start + offset, is_exact));
+        let frames = v8.name_inlined(heap(), position, outer, inlined(offset, is_exact), false);
+        let names = frames.into_iter().map(|frame| String::from_utf8(frame.name).unwrap());
+        names.collect::<Vec<String>>().join(" ")
+    };
+    assert_eq!(inlined(60, true), Inlined::Known(vec![function_at(outer, 0)]));
+    assert_eq!(inlined(4000, false), Inlined::Known(vec![function_at(inner, 2), function_at(outer, 3)]));
+    assert_eq!([names(60, true), names(4000, false)], ["", "f2 (/srv/a.js)"]);
+    // Other instructions, and no code.
+    let FramePosition::Code { pc, hash, .. } = in_code(start + 4000, false) else { unreachable!() };
+    let changed = FramePosition::Code { pc, is_exact: false, hash: hash ^ 1 };
+    assert_eq!(find_inlined(heap(), changed, outer, false), Inlined::Unknown);
+    assert_eq!(find_inlined(heap(), in_code(START, false), outer, false), Inlined::Unknown);
+
+    // Code that is never thrown away tells no functions.
+    let bare = code(array(&[]), positions(&[(0, at(0, 0)), (100, at(2, 1))]), 5000);
+    let inlined_in_bare = |offset| find_inlined(heap(), in_code(bare + offset, false), outer, false);
+    assert_eq!(inlined_in_bare(60), Inlined::Known(Vec::new()));
+    assert_eq!(inlined_in_bare(4000), Inlined::Unknown);
+
+    replace_compiled(data, other);
+    assert_eq!(inlined(4000, false), Inlined::Unknown);
+    assert_eq!(inlined(4000, true), Inlined::Unknown);
+    assert_eq!(names(4000, true), "[v8]");
+    // At the start of code, the frame is that of the caller.
+    assert_eq!(inlined(60, true), Inlined::Called(function_at(other, 0)));
+    assert_eq!(names(60, true), "f3 (/srv/a.js) [v8]");
 }
 
 fn position(instruction: u32, first_line: u32) -> FramePosition {

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::read::{FileCode, ProcessCode, read_functions};
 use crate::perf::event::Address;
 use crate::perf::objects::object::ObjectId;
+use crate::perf::runtimes::loop_frame::LoopFrame;
 use crate::perf::unwind::code::Code;
 use crate::perf::unwind::code_paths::{CallerRule, Paths, ReadInstructions as _, Returns};
 use crate::perf::unwind::snapshot::ProcessSnapshot;
@@ -23,6 +24,8 @@ pub(in crate::perf::unwind) struct BareCode {
     generated_since: u64,
     /// Tells by process ID if all code that a process generates keeps frame pointers.
     frame_pointers: FxHashMap<u32, FramePointers>,
+    /// The frame of the interpreter's loop in each object that was looked at, if compiled functions run in it.
+    pub(super) loop_frames: FxHashMap<ObjectId, Option<LoopFrame>>,
     /// Number of instructions that may still be followed for the current stack.
     budget: usize,
 }
@@ -73,6 +76,7 @@ impl BareCode {
     /// Forgets an object, so that its number can be given to another.
     pub(in crate::perf::unwind) fn forget(&mut self, object: ObjectId) {
         self.functions.remove(&object);
+        self.loop_frames.remove(&object);
         self.objects.rules.retain(|(owner, _), _| *owner != object.0);
         self.objects.rules_from_entry.retain(|(owner, ..), _| *owner != object.0);
     }

@@ -11,10 +11,13 @@
 //!    up.
 //! 3. The lowest return address on the stack, if it is in the program's first function: then there is no other frame.
 //!
+//! Compiled script functions that run in the frame of the interpreter's loop have its return address (`compiled_in_loop`).
+//!
 //! A stack is truncated where none holds. The second is wrong only where the frame pointer is used for other data,
 //! which happens to point to a pointer up the stack with an address of code behind a call beside it, in the function's
 //! own frame.
 
+mod compiled_in_loop;
 mod findings;
 mod read;
 mod return_address;
@@ -84,6 +87,11 @@ impl Unwinder {
         let Some(candidates) = self.find_candidates(instruction, rules, regs, registers, stack) else {
             return StepOutcome::Failed;
         };
+        if candidates.certain.is_none()
+            && let Some(caller) = self.find_caller_of_loop(snapshot, address, regs, stack)
+        {
+            return self.return_to(snapshot, caller, regs, stack);
+        }
         if let Some(caller) = self.choose_caller(instruction, candidates, regs, registers, stack) {
             return self.return_to(snapshot, caller, regs, stack);
         }

@@ -1,0 +1,71 @@
+//! Interpreters in containers, whose files have no symbols and are deleted when they run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{node, python};
+use crate::support::process::{Background, cpu_time};
+use crate::support::programs::sources;
+use crate::support::recording::{Profile, can_record, finish, recorder, wait_until_recording};
+use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
+use crate::support::{command, directory, eventually, pythons, require, signals, skip};
+
+/// Records an interpreter whose copy lies in a file system that only its own mount namespace has. The copy has no symbols, is
+/// deleted when it runs, and has process IDs of its own.
+#[track_caller]
+fn assert_callers_in_container(interpreter: &Path, program: &str, callers: Callers<'_>) {
+    let folder = directory();
+    let copy = folder.path().join("interpreter");
+    let script = format!(
+        "mount -t tmpfs none '{}' && cp \"$1\" '{copy}' && strip -s '{copy}' && exec '{copy}' \"$2\" 100",
+        folder.path().display(),
+        copy = copy.display()
+    );
+    let mut container = command("unshare");
+    container.args(["-mpf", "--mount-proc", "--kill-child", "sh", "-c", &script, "sh"]);
+    let mut container = Background::start(container.arg(interpreter).arg(sources().join(program)));
+    let children = format!("/proc/{0}/task/{0}/children", container.pid());
+    let find_child = || std::fs::read_to_string(&children).unwrap_or_default().trim().parse::<u32>().ok();
+    let runs = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program == copy);
+    eventually(|| !container.is_running() || find_child().is_some_and(runs));
+    let Some(pid) = find_child().filter(|pid| runs(*pid)) else { return skip("unshare is not permitted here") };
+    let wait = |more: u64| {
+        let end = cpu_time(pid) + Duration::from_millis(more);
+        assert!(eventually(|| cpu_time(pid) >= end), "pid {pid} does not run");
+    };
+    wait(300);
+    std::fs::remove_file(format!("/proc/{pid}/root{}", copy.display())).unwrap();
+    assert!(!copy.exists());
+    let mut recorder = recorder(["-v", "-F", "997", "-p", &pid.to_string()]).spawn().unwrap();
+    wait_until_recording(&mut recorder);
+    wait(1000);
+    signals::send(&recorder, libc::SIGINT);
+    let outcome = finish(recorder).ok();
+    if walked_scripts(&outcome) {
+        assert_callers(&Profile::from_stdout(&outcome), callers, &interpreter.display().to_string());
+    }
+}
+
+fn has_containers() -> bool {
+    can_record() && require("unshare") && require("strip")
+}
+
+#[test]
+fn shows_the_functions_of_python() {
+    // Debian's contains the interpreter, others load a library with it.
+    let pythons = pythons::supported();
+    let system = pythons.iter().find(|python| python.starts_with("/usr/bin"));
+    if let (Some(python), true) = (system.or(pythons.first()), has_containers()) {
+        assert_callers_in_container(&python.canonicalize().unwrap(), "functions.py", python::CALLERS);
+    }
+}
+
+#[test]
+fn shows_the_functions_of_node() {
+    let program = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|folder| folder.join("node"))
+        .find(|program| program.exists());
+    if let (Some(program), true) = (program, has_containers() && node::has_node()) {
+        assert_callers_in_container(&program.canonicalize().unwrap(), "functions.js", node::CALLERS);
+    }
+}
