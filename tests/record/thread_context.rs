@@ -73,6 +73,9 @@ fn assert_spans(profile: &Profile) {
     let (trace, span) = ("ee".repeat(16), "ee".repeat(8));
     profile.assert_contains(&[&trace, &span, "[no attribute]", "odd", "work_without_attribute"]);
     profile.assert_contains(&["[no span]", "[no span]", "a:b c d", "odd", "work_without_span"]);
+    // It must not look like a frame between a waiter and its waker.
+    profile.assert_contains(&["[no span]", "[no span]", "\"--\"", "odd", "work_like_waker"]);
+    profile.assert_lacks(&["--"]);
 }
 
 /// Compiles the library with the variable.
