@@ -76,6 +76,11 @@ pub fn is_marker(name: &[u8]) -> bool {
     is_thread_state(name) || [LOST, TRUNCATED, UNKNOWN].contains(&name)
 }
 
+/// Returns a name that somebody chose, as a frame: what separates a waiter from its waker is put in quotes.
+pub fn quote_separator(name: &[u8]) -> Cow<'_, [u8]> {
+    if name == WAKER_SEPARATOR { Cow::Borrowed(b"\"--\"") } else { Cow::Borrowed(name) }
+}
+
 /// True for the name of code without a symbol, in brackets: `[unknown]`, or a module such as `[libc.so.6]`.
 pub fn is_without_symbol(name: &[u8]) -> bool {
     let name = strip_suffix(name);

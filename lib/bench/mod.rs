@@ -11,6 +11,7 @@ mod process;
 mod recorder;
 mod schedule;
 mod verdict;
+mod watcher;
 
 pub use counterparts::Counterpart;
 pub use recorder::Measure;

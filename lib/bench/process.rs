@@ -5,6 +5,8 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use super::watcher::Watcher;
+
 /// Time between two looks at the process. It delays the next run by half of it on average, and no measure.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -25,12 +27,14 @@ pub enum End {
     Interrupted,
 }
 
-/// Runs a process to its end. Returns the end, and the last lines of its standard error. `poll` is called now and then.
+/// Runs a process to its end. Returns the end, and the last lines of its standard error. `poll` is called now and then. The
+/// watcher ends the process if we are killed.
 ///
 /// # Errors
 /// The process cannot be started or waited for.
 pub fn run(
     mut command: Command,
+    watcher: &Watcher,
     deadline: Option<Instant>,
     is_interrupted: &dyn Fn() -> bool,
     mut poll: impl FnMut(),
@@ -38,6 +42,7 @@ pub fn run(
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     own_group(&mut command);
     let mut child = command.spawn()?;
+    watcher.note_start(child.id());
     let tail = child.stderr.take().map(read_tail);
     let end = loop {
         if let Some(status) = child.try_wait()? {
@@ -51,6 +56,7 @@ pub fn run(
         poll();
         std::thread::sleep(POLL);
     };
+    watcher.note_end();
     let tail = tail.and_then(|tail| tail.recv_timeout(GRACE).ok()).unwrap_or_default();
     Ok((end, tail))
 }
@@ -70,14 +76,15 @@ fn read_tail(mut stderr: ChildStderr) -> Receiver<String> {
     receiver
 }
 
+/// Makes a command the first process of a group.
 #[cfg(unix)]
-fn own_group(command: &mut Command) {
+pub fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     command.process_group(0);
 }
 
 #[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
+pub fn own_group(_: &mut Command) {}
 
 /// Ends the process and its group.
 fn kill(child: &mut Child) -> io::Result<()> {
@@ -91,7 +98,8 @@ fn kill(child: &mut Child) -> io::Result<()> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::{End, run};
+    use super::{End, Watcher};
+    use std::io;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
@@ -99,6 +107,15 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", text]);
         command
+    }
+
+    fn run(
+        command: Command,
+        deadline: Option<Instant>,
+        is_interrupted: &dyn Fn() -> bool,
+        poll: impl FnMut(),
+    ) -> io::Result<(End, String)> {
+        super::run(command, &Watcher::start(), deadline, is_interrupted, poll)
     }
 
     fn is_alive(process: &str) -> bool {

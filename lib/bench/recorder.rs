@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::folder::RunFolder;
 use super::process::{self, End};
+use super::watcher::Watcher;
 use super::{Options, Side};
 use crate::diagnostics::{Diagnostics, plural};
 use crate::input::Source;
@@ -49,11 +50,12 @@ pub(super) struct Run {
 pub(super) struct Recorder<'a> {
     options: &'a Options,
     folder: &'a RunFolder,
+    watcher: Watcher,
 }
 
 impl<'a> Recorder<'a> {
     pub fn new(options: &'a Options, folder: &'a RunFolder) -> Self {
-        Self { options, folder }
+        Self { options, folder, watcher: Watcher::start() }
     }
 
     /// Measures a run, writes its profile and returns its time; `None` if the time is over or the user has interrupted.
@@ -76,7 +78,7 @@ impl<'a> Recorder<'a> {
             diagnostics.show_progress(|| format!("{name}, {elapsed} s of {most} s"));
         };
         let start = Instant::now();
-        let (end, stderr) = process::run(command, deadline, is_interrupted, progress)
+        let (end, stderr) = process::run(command, &self.watcher, deadline, is_interrupted, progress)
             .map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
         let elapsed = start.elapsed();
         diagnostics.clear_progress();

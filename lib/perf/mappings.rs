@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::objects::object::ObjectId;
 
 /// A range of addresses to which an object is mapped.
@@ -45,8 +47,12 @@ pub(super) struct Mappings {
     pub current: BTreeMap<u64, Timed<Mapping>>,
     /// The mappings that existed before, in the order of their ends.
     pub retired: Vec<Timed<Mapping>>,
-    /// The time of the last execve.
+    /// The time of the last execve, or of the fork if there was none since.
     pub exec_time: u64,
+    /// The time of the fork; 0 if it is not known.
+    pub fork_time: u64,
+    /// For the first address of each mapping that was there at the fork, the time since which the parent had it.
+    pub inherited: FxHashMap<u64, u64>,
     pub version: Version,
 }
 
@@ -95,6 +101,21 @@ impl Mappings {
             }
         }
         self.current.insert(new.start, Timed::since(time, new));
+    }
+
+    /// Returns the time since which a mapping is where it is: in the parent, if the process has inherited it.
+    pub fn since(&self, mapping: &Timed<Mapping>) -> u64 {
+        let inherited = self.inherited.get(&mapping.value.start).filter(|_| mapping.since == self.fork_time);
+        inherited.copied().unwrap_or(mapping.since)
+    }
+
+    /// Returns what was mapped at an address, in the parent if that was before the fork.
+    pub fn find_in_ancestry(&self, address: u64, time: u64) -> Option<Mapping> {
+        if time >= self.fork_time {
+            return self.find(address, time);
+        }
+        let mapping = self.find(address, self.fork_time)?;
+        self.inherited.get(&mapping.start).is_some_and(|since| *since <= time).then_some(mapping)
     }
 
     pub fn find(&self, address: u64, time: u64) -> Option<Mapping> {

@@ -103,8 +103,9 @@ impl Processes {
         if pid == parent_pid {
             return;
         }
-        let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
-            parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.value).collect()
+        let inherited: Vec<(Mapping, u64)> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
+            let mappings = parent.current.values().filter(|mapping| mapping.since <= time);
+            mappings.map(|mapping| (mapping.value, parent.since(mapping))).collect()
         });
         let is_too_much = self.inherited + inherited.len() > MAX_INHERITED;
         let inherited = if is_too_much { Vec::new() } else { inherited };
@@ -112,7 +113,9 @@ impl Processes {
         let process = self.begin_version(pid, time);
         process.retire_all(time);
         process.exec_time = time;
-        for mapping in inherited {
+        process.fork_time = time;
+        process.inherited = inherited.iter().map(|(mapping, since)| (mapping.start, *since)).collect();
+        for (mapping, _) in inherited {
             process.current.insert(mapping.start, Timed::since(time, mapping));
         }
     }
@@ -128,15 +131,24 @@ impl Processes {
         process.flat_map(|process| process.current.values().map(|mapping| mapping.value))
     }
 
-    /// Iterates over the mappings that a process has now, and that are newer than `time`.
+    /// Iterates over the mappings that a process has now, and that are newer than `time`: what it inherited is as old as in its
+    /// parent.
     pub fn mappings_since(&self, pid: u32, time: u64) -> impl Iterator<Item = Mapping> + '_ {
-        let current = self.processes.get(&pid).into_iter().flat_map(|process| process.current.values());
-        current.filter(move |mapping| mapping.since > time).map(|mapping| mapping.value)
+        let processes = self.processes.get(&pid).into_iter();
+        processes.flat_map(move |process| {
+            let current = process.current.values();
+            current.filter(move |mapping| process.since(mapping) > time).map(|mapping| mapping.value)
+        })
     }
 
     /// Returns what was mapped at an address of a process.
     pub fn find(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
         self.processes.get(&pid)?.find(address, time)
+    }
+
+    /// Returns what was mapped at an address of a process, or of its parent if that was before the fork.
+    pub fn find_in_ancestry(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
+        self.processes.get(&pid)?.find_in_ancestry(address, time)
     }
 
     /// Returns the name of a thread.
@@ -257,6 +269,32 @@ mod tests {
         assert_eq!(processes.comm(1, 31), Some(3));
         processes.set_comm(1, 4, 40);
         assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
+    }
+
+    #[test]
+    fn what_a_child_inherits_is_as_old_as_in_its_parent() {
+        let mut processes = Processes::default();
+        processes.map(5, mapping(100, 200, 7), 10);
+        processes.map(5, mapping(300, 400, 8), 20);
+        processes.fork((6, 6), (5, 5), 30);
+        processes.fork((1, 1), (6, 6), 40);
+        let found = |processes: &Processes, address: u64, time: u64| {
+            processes.find_in_ancestry(1, address, time).map(|mapping| mapping.object.0)
+        };
+        let times = [9, 10, 19, 20, 35, 50];
+        assert_eq!(times.map(|time| found(&processes, 150, time)), [None, Some(7), Some(7), Some(7), Some(7), Some(7)]);
+        assert_eq!(times.map(|time| found(&processes, 350, time)), [None, None, None, Some(8), Some(8), Some(8)]);
+        let since = |processes: &Processes, time: u64| processes.mappings_since(1, time).count();
+        assert_eq!([9, 15, 20, 45].map(|time| since(&processes, time)), [2, 1, 0, 0]);
+        // What was replaced since the fork is found as it was.
+        processes.map(1, mapping(300, 400, 9), 60);
+        assert_eq!([25, 50, 60].map(|time| found(&processes, 350, time)), [Some(8), Some(8), Some(9)]);
+        assert_eq!(since(&processes, 45), 1);
+        // A sample may be older than the program that the process runs by now.
+        processes.exec(1, 70);
+        processes.map(1, mapping(100, 200, 9), 70);
+        assert_eq!([9, 20, 50, 70].map(|time| found(&processes, 150, time)), [None, Some(7), Some(7), Some(9)]);
+        assert_eq!(since(&processes, 60), 1);
     }
 
     #[test]

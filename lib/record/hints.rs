@@ -12,6 +12,7 @@ use crate::perf::objects::object::{Elf, JitMemory, Object, UPROBES};
 use crate::perf::recording::{Counts, ScriptFrameOptions};
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
+use crate::perf::thread_context::VARIABLE_NAME;
 
 /// Functions that run script functions, and the language of these.
 const LOOPS: [(&[u8], &str); 3] =
@@ -56,7 +57,17 @@ impl Hints<'_> {
     fn unpublished_contexts(&self) -> Option<String> {
         let recording = &self.finished.recording;
         let label = recording.options.roots.context_label().filter(|_| !recording.has_thread_contexts())?;
-        Some(format!("--split-by {label}: no process publishes its spans (thread context of OpenTelemetry, OTEP 4947)"))
+        Some(match recording.hidden_thread_context() {
+            Some(path) => format!(
+                "--split-by {label}: {} does not export {VARIABLE_NAME}, the variable with its spans; \
+                 link it with -Wl,--export-dynamic-symbol={VARIABLE_NAME}",
+                printable(&String::from_utf8_lossy(path))
+            ),
+            None => format!(
+                "--split-by {label}: no process publishes its spans: none exports {VARIABLE_NAME} \
+                 (thread context of OpenTelemetry, OTEP 4947)"
+            ),
+        })
     }
 
     /// Returns the interpreters that do not tell which task a thread runs.

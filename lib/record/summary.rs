@@ -114,8 +114,9 @@ fn format_seconds(nanoseconds: u64) -> String {
 
 /// Returns lines about pairs whose stacks are estimated, or that were lost.
 fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
-    let sparse = pairs.is_sparse.then(|| {
-        format!("where pairs were dense, stacks of one in {SPARSE_EVERY}: they share the time of those without")
+    let sparse = (pairs.represented > 1).then(|| {
+        let most = if pairs.represented > SPARSE_EVERY { format!(" to {}", pairs.represented) } else { String::new() };
+        format!("where pairs were dense, stacks of one in {SPARSE_EVERY}{most}: they share the time of those without")
     });
     let lost = pairs.lost();
     let lost = (lost > 0)

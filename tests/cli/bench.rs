@@ -1,8 +1,9 @@
 //! fg-bench: runs, their measures, and commands that fail, hang or print.
 
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::support::{Outcome, command, directory, run_command, tool};
+use crate::support::{Outcome, command, directory, eventually, run_command, tool};
 
 /// Runs fg-bench in this folder, with the output of the commands as the measure.
 fn bench(folder: &Path, before: &str, after: &str, options: &[&str]) -> Outcome {
@@ -168,6 +169,28 @@ fn says_that_it_was_interrupted() {
     let message = "interrupted after 0 complete pairs of runs, at least 2 are needed\n";
     assert!(outcome.stderr.ends_with(message), "{outcome:?}");
     assert!(!folder.path().join("fg-bench.runs").exists(), "{outcome:?}");
+}
+
+/// The benchmark cannot end its run itself then.
+#[cfg(unix)]
+#[test]
+fn a_benchmark_that_is_killed_leaves_nothing_behind() {
+    let recorded: &[&[&str]] = if crate::support::recording::can_record() { &[&[]] } else { &[] };
+    for options in [&["--measure", "sh -c \"$FG_COMMAND\""][..]].iter().chain(recorded) {
+        let folder = directory();
+        let wait = "sleep 1000 & echo $! $$ $PPID > pids.new; mv pids.new pids; wait";
+        let mut command = command(tool("fg-bench"));
+        command.current_dir(folder.path()).args(*options).args(["--before", wait, "--after", wait]);
+        let mut bench = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let read_pids = || std::fs::read_to_string(folder.path().join("pids")).unwrap_or_default();
+        assert!(eventually(|| !read_pids().is_empty()));
+        bench.kill().unwrap();
+        bench.wait().unwrap();
+        // The process that nobody waits for is a zombie for a moment.
+        let is_alive =
+            |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        assert!(eventually(|| !read_pids().split_whitespace().any(is_alive)), "{options:?}: {}", read_pids());
+    }
 }
 
 #[test]

@@ -1,15 +1,19 @@
-/* `spans [LIBRARY [again]]`: threads that work on spans, and publish which as OpenTelemetry does: OTEP 4947 for threads, OTEP 4719
-   for the names of attributes. Runs until it is killed. The variable is in thread_context.c, which is part of the program or
-   of a library that it is linked with; or with -DLOAD, of the library that it loads, and with `again`, unloads and loads at another address. */
+/* `spans [LIBRARY [again | unreadable]]`: threads that work on spans, and publish which as OpenTelemetry does: OTEP 4947 for
+   threads, OTEP 4719 for the names of attributes. Runs until it is killed. The variable is in thread_context.c, which is part of
+   the program or of a library that it is linked with; or with -DLOAD, of the library that it loads, and with `again`, unloads
+   and loads at another address, and with `unreadable`, hides from everybody when all threads have found the variable.
+   `spans fork`: creates processes that work on the span of the first one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,11 +65,22 @@ HANDLER(handle_1, 2000)
 HANDLER(handle_2, 1000)
 HANDLER(idle, 1000)
 
+enum { THREADS = 4 };
+static volatile int started, can_work;
+
+/* Returns the thread's variable. Waits until all threads have found theirs. */
+static void *volatile *find_variable(void) {
+    void *volatile *variable = thread_context();
+    __sync_fetch_and_add(&started, 1);
+    while (!can_work) usleep(1000);
+    return variable;
+}
+
 /* Moves the pointer from record to record. */
 static void *serve(void *unused) {
     static void (*const handlers[])(void) = {handle_0, handle_1, handle_2};
     static __thread struct record records[3];
-    void *volatile *context = thread_context();
+    void *volatile *context = find_variable();
     prctl(PR_SET_NAME, "server");
     for (int n = 0; n < 3; n++) {
         fill(&records[n], n);
@@ -87,7 +102,7 @@ static void *serve(void *unused) {
 static void *switch_spans(void *unused) {
     static __thread struct record record;
     prctl(PR_SET_NAME, "switcher");
-    *(void *volatile *) thread_context() = &record;
+    *find_variable() = &record;
     for (unsigned n = 0;; n++) {
         record.valid = 0;
         BARRIER();
@@ -101,16 +116,18 @@ static void *switch_spans(void *unused) {
     return unused;
 }
 
-/* Has a span without an attribute that anybody asks for, then attributes without a span. */
+/* Has a span without an attribute that anybody asks for, then attributes without a span. One is what separates wakers. */
 __attribute__((noinline)) static void work_without_attribute(void) { work(500); __asm__(""); }
 __attribute__((noinline)) static void work_without_span(void) { work(500); __asm__(""); }
+__attribute__((noinline)) static void work_like_waker(void) { work(500); __asm__(""); }
 static void *serve_oddly(void *unused) {
-    static __thread struct record plain, odd;
-    void *volatile *context = thread_context();
+    static __thread struct record plain, odd, separator;
+    void *volatile *context = find_variable();
     prctl(PR_SET_NAME, "odd");
     memset(plain.trace, 0xee, 24);
     add(&odd, 1, "a;b\nc d");
-    plain.valid = odd.valid = 1;
+    add(&separator, 1, "--");
+    plain.valid = odd.valid = separator.valid = 1;
     for (;;) {
         *context = &plain;
         BARRIER();
@@ -119,6 +136,10 @@ static void *serve_oddly(void *unused) {
         *context = &odd;
         BARRIER();
         work_without_span();
+        BARRIER();
+        *context = &separator;
+        BARRIER();
+        work_like_waker();
         BARRIER();
     }
     return unused;
@@ -129,7 +150,7 @@ __attribute__((noinline)) static void wait_in_span(void) { nanosleep(&(struct ti
 __attribute__((noinline)) static void wait_idle(void) { nanosleep(&(struct timespec) {.tv_nsec = 1000000}, 0); __asm__(""); }
 static void *wait_often(void *unused) {
     static __thread struct record record;
-    void *volatile *context = thread_context();
+    void *volatile *context = find_variable();
     prctl(PR_SET_NAME, "waiter");
     fill(&record, 4);
     record.valid = 1;
@@ -176,13 +197,41 @@ static void publish_names(void) {
     memcpy(head->signature, "OTEL_CTX", 8);
 }
 
+/* Creates processes, one after the other. */
+static void fork_often(void) {
+    static struct record record;
+    fill(&record, 0);
+    record.valid = 1;
+    *(void *volatile *) thread_context() = &record;
+    for (;;) {
+        pid_t child = fork();
+        if (!child) {
+            prctl(PR_SET_NAME, "child");
+            handle_0();
+            _exit(0);
+        }
+        waitpid(child, 0, 0);
+    }
+}
+
+/* Makes all of a library unreadable but its code. */
+static void hide(const char *library) {
+    char line[4096], permissions[8];
+    unsigned long start, end;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, library) && sscanf(line, "%lx-%lx %7s", &start, &end, permissions) == 3 && permissions[2] != 'x')
+            mprotect((void *) start, end - start, PROT_NONE);
+    fclose(maps);
+}
+
 int main(int count, char **words) {
     pthread_t thread;
 #ifdef LOAD
     /* The next library that is loaded is at a higher address than the one before. */
     void *above = count > 2 ? mmap(0, 1 << 24, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : 0;
     void *library = dlopen(words[1], RTLD_NOW);
-    if (library && count > 2) {
+    if (library && count > 2 && !strcmp(words[2], "again")) {
         /* The recorder sees both. */
         work(200000);
         dlclose(library);
@@ -193,10 +242,14 @@ int main(int count, char **words) {
     if (!thread_context) return 1;
 #endif
     publish_names();
+    if (count > 1 && !strcmp(words[1], "fork")) fork_often();
     pthread_create(&thread, 0, serve, 0);
     pthread_create(&thread, 0, serve_oddly, 0);
     pthread_create(&thread, 0, wait_often, 0);
     pthread_create(&thread, 0, switch_spans, 0);
+    while (started < THREADS) usleep(1000);
+    if (count > 2 && !strcmp(words[2], "unreadable")) hide(words[1]);
+    can_work = 1;
     pthread_join(thread, 0);
     return 0;
 }

@@ -73,6 +73,9 @@ fn assert_spans(profile: &Profile) {
     let (trace, span) = ("ee".repeat(16), "ee".repeat(8));
     profile.assert_contains(&[&trace, &span, "[no attribute]", "odd", "work_without_attribute"]);
     profile.assert_contains(&["[no span]", "[no span]", "a:b c d", "odd", "work_without_span"]);
+    // It must not look like a frame between a waiter and its waker.
+    profile.assert_contains(&["[no span]", "[no span]", "\"--\"", "odd", "work_like_waker"]);
+    profile.assert_lacks(&["--"]);
 }
 
 /// Compiles the library with the variable.
@@ -156,6 +159,62 @@ fn finds_the_variable_of_a_library_that_was_loaded_again_elsewhere() {
     // The recorder ended the program.
     assert_eq!(outcome.code(), 143, "{outcome:?}");
     assert_spans(&Profile::from_stdout(&outcome));
+}
+
+/// The variable cannot be found then, but the threads may have spans.
+#[test]
+fn a_span_is_unknown_if_the_way_to_it_cannot_be_read() {
+    let (true, Some(program)) = (can_record(), program("spans_of_library")) else { return };
+    let folder = directory();
+    for dialect in ["-mtls-dialect=gnu2", "-mtls-dialect=gnu"] {
+        let library = library(folder.path(), "hidden.so", &[dialect, "-DFILL"]);
+        let process = Background::start(command(&program).arg(&library).arg("unreadable"));
+        process.wait_for_cpu_time(Duration::from_millis(100));
+        let outcome = record_process(&process, &["-F", "997", "--split-by", LABELS], Duration::from_secs(1));
+        if outcome.code() == 125 && outcome.stderr.contains("--split-by trace: ") {
+            return skip(&outcome.stderr);
+        }
+        let profile = Profile::from_stdout(&outcome.ok());
+        profile.assert_contains(&["[unknown]", "[unknown]", "[unknown]", "server", "handle_0"]);
+        profile.assert_lacks(&["[no span]"]);
+    }
+}
+
+/// A child has everything where its parent has it.
+#[test]
+fn a_new_process_has_the_span_of_its_parent_from_its_start() {
+    let (true, Some(program)) = (can_record(), program("spans")) else { return };
+    let process = Background::start(command(program).arg("fork"));
+    process.wait_for_cpu_time(Duration::from_millis(20));
+    let outcome = record_process(&process, &["-F", "997", "--split-by", "trace,span"], Duration::from_millis(50));
+    if outcome.code() == 125 && outcome.stderr.contains("--split-by trace: ") {
+        return skip(&outcome.stderr);
+    }
+    let profile = Profile::from_stdout(&outcome.ok());
+    let [trace, span, _] = labels(0);
+    profile.assert_contains(&[&trace, &span, "child", "handle_0"]);
+    for stack in profile.0.iter().filter(|stack| stack.contains(&["child", "handle_0"])) {
+        assert_eq!(stack.frames[..2], [&*trace, &*span], "{stack:?}");
+    }
+}
+
+#[test]
+fn a_variable_that_is_not_exported_gets_a_note() {
+    if !can_record() || !require("cc") {
+        return;
+    }
+    let folder = directory();
+    let program = folder.path().join("spans");
+    let mut compiler = compiler(&program);
+    compiler.args(["-O2", "spans.c", "thread_context.c", "-pthread"]);
+    assert!(compiler.status().unwrap().success(), "{compiler:?}");
+    let program = program.to_str().unwrap();
+    let outcome = record(["-F", "997", "-d", "0.3", "--split-by", "span", "--", program]);
+    if outcome.code() == 125 && outcome.stderr.contains("--split-by span: ") {
+        return skip(&outcome.stderr);
+    }
+    let note = "/spans does not export otel_thread_ctx_v1, the variable with its spans; link it with -Wl,--export";
+    assert!(outcome.stderr.contains(note), "{outcome:?}");
 }
 
 #[test]

@@ -43,6 +43,22 @@ fn frequent_pairs_are_sampled_and_counted_exactly() {
     });
 }
 
+/// However fast one follows the other, a few pairs cost little.
+#[test]
+fn every_pair_of_a_short_program_has_its_stack() {
+    if program("wakers").filter(|_| can_record_switches(&["--wakers"])).is_none() {
+        return;
+    }
+    statistical(|| {
+        let script = "cd /;".repeat(40);
+        let outcome = finish(recorder(["--syscall-latency", "--", "sh", "-c", &script]).spawn().unwrap()).ok();
+        let pairs = outcome.stderr.split("microseconds: ").nth(1).and_then(|text| text.split(' ').next());
+        let pairs: u64 = pairs.and_then(|number| number.parse().ok()).unwrap_or(0);
+        ensure!(pairs > 80 && !outcome.stderr.contains("where pairs were dense"), "{pairs}: {outcome:?}");
+        Ok(())
+    });
+}
+
 #[test]
 fn stacks_of_frequent_pairs_share_the_time_of_all() {
     let Some(program) = program("wakers").filter(|_| can_record_switches(&["--wakers"])) else { return };

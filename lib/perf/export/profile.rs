@@ -87,7 +87,8 @@ impl<'a> StackBuilder<'a> {
         let comms = recording.comms.iter().map(|(_, comm)| {
             let mut root: Vec<&[u8]> = comm.split(|byte| *byte == ROOT_SEPARATOR).collect();
             let name = comm_frame(root.pop().unwrap_or_default());
-            root.into_iter().chain([&name[..]]).map(|frame| frames.intern(frame)).collect()
+            let root = root.into_iter().chain([&name[..]]);
+            root.map(|frame| frames.intern(&markers::quote_separator(frame))).collect()
         });
         let comms = comms.collect();
         let none = vec![None; names.frames().len()];

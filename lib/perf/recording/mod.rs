@@ -194,8 +194,13 @@ impl Recording {
         self.thread_contexts.describe(&mappings, &self.objects, memory)
     }
 
+    /// True if a process runs an interpreter that is known.
+    pub fn runs_interpreter(&mut self, pid: u32) -> bool {
+        self.interpreters.find(self.processes.mappings(pid), &self.objects).is_some()
+    }
+
     /// True if the threads of a process publish their contexts.
-    pub(super) fn publishes_contexts(&mut self, pid: u32) -> bool {
+    pub fn publishes_contexts(&mut self, pid: u32) -> bool {
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
         self.thread_contexts.has_variable(&mappings, &self.objects)
     }
@@ -203,6 +208,11 @@ impl Recording {
     /// True if a process that was met publishes the contexts of its threads.
     pub fn has_thread_contexts(&self) -> bool {
         self.thread_contexts.is_published
+    }
+
+    /// Returns the path of a file that has the variable with the contexts of threads, but does not export it.
+    pub fn hidden_thread_context(&self) -> Option<&[u8]> {
+        self.thread_contexts.hidden_in.as_deref()
     }
 
     /// Returns the interpreters that were met and cannot be walked, in words.

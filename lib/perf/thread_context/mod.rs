@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use self::attribute_names::AttributeNames;
 pub use self::record::ThreadContext;
 use self::variable::Variable;
-pub use self::variable::VariableWords;
+pub use self::variable::{NAME as VARIABLE_NAME, VariableWords};
 use super::event::Event;
 use super::mappings::Mapping;
 use super::objects::object::{Object, ObjectId};
@@ -33,6 +33,8 @@ pub struct ThreadContexts {
     names: FxHashMap<u32, ProcessNames>,
     /// True if a process has the variable.
     pub is_published: bool,
+    /// The path of a file that has the variable, but does not export it.
+    pub hidden_in: Option<Vec<u8>>,
 }
 
 /// The names of a process's attributes.
@@ -76,7 +78,7 @@ impl ThreadContexts {
 
     /// Returns what only says whether a process has the variable.
     pub fn to_report(&self) -> Self {
-        Self { is_published: self.is_published, ..Self::default() }
+        Self { is_published: self.is_published, hidden_in: self.hidden_in.clone(), ..Self::default() }
     }
 
     /// True if a process with these mappings has the variable.
@@ -103,9 +105,13 @@ impl ThreadContexts {
     }
 
     fn find_in_object(&mut self, object: ObjectId, objects: &Objects) -> Option<Variable> {
-        *self.by_object.entry(object).or_insert_with(|| match objects.get(object) {
-            Object::Elf(elf) => Variable::find(elf),
-            _ => None,
+        *self.by_object.entry(object).or_insert_with(|| {
+            let Object::Elf(elf) = objects.get(object) else { return None };
+            let variable = Variable::find(elf);
+            if variable.is_none() && Variable::is_hidden(elf) {
+                self.hidden_in = Some(elf.path().to_vec());
+            }
+            variable
         })
     }
 

@@ -8,7 +8,7 @@ use object::{
 use crate::perf::objects::object::Elf;
 
 /// The variable's name.
-const NAME: &[u8] = b"otel_thread_ctx_v1";
+pub const NAME: &str = "otel_thread_ctx_v1";
 
 /// `struct thread_variable` of the BPF program: the kind, the anchor, the offset, and 1 for musl.
 pub type VariableWords = [u64; 4];
@@ -44,7 +44,7 @@ impl Variable {
             return None;
         }
         let symbols = file.dynamic_symbol_table()?;
-        let symbol = symbols.symbols().find(|symbol| symbol.name_bytes() == Ok(NAME))?;
+        let symbol = symbols.symbols().find(|symbol| symbol.name_bytes() == Ok(NAME.as_bytes()))?;
         // A thread-local variable is no definition in the sense of `object`.
         let own = (!symbol.is_undefined()).then(|| symbol.address());
         if let Some(address) = own
@@ -73,6 +73,13 @@ impl Variable {
             }
         });
         relocations.min_by_key(|variable| variable.rank())
+    }
+
+    /// True if a file defines the variable, but only its symbol table says so: readers of other processes do not find it.
+    pub fn is_hidden(file: &Elf) -> bool {
+        let Ok(file) = ElfFile64::<LittleEndian>::parse(&**file.bytes()) else { return false };
+        let has_storage = file.elf_program_headers().iter().any(|header| header.p_type(LittleEndian) == elf::PT_TLS);
+        has_storage && file.symbols().any(|symbol| symbol.name_bytes() == Ok(NAME.as_bytes()))
     }
 
     /// Returns the order in which the places are preferred, if a file has several. All lead to the same variable.

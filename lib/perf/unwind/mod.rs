@@ -148,7 +148,8 @@ impl Unwinder {
     fn check_walk(&mut self, snapshot: ProcessSnapshot<'_>, record: &StackRecord<'_>) -> StopReason {
         let [then, now] = [record.published, snapshot.time].map(|time| snapshot.processes.version(snapshot.pid, time));
         let is_current = then.is_some() && then == now;
-        let published = ProcessSnapshot { time: record.published, ..snapshot };
+        let find_published =
+            |address: Address| snapshot.processes.find_in_ancestry(snapshot.pid, address.lookup(), record.published);
         let mut last = None::<Mapping>;
         for (value, exact) in record.frames() {
             let address = Address { value, in_kernel: false, exact };
@@ -157,7 +158,8 @@ impl Unwinder {
             // Generated code is walked by what the runtime knows.
             let is_generated =
                 mapping.is_some_and(|mapping| !matches!(snapshot.objects.get(mapping.object), Object::Elf(_)));
-            if mapping.is_none() || !is_current && !is_generated && mapping != published.find_mapping(address) {
+            let is_known = same.is_some() || is_current || is_generated || mapping == find_published(address);
+            if mapping.is_none() || !is_known {
                 return StopReason::StaleMapping;
             }
             if self.frames.len() >= self.max_frames {

@@ -7,6 +7,7 @@
 //! unwinding needs. Beside that it adds up the CPU time of the target's processes that have ended.
 
 mod errors;
+mod layouts;
 mod maps;
 mod pairs;
 mod sampler;

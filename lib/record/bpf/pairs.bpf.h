@@ -1,9 +1,9 @@
 // Measures the time between two events with the same key, and takes the stack of the second one, or of the first.
 //
-// Pairs that are shorter than `pair_over` are only counted. A CPU sends the first `pair_dense` pairs of each 10 ms, and of
-// the others one in `pair_every`, which stands for those that are not sent. The recorder may be too late to slow a CPU down: a
-// ring can be full before it has seen any pair. Long pairs, of which few fit into a second, are all sent if their length
-// is known before the stack is taken.
+// Pairs that are shorter than `pair_over` are only counted. A CPU may spend a share of its time on the stacks of the others,
+// which it measures. As long as time is left, every pair is sent; else one in `pair_every`, which represents the others, and if
+// that is too much, too, one in `pair_every` squared. The recorder may be too late to slow a CPU down: a ring can be full before
+// it has seen any pair. Long pairs are thinned later than others, if their length is known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
 // `pair_in_thread`. The stack is that of the first event if `pair_first`, else of the second.
@@ -11,10 +11,10 @@ const volatile u64 pair_from_one, pair_from_two, pair_to_one, pair_to_two, pair_
 // True if the pair is the call of a function and its return. Then the place of the return address is part of the key: calls of
 // a function that calls itself are paired with their own returns.
 const volatile u64 pair_in_frame;
-const volatile u64 pair_dense, pair_every;
-// The time in which a CPU sends `pair_dense` pairs, in nanoseconds.
-#define DENSE_TIME 10000000
-// The shortest pair that is sent in any case, in nanoseconds.
+// One in so many pairs is sent if there are too many. One in so many nanoseconds may be spent on stacks. The largest time that
+// may be spent at once, in nanoseconds.
+const volatile u64 pair_every, pair_share, pair_burst;
+// The shortest pair that is long, in nanoseconds.
 #define LONG_PAIR 1000000
 // The shortest pair that is recorded, in nanoseconds.
 const volatile u64 pair_over;
@@ -26,10 +26,11 @@ struct pair_key { u64 thread, one, two; };
 // stands, and `id` that of the record.
 struct pair_start { u64 time, sent, id; };
 // Sums of a CPU: pairs and their nanoseconds, those that were too short, pairs or stacks for which there was no room, and pairs
-// whose stack was sent but which began again before they were over: a function may be left without a return. `turn` is the number
-// of pairs that the last one represents up to now, and DENSE_TIME began at `dense_start`, since when `dense_pairs` were sent.
+// whose stack was sent but which began again before they were over: a function may be left without a return. The next
+// `represented` pairs are represented by one that was sent before. At `updated`, `left` nanoseconds could be spent on stacks.
 struct pair_sums {
-    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, turn, dense_start, dense_pairs;
+    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, represented, updated;
+    s64 left;
 };
 
 MAP(pair_starts, BPF_MAP_TYPE_HASH, 65536, 0, struct pair_key, struct pair_start);
@@ -44,20 +45,27 @@ static __always_inline u64 read_pair_field(void *context, u64 field) {
     return value;
 }
 
-// Returns the number of pairs for which the next pair of the CPU stands, or 0 if it is not to be sent.
-static __always_inline u64 count_represented(struct pair_sums *sums, u64 now) {
-    if (now - sums->dense_start >= DENSE_TIME) {
-        sums->dense_start = now;
-        sums->dense_pairs = 0;
+// Returns the number of pairs that the next pair of the CPU represents, or 0 if it is not to be sent.
+static __always_inline u64 count_represented(struct pair_sums *sums, u64 now, int is_long) {
+    s64 burst = pair_burst, left = sums->left + (s64)((now - sums->updated) / pair_share);
+    if (left > burst || !sums->updated) left = burst;
+    sums->updated = now;
+    sums->left = left;
+    if (left > 0 || (is_long && left > -burst)) return 1;
+    if (sums->represented) {
+        sums->represented--;
+        return 0;
     }
-    if (sums->dense_pairs < pair_dense) {
-        sums->dense_pairs++;
-        return 1;
-    }
-    // The first is sent, so that each that is not sent is represented.
-    u64 turn = sums->turn;
-    sums->turn = turn + 1 < pair_every ? turn + 1 : 0;
-    return turn ? 0 : pair_every;
+    u64 count = left > -burst ? pair_every : pair_every * pair_every;
+    sums->represented = count - 1;
+    return count;
+}
+
+// Notes that a stack was taken.
+static __always_inline void spend(struct pair_sums *sums, u64 start) {
+    u64 time = bpf_ktime_get_ns() - start;
+    // A program at a function of user space may have been preempted.
+    sums->left -= time < pair_burst ? time : pair_burst;
 }
 
 // A program at a function of user space may be preempted. Another one must not use the same memory meanwhile: then returns 0.
@@ -72,7 +80,7 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
     u64 ids = bpf_get_current_pid_tgid();
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return;
-    u64 count = pair_first ? count_represented(sums, bpf_ktime_get_ns()) : 0;
+    u64 now = pair_first ? bpf_ktime_get_ns() : 0, count = pair_first ? count_represented(sums, now, 0) : 0;
     struct scratch *s = count ? lock_scratch(sums) : 0;
     struct pair_start start = {.sent = s ? count : 0};
     if (s) {
@@ -80,6 +88,7 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
         start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
         send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
         s->is_locked = 0;
+        spend(sums, now);
     }
     struct pair_start *before = pair_first ? bpf_map_lookup_elem(&pair_starts, key) : 0;
     if (before && before->sent) sums->abandoned++;
@@ -104,7 +113,7 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
         sums->nanoseconds += nanoseconds;
     }
     u64 count = start.sent;
-    if (!pair_first && !is_short) count = nanoseconds >= LONG_PAIR ? 1 : count_represented(sums, now);
+    if (!pair_first && !is_short) count = count_represented(sums, now, nanoseconds >= LONG_PAIR);
     if (!count) return;
     struct scratch *s = lock_scratch(sums);
     if (!s) return;
@@ -114,6 +123,7 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
     else
         send_event_with_stack(context, s, EVENT_TYPE(PAIR, count), 0, nanoseconds);
     s->is_locked = 0;
+    spend(sums, now);
 }
 
 #define PAIR_KEY(context, side) { \

@@ -11,7 +11,7 @@ use aya::{Ebpf, EbpfLoader};
 use super::maps::take_map;
 use crate::record::events::uprobe::Uprobe;
 use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
-use crate::record::pairs::{DENSE_PAIRS, PairSums, SPARSE_EVERY};
+use crate::record::pairs::{BURST, PairSums, SPARSE_EVERY, STACK_SHARE};
 
 type BoxError = Box<dyn std::error::Error>;
 
@@ -34,7 +34,7 @@ pub struct Pairs {
 }
 
 /// The variables of the program that say how events are paired.
-pub(super) struct PairVariables([(&'static str, u64); 10]);
+pub(super) struct PairVariables([(&'static str, u64); 11]);
 
 /// Encodes the position of a field of the key for the program; 0 if there is no such field.
 fn encode_field(event: &PairEvent, index: usize) -> u64 {
@@ -51,8 +51,9 @@ impl PairVariables {
             ("pair_in_thread", u64::from(spec.in_thread)),
             ("pair_in_frame", u64::from(spec.is_call_of_one_function())),
             ("pair_first", u64::from(spec.takes_first_stack)),
-            ("pair_dense", DENSE_PAIRS),
             ("pair_every", SPARSE_EVERY),
+            ("pair_share", STACK_SHARE),
+            ("pair_burst", u64::try_from(BURST.as_nanos()).unwrap_or(u64::MAX)),
             ("pair_over", u64::try_from(spec.over.as_nanos()).unwrap_or(u64::MAX)),
         ])
     }

@@ -80,10 +80,12 @@ struct target { u64 task; u64 state; };
 #define GENERATED 1
 #define GENERATED_SHARED 2
 struct mapping { u64 start, end, first; };
-// What the recorder knows of a process: complete up to the time `published`. `exec_pages` is compared with the
-// kernel's own sum to notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain
-// code, modulo 2 GiB.
-struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64 code[512]; };
+// Where the code of processes is: complete up to the time `published`. `exec_pages` is compared with the kernel's own sum to
+// notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain code, modulo 2 GiB. A
+// layout is never changed: a process gets another one.
+struct layout { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64 code[512]; };
+// The number of the layout of processes that the recorder did not publish: code may be anywhere.
+#define UNKNOWN_LAYOUT 0u
 struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
@@ -105,7 +107,7 @@ struct head {
 // The state of a walk or a scan is in a map: in registers or on the BPF stack the verifier would follow every value
 // through every frame.
 struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
-struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
+struct scan { u64 low, span, end, other_low, other_high, other; u32 layout; };
 // The next return that is probed (probed_returns.bpf.h): the place of its address in the stack, and that address.
 struct probed_return { u64 place, address; struct return_instance *next; };
 // A function of V8 that was met, and for how long its name is taken to be the same.
@@ -143,7 +145,9 @@ struct scratch {
 MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
 // The CPU time in nanoseconds of the targets that are gone.
 MAP(ended_time, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
-MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct process);
+// The number of the layout of each process. A new process has that of its parent.
+MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
+MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
 // The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
 // block from which it holds in 8 bits, and the number of its rule in 24.
 MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 20) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
@@ -182,7 +186,7 @@ static __always_inline u64 read_word(u64 at) {
 }
 
 // Returns the first mapping that ends after an address; the last one if there is none, which is free.
-static __always_inline struct mapping *find_mapping(struct process *p, u64 address) {
+static __always_inline struct mapping *find_mapping(struct layout *p, u64 address) {
     u64 low = 0;
 #pragma unroll
     for (int half = MAPPINGS / 2; half; half /= 2) {
@@ -199,7 +203,7 @@ static __always_inline struct mapping *find_mapping(struct process *p, u64 addre
 
 // Returns 1 if a word points into the stack or to code. No register is compared with another: the verifier would learn
 // something of both, differently on each way.
-static __always_inline u64 is_kept(struct process *p, u64 word, u64 low, u64 span) {
+static __always_inline u64 is_kept(struct layout *p, u64 word, u64 low, u64 span) {
     u64 granule = (word >> 16) & 0x7fff, distance = word - low;
     return ((~distance & (distance - span)) >> 63 | p->code[granule >> 6] >> (granule & 63)) & 1;
 }
@@ -212,7 +216,7 @@ static __always_inline void keep(struct scratch *s, u64 word) {
 
 // Scans 16 words. A kept word changes memory, not registers: both ways meet in one state, so that the verifier follows
 // the words one after the other and not 2^16 ways.
-static __always_inline int scan_group(u32 group, struct scratch *s, struct process *p) {
+static __always_inline int scan_group(u32 group, struct scratch *s, struct layout *p) {
     u64 low = s->low, span = s->span, index = s->index;
     u32 base = (group & 31) * 16;
     if (group < s->first) return 0;
@@ -241,9 +245,9 @@ static __always_inline int scan_group(u32 group, struct scratch *s, struct proce
 }
 
 // A function that is not static is verified once, whoever calls it.
-__attribute__((noinline)) int scan_words(u32 process) {
+__attribute__((noinline)) int scan_words(u32 layout) {
     struct scratch *s = this_scratch();
-    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    struct layout *p = bpf_map_lookup_elem(&layouts, &layout);
     if (!s || !p) return 1;
     for (u32 group = 0; group < 32; group++)
         if (scan_group(group, s, p)) break;
@@ -273,7 +277,7 @@ __attribute__((noinline)) int scan_page(u32 unused) {
     s->first = first;
     s->low = scan->low;
     s->span = scan->span;
-    if (scan_words(scan->process)) {
+    if (scan_words(scan->layout)) {
         s->flags |= FULL;
         return 1;
     }
@@ -317,7 +321,7 @@ static long find_end(struct task_struct *task, struct vm_area_struct *vma, void 
 }
 
 // Writes the words of the stack from `sp` up into the record.
-static __always_inline void scan_stack(struct scratch *s, struct task_struct *task, struct mm_struct *mm, u32 process,
+static __always_inline void scan_stack(struct scratch *s, struct task_struct *task, struct mm_struct *mm, u32 layout,
                                        u64 sp, struct head *head) {
     u64 end = 0, start_stack = mm->start_stack, fs = task->thread.fsbase;
     u64 alternate = task->sas_ss_sp, size = task->sas_ss_size;
@@ -348,7 +352,7 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     scan->low = low;
     scan->span = span;
     scan->end = end;
-    scan->process = process;
+    scan->layout = layout;
     scan->other = 0;
     if (s->flags & SECOND) {
         // Pointers into the interrupted stack are kept too. The lowest is where that stack is scanned from.
@@ -453,11 +457,11 @@ static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
 #include "thread_context.bpf.h"
 #include "tasks.bpf.h"
 
-struct walking { struct process *process; struct scratch *scratch; };
+struct walking { struct layout *layout; struct scratch *scratch; };
 
 // Steps to the caller. Returns 1 at the end of the walk: at the root, or where it finds no rule or cannot read.
 static long step(u32 i, struct walking *walking) {
-    struct process *p = walking->process;
+    struct layout *p = walking->layout;
     struct scratch *s = walking->scratch;
     struct walk *w = &s->walk;
     u64 n = w->n, pc = w->pc;
@@ -618,7 +622,9 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         send(context, s, process, 0);
         return 1;
     }
-    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    u32 *number = bpf_map_lookup_elem(&processes, &process), layout = number ? *number : UNKNOWN_LAYOUT;
+    // The recorder removes layouts that no process has any more, as far as it knows.
+    struct layout *p = number ? bpf_map_lookup_elem(&layouts, &layout) : 0;
     // If the recorder has not heard of a mapping yet, every word that may be an address is kept. Runtimes change their mappings
     // all the time: what is walked is compared with the mappings later.
     int is_stale = p && p->exec_pages != mm->exec_vm;
@@ -633,7 +639,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         w->process = process;
         begin_probed_returns(s, task);
-        struct walking walking = {.process = p, .scratch = s};
+        struct walking walking = {.layout = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
         head->rowless = w->rowless;
         // Generated code can be walked here alone.
@@ -647,7 +653,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         // The recorder's knowledge may be old.
         if (w->is_unmapped || is_stale) p = 0;
     }
-    scan_stack(s, task, mm, p ? process : 0, sp, head);
+    scan_stack(s, task, mm, p ? layout : UNKNOWN_LAYOUT, sp, head);
     u64 n = s->n;
     head->flags = s->flags;
     if (n > OUT) n = OUT;
@@ -702,11 +708,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
             bpf_map_delete_elem(&targets, &process);
     }
     if (thread == process) {
-        // A copy of a process has its interpreter at the same addresses.
+        // A copy of a process has everything at the same addresses.
         u32 old = ids >> 32;
+        u32 *layout = bpf_map_lookup_elem(&processes, &old);
+        if (layout) bpf_map_update_elem(&processes, &process, layout, BPF_ANY);
+        else bpf_map_delete_elem(&processes, &process);
         struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &old);
         if (interpreter) bpf_map_update_elem(&interpreters, &process, interpreter, BPF_ANY);
         else bpf_map_delete_elem(&interpreters, &process);
+        if (with_context) copy_variable(old, process);
     }
     return 0;
 }
@@ -716,7 +726,9 @@ int BPF_PROG(on_exec) {
     u32 process = bpf_get_current_pid_tgid() >> 32;
     struct target *target = bpf_map_lookup_elem(&targets, &process);
     if (target) target->state = WANTED;
+    bpf_map_delete_elem(&processes, &process);
     bpf_map_delete_elem(&interpreters, &process);
+    bpf_map_delete_elem(&thread_variables, &process);
     return 0;
 }
 

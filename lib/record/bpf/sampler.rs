@@ -190,10 +190,10 @@ impl StackSampler {
         if self.with_wakers {
             self.follow(WAKERS.0, WAKERS.1)?;
         }
+        FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
         if self.scope == EVERYBODY {
             return Ok(Vec::new());
         }
-        FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
         let mut attached = Vec::new();
         target.attach_to_processes(|pid| {
             attached.push(pid);

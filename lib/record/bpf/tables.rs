@@ -9,6 +9,7 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::layouts::{Layouts, UNKNOWN_LAYOUT};
 use super::maps::{map_file, take_map};
 use crate::perf::event::Event;
 use crate::perf::mappings::Mapping;
@@ -17,6 +18,7 @@ use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::thread_context::VariableWords;
 use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rules};
+use crate::record::clock;
 use crate::record::sys::MappedArray;
 
 /// Sizes of the program's maps, in elements.
@@ -28,17 +30,14 @@ const CODE_WORDS: usize = 512;
 /// The program reads up to this many rows behind those of a block.
 const ROWS_READ_AHEAD: usize = 256;
 
-/// `struct process`: the time up to which the mappings are known, the number of pages of code, the mappings, and a bit
-/// for each 64 KiB that contain code.
-type ProcessWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
+/// `struct layout`: the time up to which the mappings are known, the number of pages of code, the mappings, and a bit for each
+/// 64 KiB that contain code.
+type LayoutWords = [u64; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
 
 /// The place of code that a process generated, which has no rows. No object has it: the first block is free.
 const GENERATED: u64 = 1;
 /// The same, in memory that processes may share.
 const GENERATED_SHARED: u64 = 2;
-
-/// The process whose every word is kept.
-const NOBODY: u32 = 0;
 
 /// Addresses from here on belong to the kernel, even if `/proc/PID/maps` lists them.
 const USER_END: u64 = 1 << 47;
@@ -52,34 +51,42 @@ pub struct Tables {
     used_rules: usize,
     used_blocks: usize,
     used_rows: usize,
-    processes: HashMap<MapData, u32, ProcessWords>,
-    interpreters: HashMap<MapData, u32, InterpreterWords>,
+    /// The number of each process's layout.
+    processes: HashMap<MapData, u32, u32>,
+    layout_map: HashMap<MapData, u32, LayoutWords>,
+    layouts: Layouts,
+    interpreters: ProcessMap<InterpreterWords>,
     /// The place of each process's variable with the contexts of its threads, if these are read.
-    thread_variables: Option<HashMap<MapData, u32, VariableWords>>,
+    thread_variables: Option<ProcessMap<VariableWords>>,
     /// The tables of each object that the program has met.
     objects: FxHashMap<ObjectId, ObjectTable>,
-    known: KnownProcesses,
 }
 
-/// The processes of which the program knows, or is about to.
-#[derive(Default)]
-struct KnownProcesses {
-    /// Those whose mappings have changed since they were published.
-    changed: FxHashSet<u32>,
-    /// Those that are in the map.
-    published: FxHashSet<u32>,
+/// A map with an entry for some processes. The program copies it for new processes, and removes it at execve.
+struct ProcessMap<T: aya::Pod> {
+    map: HashMap<MapData, u32, T>,
+    /// The processes that may be in the map.
+    processes: FxHashSet<u32>,
 }
 
-impl KnownProcesses {
-    /// Has all processes published again.
-    fn note_all(&mut self) {
-        self.changed.extend(&self.published);
+impl<T: aya::Pod> ProcessMap<T> {
+    fn take(program: &mut Ebpf, name: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        Ok(Self { map: take_map(program, name)?.try_into()?, processes: FxHashSet::default() })
     }
 
-    /// Removes a process. Returns true if it is in the map.
-    fn remove(&mut self, pid: u32) -> bool {
-        self.changed.remove(&pid);
-        self.published.remove(&pid)
+    fn note_fork(&mut self, pid: u32, parent: u32) {
+        if self.processes.contains(&parent) {
+            self.processes.insert(pid);
+        }
+    }
+
+    fn set(&mut self, pid: u32, value: Option<T>) {
+        match value {
+            Some(value) if self.map.insert(pid, value, 0).is_ok() => drop(self.processes.insert(pid)),
+            // The program may have removed it.
+            _ if self.processes.remove(&pid) => drop(self.map.remove(&pid)),
+            _ => {}
+        }
     }
 }
 
@@ -92,6 +99,8 @@ struct ObjectTable {
     blocks: u64,
     /// The number of the first block.
     first_block: u64,
+    /// True if some of its stacks can only be walked in the program.
+    switches_stacks: bool,
 }
 
 impl std::fmt::Debug for Tables {
@@ -104,14 +113,13 @@ impl std::fmt::Debug for Tables {
 impl Tables {
     /// Takes the tables out of a loaded program.
     pub(super) fn open(program: &mut Ebpf, with_context: bool) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut processes: HashMap<MapData, u32, ProcessWords> = take_map(program, "processes")?.try_into()?;
-        let mut nobody: ProcessWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
-        nobody[2 + 3 * MAX_MAPPINGS..].fill(u64::MAX);
-        processes.insert(NOBODY, nobody, 0)?;
-        let thread_variables = match with_context {
-            true => Some(take_map(program, "thread_variables")?.try_into()?),
-            false => None,
-        };
+        let mut layout_map: HashMap<MapData, u32, LayoutWords> = take_map(program, "layouts")?.try_into()?;
+        let mut unknown: LayoutWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
+        unknown[2 + 3 * MAX_MAPPINGS..].fill(u64::MAX);
+        layout_map.insert(UNKNOWN_LAYOUT, unknown, 0)?;
+        let thread_variables = with_context.then(|| ProcessMap::take(program, "thread_variables")).transpose()?;
+        let interpreters = ProcessMap::take(program, "interpreters")?;
+        let processes = take_map(program, "processes")?.try_into()?;
         let mut array =
             |name: &str| take_map(program, name).map_err(std::io::Error::other).and_then(|map| map_file(&map));
         Ok(Self {
@@ -124,98 +132,134 @@ impl Tables {
             used_blocks: 1,
             used_rows: 0,
             processes,
-            interpreters: take_map(program, "interpreters")?.try_into()?,
+            layout_map,
+            layouts: Layouts::default(),
+            interpreters,
             thread_variables,
             objects: FxHashMap::default(),
-            known: KnownProcesses::default(),
         })
     }
 
     /// Notes a record after which the mappings of a process are no longer those that were published.
-    pub fn note_event(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Mmap(mmap) if mmap.executable => self.note_process(mmap.pid),
-            Event::Comm { pid, exec: true, .. } => self.note_process(*pid),
-            Event::Fork { pid, parent_pid, .. } if pid != parent_pid => self.note_process(*pid),
+    pub fn note_event(&mut self, time: u64, event: &Event<'_>) {
+        match *event {
+            Event::Mmap(mmap) if mmap.executable => self.layouts.note_change(mmap.pid),
+            Event::Comm { pid, exec: true, .. } => self.note_exec(pid, time),
+            Event::Fork { pid, parent_pid, .. } if pid != parent_pid => self.note_fork(pid, parent_pid, time),
             // Other threads may still run. Their stacks are unwound without tables.
-            Event::Exit { pid, tid } if pid == tid => self.forget_process(*pid),
+            Event::Exit { pid, tid } if pid == tid => self.forget_process(pid),
             _ => {}
+        }
+    }
+
+    fn note_fork(&mut self, pid: u32, parent: u32, time: u64) {
+        self.layouts.note_fork(pid, parent, time, clock::now());
+        self.interpreters.note_fork(pid, parent);
+        if let Some(variables) = &mut self.thread_variables {
+            variables.note_fork(pid, parent);
+        }
+    }
+
+    fn note_exec(&mut self, pid: u32, time: u64) {
+        if self.layouts.note_exec(pid, time, clock::now()) {
+            let _ = self.processes.remove(&pid);
+        }
+        self.forget_runtime(pid);
+    }
+
+    /// Takes out of the maps what is only there for some processes.
+    fn forget_runtime(&mut self, pid: u32) {
+        self.interpreters.set(pid, None);
+        if let Some(variables) = &mut self.thread_variables {
+            variables.set(pid, None);
         }
     }
 
     /// Takes a process out of the tables. It may have exited before it was published.
     pub fn forget_process(&mut self, pid: u32) {
-        // The program itself copies this at a fork.
-        let _ = self.interpreters.remove(&pid);
-        if self.known.remove(pid) {
+        if self.layouts.forget(pid, clock::now()) {
             let _ = self.processes.remove(&pid);
-            if let Some(variables) = &mut self.thread_variables {
-                let _ = variables.remove(&pid);
-            }
         }
+        self.forget_runtime(pid);
     }
 
     /// Notes that the mappings of a process are to be published.
     pub fn note_process(&mut self, pid: u32) {
-        self.known.changed.insert(pid);
+        self.layouts.note_need(pid);
     }
 
-    /// Publishes the mappings of all processes that have changed. They are complete up to `time`. Returns true if there are
-    /// rows of more objects now.
+    /// Notes that the program did not know the mappings of a process at a sample.
+    pub fn note_unknown_sample(&mut self, pid: u32) {
+        self.layouts.note_sample(pid);
+    }
+
+    /// Publishes the mappings of the processes that need it, as far as they have changed. They are complete up to `time`. Returns
+    /// true if there are rows of more objects now.
     pub fn publish(&mut self, recording: &mut Recording, time: u64) -> bool {
         for object in recording.take_removed_objects() {
             self.objects.remove(&object);
         }
-        let new_objects = recording.take_sparse_objects();
-        let has_new = new_objects.iter().any(|object| !self.objects.contains_key(object));
-        if has_new {
-            for object in new_objects {
-                self.add_object(object, recording);
-            }
-            self.known.note_all();
+        for layout in self.layouts.take_unused(clock::now()) {
+            let _ = self.layout_map.remove(&layout);
         }
-        self.publish_interpreters(recording);
-        self.publish_thread_variables(recording);
-        for pid in std::mem::take(&mut self.known.changed) {
-            let words = self.process_words(pid, recording, time);
-            if self.processes.insert(pid, words, 0).is_ok() {
-                self.known.published.insert(pid);
-            }
+        let mut new_objects = recording.take_sparse_objects();
+        new_objects.retain(|object| !self.objects.contains_key(object));
+        let has_new = !new_objects.is_empty();
+        self.add_objects(new_objects, recording);
+        let (objects, with_contexts) = (&self.objects, self.thread_variables.is_some());
+        let mut needed = self.layouts.take_needed(|pid| {
+            recording.runs_interpreter(pid)
+                || with_contexts && recording.publishes_contexts(pid)
+                || recording.mappings(pid).any(|mapping| is_switching(objects, mapping.object))
+        });
+        if needed.is_empty() && !has_new {
+            return false;
+        }
+        self.publish_interpreters(&needed, recording);
+        // Rows of more objects are of use for other processes too.
+        needed.extend(self.layouts.take_needed(|_| false));
+        for pid in needed {
+            self.publish_process(pid, recording, time);
         }
         has_new
     }
 
-    /// Publishes the interpreters of processes that have changed, and the rows of all their code: frames of generated code
-    /// are walked at the sample, or not at all. An interpreter may keep its own stack of values in the native stack, as
-    /// Ruby does for threads: then a copy of words does not reach the root.
-    fn publish_interpreters(&mut self, recording: &mut Recording) {
-        let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
-        for pid in &self.known.changed {
-            let pid = *pid;
-            let Some(description) = recording.describe_interpreter(pid) else {
-                let _ = self.interpreters.remove(&pid);
-                continue;
-            };
-            let _ = self.interpreters.insert(pid, description.words, 0);
-            walked.extend(recording.mappings(pid).map(|mapping| mapping.object));
+    fn publish_process(&mut self, pid: u32, recording: &mut Recording, time: u64) {
+        if let Some(variables) = &mut self.thread_variables {
+            variables.set(pid, recording.describe_thread_context(pid));
         }
-        walked.retain(|object| !self.objects.contains_key(object));
-        if !walked.is_empty() {
-            // Other processes may have mapped them, too.
-            self.known.note_all();
+        let layout = self.layouts.new_layout();
+        let words = self.layout_words(pid, recording, time);
+        if self.layout_map.insert(layout, words, 0).is_ok() && self.processes.insert(pid, layout, 0).is_ok() {
+            self.layouts.note_published(pid, layout, clock::now());
         }
-        walked.into_iter().for_each(|object| self.add_object(object, recording));
     }
 
-    /// Publishes the variables of processes that have changed.
-    fn publish_thread_variables(&mut self, recording: &mut Recording) {
-        let Some(variables) = &mut self.thread_variables else { return };
-        for pid in &self.known.changed {
-            let _ = match recording.describe_thread_context(*pid) {
-                Some(words) => variables.insert(pid, words, 0),
-                None => variables.remove(pid),
-            };
+    /// Publishes the interpreters of processes, and the rows of all their code: frames of generated code are walked at the
+    /// sample, or not at all. An interpreter may keep its own stack of values in the native stack, as Ruby does for threads:
+    /// then a copy of words does not reach the root.
+    fn publish_interpreters(&mut self, processes: &[u32], recording: &mut Recording) {
+        let mut walked: FxHashSet<ObjectId> = FxHashSet::default();
+        for pid in processes {
+            let description = recording.describe_interpreter(*pid);
+            if description.is_some() {
+                walked.extend(recording.mappings(*pid).map(|mapping| mapping.object));
+            }
+            self.interpreters.set(*pid, description.map(|description| description.words));
         }
+        walked.retain(|object| !self.objects.contains_key(object));
+        self.add_objects(walked, recording);
+    }
+
+    /// Makes the rows of objects. The processes that have mapped them are published again.
+    fn add_objects(&mut self, objects: FxHashSet<ObjectId>, recording: &Recording) {
+        if objects.is_empty() {
+            return;
+        }
+        let maps = |pid: &u32| recording.mappings(*pid).any(|mapping| objects.contains(&mapping.object));
+        let processes: Vec<u32> = self.layouts.processes().filter(maps).collect();
+        processes.into_iter().for_each(|pid| self.layouts.note_need(pid));
+        objects.into_iter().for_each(|object| self.add_object(object, recording));
     }
 
     /// Makes the rows of an object that is about to run.
@@ -230,7 +274,7 @@ impl Tables {
             Object::Elf(elf) => rows::compile(elf, &mut self.rules),
             _ => None,
         };
-        let mut table = ObjectTable { start: 0, blocks: 0, first_block: 0 };
+        let mut table = ObjectTable { start: 0, blocks: 0, first_block: 0, switches_stacks: false };
         if let Some(rows) = rows {
             let (first_block, first_row) = (self.used_blocks, self.used_rows);
             let (blocks_end, rows_end) = (first_block + rows.blocks.len(), first_row + rows.rows.len());
@@ -239,7 +283,8 @@ impl Tables {
                 self.block_map.write(first_block, rows.blocks.iter().map(|row| row + first_row as u32));
                 (self.used_blocks, self.used_rows) = (blocks_end, rows_end);
                 let blocks = rows.blocks.len() as u64 - 1;
-                table = ObjectTable { start: rows.start, blocks, first_block: first_block as u64 };
+                let switches_stacks = rows.switches_stacks;
+                table = ObjectTable { start: rows.start, blocks, first_block: first_block as u64, switches_stacks };
             }
         }
         entry.insert(table);
@@ -248,9 +293,9 @@ impl Tables {
         self.used_rules = rules.len();
     }
 
-    /// Returns the entry of a process in the map.
-    fn process_words(&self, pid: u32, recording: &Recording, time: u64) -> ProcessWords {
-        let mut words: ProcessWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
+    /// Returns the layout of a process.
+    fn layout_words(&self, pid: u32, recording: &Recording, time: u64) -> LayoutWords {
+        let mut words: LayoutWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
         let (head, rest) = words.split_at_mut(2);
         let (mappings, code) = rest.split_at_mut(3 * MAX_MAPPINGS);
         // The program searches for the first mapping that ends after an address.
@@ -291,6 +336,11 @@ impl Tables {
     }
 }
 
+/// True if some stacks of an object can only be walked in the program.
+fn is_switching(objects: &FxHashMap<ObjectId, ObjectTable>, object: ObjectId) -> bool {
+    objects.get(&object).is_some_and(|table| table.switches_stacks)
+}
+
 /// Returns the end of the code in a mapping.
 ///
 /// A dynamic linker maps the whole of an object as its first segment, and then the other segments over it. If the first
@@ -299,21 +349,4 @@ fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
     let Object::Elf(elf) = recording.objects.get(mapping.object) else { return mapping.end };
     let size = elf.end_of_code(mapping.offset).map(|end| end - mapping.offset);
     size.map_or(mapping.end, |size| mapping.end.min(mapping.start.saturating_add(size)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::KnownProcesses;
-
-    #[test]
-    fn a_process_that_exits_before_it_is_published_is_not_published() {
-        let mut known = KnownProcesses::default();
-        known.changed.insert(7);
-        assert!(!known.remove(7));
-        assert!(known.changed.is_empty());
-        known.published.insert(8);
-        known.note_all();
-        assert!(known.remove(8));
-        assert!(known.changed.is_empty() && known.published.is_empty());
-    }
 }

@@ -21,30 +21,30 @@ MAP(thread_variables, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct t
 #define CONTEXT_VALID 24u
 #define MAX_ATTRIBUTES 612u
 
+// Stands for the address of a variable: what leads to it could not be read.
+#define UNREADABLE 1
+
 // Returns the address of a byte in the thread's storage of a module; 0 if the thread has none. `generation` is that of the
 // module table which knows the module.
 static __always_inline u64 find_in_module(u64 is_musl, u64 thread_pointer, u64 module, u64 offset, u64 generation) {
-    u64 table = read_word(thread_pointer + 8), storage;
-    if (is_musl) {
-        // The first word is the number of modules, each of which has a word.
-        if (module - 1 >= read_word(table)) return 0;
-        storage = read_word(table + 8 * module);
-    } else {
-        // glibc: 16 bytes for each module. The first are the generation; before them is the number of modules. Storage that the
-        // thread has not used yet is -1.
-        if (module - 1 >= read_word(table - 16) || generation > read_word(table)) return 0;
-        storage = read_word(table + 16 * module);
-        if (storage == ~0ull) return 0;
-    }
-    return storage ? storage + offset : 0;
+    // musl: the first word of the table is the number of modules, each of which has a word. glibc: 16 bytes for each module. The
+    // first are the generation; before them is the number of modules.
+    u64 table = 0, count = 0, known = 0, storage = 0, entry = is_musl ? 8 : 16;
+    if (bpf_probe_read_user(&table, 8, (void *)(thread_pointer + 8))) return UNREADABLE;
+    if (bpf_probe_read_user(&count, 8, (void *)(table - (entry & 16)))) return UNREADABLE;
+    if (bpf_probe_read_user(&known, 8, (void *)table)) return UNREADABLE;
+    if (module - 1 >= count || generation > known) return 0;
+    if (bpf_probe_read_user(&storage, 8, (void *)(table + entry * module))) return UNREADABLE;
+    // glibc: -1 is storage that the thread has not used yet.
+    return storage && storage != ~0ull ? storage + offset : 0;
 }
 
-// Returns the address of the current thread's variable; 0 if it has none.
+// Returns the address of the current thread's variable; 0 if it has none, UNREADABLE if that is not known.
 static __always_inline u64 find_variable(struct thread_variable *variable, u64 thread_pointer) {
     u64 anchor = variable->anchor, kind = variable->kind, offset = variable->offset, is_musl = variable->is_musl;
     if (kind == AT_OFFSET) return thread_pointer + offset;
     u64 words[3] = {};
-    if (bpf_probe_read_user(words, 16, (void *)anchor)) return 0;
+    if (bpf_probe_read_user(words, 16, (void *)anchor)) return UNREADABLE;
     if (kind == AT_STORED_OFFSET) return words[0] ? thread_pointer + words[0] : 0;
     if (kind == IN_STORED_MODULE) return find_in_module(is_musl, thread_pointer, words[0], words[1], 0);
     if (kind == IN_OWN_MODULE) return find_in_module(is_musl, thread_pointer, words[0], offset, 0);
@@ -53,13 +53,21 @@ static __always_inline u64 find_variable(struct thread_variable *variable, u64 t
     if (!words[0]) return 0;
     u64 argument = words[1];
     if ((s64)argument < 0) return thread_pointer + argument;
-    if (bpf_probe_read_user(words, sizeof words, (void *)argument)) return 0;
+    if (bpf_probe_read_user(words, sizeof words, (void *)argument)) return UNREADABLE;
     return find_in_module(is_musl, thread_pointer, words[0], words[1], is_musl ? 0 : words[2]);
+}
+
+// Gives a new process the variable of its parent.
+static __always_inline void copy_variable(u32 parent, u32 child) {
+    struct thread_variable *variable = bpf_map_lookup_elem(&thread_variables, &parent);
+    if (variable) bpf_map_update_elem(&thread_variables, &child, variable, BPF_ANY);
+    else bpf_map_delete_elem(&thread_variables, &child);
 }
 
 // Returns 1 if the program that the process runs is the one whose mappings the recorder has published.
 static __always_inline int is_known_program(u32 process, u64 code) {
-    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    u32 *layout = bpf_map_lookup_elem(&processes, &process);
+    struct layout *p = layout ? bpf_map_lookup_elem(&layouts, layout) : 0;
     if (!p) return 0;
     struct mapping *mapping = find_mapping(p, code);
     return code >= mapping->start && code < mapping->end;
@@ -81,6 +89,8 @@ __attribute__((noinline)) u32 read_context(u32 process, u32 base) {
     // The recorder knows whether the process has a variable by the time at which it reads this.
     if (!variable || !variable->kind || !is_known_program(process, mm->start_code)) return fail_to_read_context(s);
     u64 at = find_variable(variable, task->thread.fsbase), index = base;
+    if (at == UNREADABLE) return fail_to_read_context(s);
+    // A variable in a page that is not in memory was most likely never written.
     u64 record = at ? read_word(at) : 0;
     if (!record) return 0;
     BOUND(index, RECORD - 1);

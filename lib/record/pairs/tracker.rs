@@ -25,8 +25,8 @@ pub struct PairTracker {
     sparse: FxHashMap<u32, PairTime>,
     /// A buffer for a callchain.
     callchain: Vec<u8>,
-    /// True if at any time not every pair was sent.
-    pub is_sparse: bool,
+    /// The largest number of pairs that one represented.
+    pub represented: u64,
     /// Number of pairs whose other half was lost.
     pub unmatched: u64,
 }
@@ -57,7 +57,7 @@ impl PairTracker {
             }
             return;
         }
-        self.is_sparse |= event.count > 1;
+        self.represented = self.represented.max(event.count);
         let sample = Sample { callchain: Callchain::write(&event.kernel, &[], &mut self.callchain), ..sample };
         let stack = recording.intern_stack(stamp, &sample);
         if event.kind == EventKind::Pair {

@@ -228,6 +228,7 @@ impl RingReader {
             procfs::load_process(stamp.pid, recording);
             self.note_process(stamp.pid);
         }
+        self.note_sample(stamp, &sample);
         let period = counters.sample_weight(event, &sample).saturating_mul(self.sample_divisor.into());
         let sample = Sample { event, period, ..sample };
         match &mut self.switches {
@@ -254,6 +255,7 @@ impl RingReader {
             self.note_process(stamp.pid);
         }
         let sample = stack.join(stamp, event.sample());
+        self.note_sample(stamp, &sample);
         match (event.kind, &mut self.switches, &mut self.pairs) {
             (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
             (EventKind::Pair | EventKind::PairBegin | EventKind::PairEnd, _, Some(pairs)) => {
@@ -297,6 +299,16 @@ impl RingReader {
             });
         }
         self.process_pending(counters, recording);
+    }
+
+    /// Notes a sample whose stack the BPF program could not walk, because it did not know the mappings of the process.
+    fn note_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        let record = sample.user.as_ref().and_then(|user| user.record);
+        if let Some(sampler) = &mut self.sampler
+            && record.is_some_and(|record| record.published == 0 && !record.has_no_stack())
+        {
+            sampler.tables.note_unknown_sample(stamp.pid);
+        }
     }
 
     /// Notes that the mappings of a process were read from `/proc`.
@@ -343,7 +355,7 @@ impl RingReader {
                 && self.is_followed(stamp, &event)
             {
                 if let Some(sampler) = &mut self.sampler {
-                    sampler.tables.note_event(&event);
+                    sampler.tables.note_event(stamp.time, &event);
                 }
                 self.note_inheritance(&event, counters);
                 if let Some(switches) = &mut self.switches {

@@ -91,10 +91,10 @@ impl RecordingSession {
         let file_time = if keeps_last_part { seconds_since_1970(SystemTime::now()) } else { part.file_time };
         let RingReader { switches, pairs, sampler, .. } = self.reader;
         let over = self.pair_threshold;
-        let pairs = pairs.zip(pair_sums).map(|(PairTracker { is_sparse, unmatched, .. }, sums)| PairTotals {
+        let pairs = pairs.zip(pair_sums).map(|(PairTracker { represented, unmatched, .. }, sums)| PairTotals {
             sums,
             over,
-            is_sparse,
+            represented,
             unmatched,
         });
         close_in_background((self.counters, sampler));

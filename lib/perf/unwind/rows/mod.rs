@@ -48,6 +48,8 @@ pub struct Rows {
     pub blocks: Vec<u32>,
     /// The byte of its block from which a row holds in the upper 8 bits, the number of its rule in the lower 24.
     pub rows: Vec<u32>,
+    /// True if a stack may go on where only the BPF program can follow: on that of another goroutine.
+    pub switches_stacks: bool,
 }
 
 #[cfg(test)]
@@ -142,8 +144,9 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
         let text = file.section_by_name(".text").map_or(0, |text| text.address());
         functions.read(&bytes, &BaseAddresses::default().set_eh_frame(section.address()).set_text(text));
     }
-    if let Some(go) = GoUnwindInfo::load(elf) {
-        functions.read_go(&go);
+    let go = GoUnwindInfo::load(elf);
+    if let Some(go) = &go {
+        functions.read_go(go);
     }
     if functions.ranges.is_empty() {
         return None;
@@ -154,7 +157,7 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
     if generated.is_some() {
         functions.read_framed(elf, &file);
     }
-    Some(functions.into_rows(code, entry, generated))
+    Some(Rows { switches_stacks: go.is_some(), ..functions.into_rows(code, entry, generated) })
 }
 
 /// Returns the range of all executable segments, in whole blocks.

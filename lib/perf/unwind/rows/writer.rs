@@ -47,7 +47,7 @@ impl RowWriter {
             }
         }
         blocks.push(rows.len() as u32);
-        Rows { start: self.start, blocks, rows }
+        Rows { start: self.start, blocks, rows, switches_stacks: false }
     }
 
     /// Gives a range a rule.
