@@ -40,7 +40,7 @@ __attribute__((noinline)) int add_name(void) {
 
 // True if an address is in code that the process made.
 __attribute__((noinline)) int is_generated_code(u32 process, u64 address) {
-    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    struct layout *p = find_layout(process);
     if (!p) return 0;
     struct mapping *mapping = find_mapping(p, address);
     int is_made = mapping->first - GENERATED <= GENERATED_SHARED - GENERATED;

@@ -11,7 +11,7 @@ static const volatile u16 pushed_sizes[] = {0, 8, 16, 24, 32, 256};
 
 // Returns 1 if an address is in code of a file, behind an instruction that calls: E8, or FF with 2 in the middle of the next
 // byte.
-static __always_inline int is_return_address(struct process *p, u64 address) {
+static __always_inline int is_return_address(struct layout *p, u64 address) {
     struct mapping *mapping = find_mapping(p, address);
     if (address < mapping->start || address >= mapping->end || mapping->first <= GENERATED_SHARED) return 0;
     u64 code = read_word(address - 8), is_call = (code >> 24 & 0xff) == 0xe8;
@@ -24,7 +24,7 @@ static __always_inline int is_return_address(struct process *p, u64 address) {
 __attribute__((noinline)) int step_compiled_php(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    struct layout *p = find_layout(process);
     if (!s || !interpreter || !p) return 1;
     struct walk *w = &s->walk;
     struct mapping *mapping = find_mapping(p, w->pc - !w->exact);

@@ -185,6 +185,12 @@ static __always_inline u64 read_word(u64 at) {
     return word;
 }
 
+// Returns the layout of a process, or 0 if the recorder does not know the process.
+static __always_inline struct layout *find_layout(u32 process) {
+    u32 *number = bpf_map_lookup_elem(&processes, &process), layout = number ? *number : UNKNOWN_LAYOUT;
+    return number ? bpf_map_lookup_elem(&layouts, &layout) : 0;
+}
+
 // Returns the first mapping that ends after an address; the last one if there is none, which is free.
 static __always_inline struct mapping *find_mapping(struct layout *p, u64 address) {
     u64 low = 0;
