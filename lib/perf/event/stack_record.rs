@@ -30,6 +30,9 @@ const CONTEXT_UNKNOWN: u32 = 512;
 /// The thread may run a task that was not read.
 const TASK_UNKNOWN: u32 = 1024;
 
+/// The program did not know the process.
+const UNKNOWN_PROCESS: u32 = 2048;
+
 /// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
 const CODE_BITS: u32 = 48;
 
@@ -187,6 +190,11 @@ impl<'a> StackRecord<'a> {
     /// Returns the bytes before the name of the thread's task, and those of the name.
     fn split_task(&self) -> (&'a [u8], &'a [u8]) {
         split_last_words(self.words, self.task_words)
+    }
+
+    /// True if the program did not know the process at all.
+    pub fn is_of_unknown_process(&self) -> bool {
+        self.flags & UNKNOWN_PROCESS != 0
     }
 
     /// True if the stack was walked, false if the words are those that the program kept.

@@ -67,9 +67,11 @@ impl Layouts {
         self.note(pid, Need::Now);
     }
 
-    /// Notes that a sample was taken of a process whose layout the program did not know.
-    pub fn note_sample(&mut self, pid: u32) {
-        if self.outdated.contains_key(&pid) {
+    /// Notes that a sample was taken of a process whose layout the program knew to be out of date, or did not know.
+    pub fn note_sample(&mut self, pid: u32, time: u64, is_unknown: bool) {
+        // The program takes a layout away at the end of execve, even if it was published for the new program.
+        let is_taken_away = is_unknown && self.processes.get(&pid).is_some_and(|process| process.since < time);
+        if is_taken_away || self.outdated.contains_key(&pid) {
             self.note(pid, Need::Now);
         }
     }
@@ -186,10 +188,11 @@ mod tests {
         assert!(layouts.take_needed(|_| false).is_empty());
         // It was looked at.
         assert!(layouts.take_needed(|_| true).is_empty());
-        layouts.note_sample(7);
+        layouts.note_sample(7, 12, true);
         assert_eq!(layouts.take_needed(|_| false), [7]);
         publish(&mut layouts, 7, 20);
-        layouts.note_sample(7);
+        // The sample is older than the layout.
+        layouts.note_sample(7, 19, true);
         assert!(layouts.take_needed(|_| true).is_empty());
         // From then on it has one always.
         layouts.note_change(7);
@@ -197,6 +200,23 @@ mod tests {
         publish(&mut layouts, 7, 30);
         assert!(!layouts.note_exec(7, 40, 41));
         assert!(layouts.take_needed(|_| false).is_empty());
+    }
+
+    #[test]
+    fn a_layout_that_the_program_took_away_is_published_again() {
+        let mut layouts = Layouts::default();
+        layouts.note_exec(7, 10, 11);
+        layouts.note_need(7);
+        assert_eq!(layouts.take_needed(|_| false), [7]);
+        publish(&mut layouts, 7, 12);
+        layouts.note_sample(7, 13, false);
+        assert!(layouts.take_needed(|_| true).is_empty());
+        layouts.note_sample(7, 13, true);
+        assert_eq!(layouts.take_needed(|_| false), [7]);
+        // Nothing is known of a process that has exited.
+        layouts.forget(7, 20);
+        layouts.note_sample(7, 14, true);
+        assert!(layouts.take_needed(|_| true).is_empty());
     }
 
     #[test]
@@ -233,7 +253,7 @@ mod tests {
         layouts.note_fork(3, 2, 40, 41);
         assert_eq!(layouts.take_needed(|_| false), [2]);
         publish(&mut layouts, 2, 50);
-        layouts.note_sample(3);
+        layouts.note_sample(3, 45, false);
         assert_eq!(layouts.take_needed(|_| false), [3]);
         publish(&mut layouts, 3, 60);
         assert!(layouts.take_unused(60 + REMOVAL_DELAY).is_empty());
@@ -246,7 +266,7 @@ mod tests {
         publish(&mut layouts, 1, 10);
         publish(&mut layouts, 1, 30);
         layouts.note_fork(2, 1, 20, 31);
-        layouts.note_sample(2);
+        layouts.note_sample(2, 32, true);
         assert_eq!(layouts.take_needed(|_| false), [2]);
         publish(&mut layouts, 2, 40);
         // The program took it away only if it was there.

@@ -72,6 +72,7 @@ enum {
     WALK_CUT = 256,         // the walk met generated code that is known, and ended before the root
     CONTEXT_UNKNOWN = 512,  // the thread may have a context (thread_context.bpf.h) that was not read
     TASK_UNKNOWN = 1024,    // the thread may run a task (tasks.bpf.h) that was not read
+    UNKNOWN_PROCESS = 2048, // the recorder has not published the process
 };
 
 struct target { u64 task; u64 state; };
@@ -633,7 +634,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     struct layout *p = number ? bpf_map_lookup_elem(&layouts, &layout) : 0;
     // If the recorder has not heard of a mapping yet, every word that may be an address is kept. Runtimes change their mappings
     // all the time: what is walked is compared with the mappings later.
-    int is_stale = p && p->exec_pages != mm->exec_vm;
+    int is_unknown = !p, is_stale = p && p->exec_pages != mm->exec_vm;
     if (is_stale && !generates_code(process)) p = 0;
     if (p) {
         head->published = p->published;
@@ -661,7 +662,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     }
     scan_stack(s, task, mm, p ? layout : UNKNOWN_LAYOUT, sp, head);
     u64 n = s->n;
-    head->flags = s->flags;
+    head->flags = s->flags | (is_unknown ? UNKNOWN_PROCESS : 0);
     if (n > OUT) n = OUT;
     send(context, s, process, n);
     return 1;

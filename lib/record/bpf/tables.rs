@@ -188,9 +188,9 @@ impl Tables {
         self.layouts.note_need(pid);
     }
 
-    /// Notes that the program did not know the mappings of a process at a sample.
-    pub fn note_unknown_sample(&mut self, pid: u32) {
-        self.layouts.note_sample(pid);
+    /// Notes a sample of a process whose layout the program did not know, or knew to be out of date.
+    pub fn note_sample(&mut self, pid: u32, time: u64, is_unknown: bool) {
+        self.layouts.note_sample(pid, time, is_unknown);
     }
 
     /// Publishes the mappings of the processes that need it, as far as they have changed. They are complete up to `time`. Returns

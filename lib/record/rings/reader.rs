@@ -301,13 +301,15 @@ impl RingReader {
         self.process_pending(counters, recording);
     }
 
-    /// Notes a sample whose stack the BPF program could not walk, because it did not know the mappings of the process.
+    /// Notes a sample of a process whose mappings the BPF program does not know, or knows to be out of date.
     fn note_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
         let record = sample.user.as_ref().and_then(|user| user.record);
         if let Some(sampler) = &mut self.sampler
-            && record.is_some_and(|record| record.published == 0 && !record.has_no_stack())
+            && let Some(record) = record
+            && record.published == 0
+            && !record.has_no_stack()
         {
-            sampler.tables.note_unknown_sample(stamp.pid);
+            sampler.tables.note_sample(stamp.pid, stamp.time, record.is_of_unknown_process());
         }
     }
 
