@@ -118,7 +118,10 @@ impl DrawingBuilder {
 
     pub(super) fn finish(self, options: &Options) -> Result<Drawing, Error> {
         let layout = self.layout.finish();
-        let modules = ModuleColours::assign(&layout);
+        let mut modules = ModuleColours::assign(&layout);
+        if let Some(packer) = &self.packer {
+            packer.add_places(&layout, &mut modules);
+        }
         let pack = |packer: ProfilePacker| packer.finish(options, &modules);
         let packed = self.packer.map(pack).transpose().map_err(|error| Error::write("memory", error))?;
         Ok(Drawing { layout, modules, packed, differential: self.differential, stack_count: self.stack_count })

@@ -39,9 +39,9 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
         markers::RUNNABLE => Some(Kind::Runnable),
         markers::UNSAMPLED => Some(Kind::Unsampled),
         b"[python]" | b"[ruby]" | b"[php]" | b"[java]" | b"[perl]" | b"[node]" | b"[v8]" => Some(Kind::Interpreter),
+        _ if name.ends_with(markers::WAKER) => Some(Kind::Waker),
         _ if is_interpreter_file(name) => Some(Kind::Interpreter),
         _ if name.starts_with(b"[") => Some(Kind::Unknown),
-        _ if name.ends_with(markers::WAKER) => Some(Kind::Waker),
         _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
         _ => None,
     };
@@ -213,9 +213,9 @@ fn is_java_method(name: &str) -> bool {
 /// Returns the origin of a Java method: up to three parts of its package.
 fn origin_of_java(name: &str) -> (Kind, Cow<'_, str>) {
     let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
-    let is_runtime = ["java/", "javax/", "jdk/", "sun/", "java.", "javax.", "jdk.", "sun."]
+    let is_runtime = ["java", "javax", "jdk", "sun", "com.sun", "com/sun"]
         .iter()
-        .any(|start| name.starts_with(start));
+        .any(|package| name.strip_prefix(package).is_some_and(|rest| rest.starts_with(['.', '/'])));
     let separator = if name.contains('/') { '/' } else { '.' };
     let packages = name.split(separator).take_while(|part| part.starts_with(|first: char| first.is_ascii_lowercase()));
     let length = packages.take(3).map(|part| part.len() + 1).sum::<usize>().saturating_sub(1).min(name.len());
@@ -331,6 +331,8 @@ mod tests {
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
             ("try_to_wake_up_[k]_[w]", Kind::Waker, "waker"),
             ("serde_json::to_vec_[w]", Kind::Waker, "waker"),
+            ("[timer]_[w]", Kind::Waker, "waker"),
+            ("[libpq.so.5]_[w]", Kind::Waker, "waker"),
             ("[off-cpu]", Kind::OffCpu, ""),
             ("[libx.so]", Kind::Unknown, ""),
             ("[libruby-3.1.so.3.1.2]", Kind::Interpreter, ""),
@@ -367,6 +369,8 @@ mod tests {
             ("run (/app/server.js:10:5)", Kind::Module, "server.js"),
             ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),
             ("java.util.HashMap.get", Kind::Runtime, "java.util"),
+            ("com.sun.net.httpserver.Filter$Chain.doFilter", Kind::Runtime, "com.sun.net"),
+            ("com/sunny/Main.run", Kind::Module, "com.sunny"),
             ("Lorg/x/Y;::run", Kind::Module, "org.x"),
             ("bytes.Buffer.Write", Kind::Module, "bytes"),
             ("net/http.Header.Get", Kind::Module, "net/http"),

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use bstr::ByteSlice as _;
+
 use super::layout::Layout;
 use super::module::{Kind, origin};
 use super::places::Places;
@@ -89,10 +91,10 @@ impl Class {
 #[derive(Debug, Default)]
 pub struct ModuleColours {
     classes: BTreeMap<String, Class>,
-    places: Places,
+    pub(super) places: Places,
     /// The classes of the drawn frames.
     used: BTreeSet<Class>,
-    /// The name of the program, for functions whose names tell no module.
+    /// The name of the program, for functions whose names tell no module. Empty if they are not of the program.
     program: String,
 }
 
@@ -112,14 +114,18 @@ impl ModuleColours {
                     frame.total.after.as_f64() + frame.total.before.as_f64();
             }
         }
+        let mut names: Vec<_> = places.threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
+        let mut program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
+        if own.is_empty() {
+            areas.remove("");
+            program.clear();
+        }
         let mut modules: Vec<_> = areas.into_iter().collect();
         modules.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let hues = (1..=HUES).map(Class).chain(std::iter::repeat(OTHER));
         let mut classes: BTreeMap<_, _> = modules.into_iter().map(|(module, _)| module).zip(hues).collect();
         classes.extend(own.into_iter().map(|module| (module, OWN)));
-        let mut names: Vec<_> = places.threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
-        let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
         let mut colours = Self { classes, places, program, used: BTreeSet::new() };
         colours.used = layout.frames.iter().map(|frame| colours.class(layout.names.name(frame.name))).collect();
         colours
@@ -180,7 +186,8 @@ fn origin_in<'n>(name: &'n [u8], places: &Places) -> (Kind, Cow<'n, str>) {
 }
 
 /// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts; if
-/// there is none, that of functions without a module.
+/// there is none, that of functions without a module. In Rust, a function without a module is not of the program: of
+/// workers, whose stacks do not tell the program's crate, nothing is returned.
 fn own_modules(layout: &Layout, places: &Places) -> HashSet<String> {
     let programs: HashSet<String> =
         places.threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
@@ -200,7 +207,8 @@ fn own_modules(layout: &Layout, places: &Places) -> HashSet<String> {
             own.insert(module.into_owned());
         }
     }
-    if own.is_empty() {
+    let is_rust = layout.names.iter().any(|(_, name)| name.contains_str("::__rust_begin_short_backtrace"));
+    if own.is_empty() && !is_rust {
         own.insert(String::new());
     }
     own
@@ -241,6 +249,17 @@ mod tests {
         let colours = assign(&[(&["postgres", "main", "ExecProcNode"], 1)]);
         assert_eq!(colours.class(b"ExecProcNode"), OWN);
         assert_eq!(colours.module(b"ExecProcNode"), "postgres");
+    }
+
+    #[test]
+    fn functions_without_a_module_are_not_own_code_of_rust_programs() {
+        let start = "std::sys::backtrace::__rust_begin_short_backtrace";
+        let colours = assign(&[
+            (&["tokio-rt-worker", start, "hyper::poll", "orders::report"], 9),
+            (&["tokio-rt-worker", start, "memcmp_avx"], 3),
+        ]);
+        assert_eq!(colours.class(b"memcmp_avx"), OTHER);
+        assert_eq!([colours.module(b"memcmp_avx"), colours.module(b"hyper::poll")], ["", "hyper"]);
     }
 
     #[test]

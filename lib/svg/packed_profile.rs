@@ -15,13 +15,15 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::colour;
+use super::layout::Layout;
 use super::module_colours::ModuleColours;
 use super::name_attributes::NameAttributes;
 use super::options::Options;
+use super::places::PlaceCounts;
 use super::rgb::Colour;
 use super::text::{escape, visible};
 use crate::markers::is_marker;
-use crate::profile::{Frames, Weight, Weights};
+use crate::profile::{FrameId, Frames, Weight, Weights};
 
 /// Level 1 gets to within a tenth of the best size at several times the speed.
 const LEVEL: Compression = Compression::new(1);
@@ -61,19 +63,25 @@ pub struct ProfilePacker {
     /// The weight of the last stack. It is written late, because the next line can add to it.
     pending: Option<Weights>,
     names: Frames,
+    places: PlaceCounts,
     scratch: Vec<u8>,
 }
 
 impl ProfilePacker {
     /// Creates a packer for stacks with two weights if `differential` is true, otherwise with one.
     pub fn new(differential: bool) -> Self {
-        let (out, scratch) = (new_encoder(), Vec::new());
-        Self { out, differential, depth: 0, frame_count: 0, pending: None, names: Frames::new(), scratch }
+        let (out, names, places, scratch) = (new_encoder(), Frames::new(), PlaceCounts::default(), Vec::new());
+        Self { out, differential, depth: 0, frame_count: 0, pending: None, names, places, scratch }
     }
 
     /// Returns the number of a name. New names are numbered consecutively.
     pub fn number(&mut self, name: &[u8]) -> u32 {
-        self.names.intern(name).index() as u32
+        let id = self.names.intern(name);
+        // The interner can add the name of a leaf, too.
+        for index in self.places.name_count()..self.names.len() {
+            self.places.add_name(self.names.name(FrameId::from_index(index as u32)));
+        }
+        id.index() as u32
     }
 
     /// Adds a stack. Its first `shared` frames are those of the previous stack, the others have the name numbers `new`.
@@ -83,6 +91,7 @@ impl ProfilePacker {
     pub fn add(&mut self, shared: usize, new: &[u32], weights: Weights) -> io::Result<()> {
         let (removed, added) = (self.depth - shared, new.len());
         self.depth = shared + added;
+        self.places.add(shared, new);
         if let Some(pending) = self.pending.as_mut().filter(|_| removed + added == 0) {
             return pending.add(weights).map_err(io::Error::other);
         }
@@ -106,6 +115,11 @@ impl ProfilePacker {
         }
         push_weight(weights.after, &mut self.scratch);
         self.out.write_all(&self.scratch)
+    }
+
+    /// Adds the places of names that the layout does not have.
+    pub fn add_places(&self, layout: &Layout, modules: &mut ModuleColours) {
+        modules.places.add_undrawn(layout, self.names.iter().map(|(_, name)| name), &self.places);
     }
 
     /// Packs the names with their colours and other properties by the options, and returns the packed profile.

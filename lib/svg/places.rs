@@ -100,34 +100,145 @@ fn depth_of_start(layout: &Layout, path: &[FrameId], name: &[u8]) -> Option<usiz
     }
 }
 
-/// Returns the names most of whose weight is in callees of the kernel's entries. Below a blocked stack is that of its
-/// waker.
+/// Returns the names most of whose weight is in callees of the kernel's entries.
 fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
-    let is_kernel = |caller: bool, name: &[u8]| (caller && name != b"--") || is_kernel_entry(name);
-    find_inside(layout, is_kernel, |name| !markers::is_marker(name) && !name.ends_with(markers::WAKER))
+    find_inside(layout, |name| Borders::of(name).kernel, can_be_kernel)
 }
 
 /// Returns the names of native functions most of whose weight is in the Java virtual machine: below its entries, but not
 /// below a native method of the program.
 fn find_java(layout: &Layout) -> HashSet<Vec<u8>> {
-    let is_java = |caller: bool, name: &[u8]| java::is_entry(name) || (caller && !name.starts_with(b"Java_"));
-    find_inside(layout, is_java, |name| {
-        java::is_native(name) && matches!(origin(name).0, Kind::Module | Kind::Interpreter)
-    })
+    find_inside(layout, |name| Borders::of(name).java, can_be_java)
 }
 
-/// Returns the wanted names most of whose weight is inside of something. `is_inside` gets whether the caller is, and the
-/// name.
+fn can_be_kernel(name: &[u8]) -> bool {
+    !markers::is_marker(name) && !name.ends_with(markers::WAKER)
+}
+
+fn can_be_java(name: &[u8]) -> bool {
+    java::is_native(name) && matches!(origin(name).0, Kind::Module | Kind::Interpreter)
+}
+
+/// What a function does to a part of the stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Border {
+    /// The function and its callees are in the part.
+    Entry,
+    /// The function and its callees are outside.
+    Exit,
+    /// The function is where its caller is.
+    None,
+}
+
+impl Border {
+    /// Returns true if the function is in the part.
+    fn is_inside(self, is_caller_inside: bool) -> bool {
+        self == Self::Entry || (self == Self::None && is_caller_inside)
+    }
+}
+
+/// What a function does to the parts of the stacks that are in the kernel and in the Java virtual machine.
+#[derive(Clone, Copy, Debug)]
+struct Borders {
+    kernel: Border,
+    java: Border,
+}
+
+impl Borders {
+    fn of(name: &[u8]) -> Self {
+        let border = |is_entry, is_exit| match (is_entry, is_exit) {
+            (true, _) => Border::Entry,
+            (false, true) => Border::Exit,
+            (false, false) => Border::None,
+        };
+        // Below a blocked stack is that of its waker.
+        let kernel = border(is_kernel_entry(name), name == markers::WAKER_SEPARATOR);
+        Self { kernel, java: border(java::is_entry(name), name.starts_with(b"Java_")) }
+    }
+}
+
+/// Counts where the frames of each name are, including those too narrow to draw, which a layout does not have.
+#[derive(Debug, Default)]
+pub struct PlaceCounts {
+    /// For each frame of the last stack, if it is in the kernel and in the Java virtual machine.
+    path: Vec<(bool, bool)>,
+    /// The counts of each name, by its number.
+    names: Vec<NameCounts>,
+}
+
+#[derive(Debug)]
+struct NameCounts {
+    borders: Borders,
+    /// Number of frames in the kernel, minus those outside.
+    kernel: i64,
+    /// Number of frames in the Java virtual machine, minus those outside.
+    java: i64,
+    /// True if a frame is at the root of a stack.
+    is_root: bool,
+    /// True if a frame has a caller.
+    has_caller: bool,
+}
+
+impl PlaceCounts {
+    /// Adds a name, whose number is that of names so far.
+    pub fn add_name(&mut self, name: &[u8]) {
+        self.names.push(NameCounts {
+            borders: Borders::of(name),
+            kernel: 0,
+            java: 0,
+            is_root: false,
+            has_caller: false,
+        });
+    }
+
+    /// Returns the number of names.
+    pub fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Adds a stack. Its first `shared` frames are those of the previous stack, the others have the name numbers `new`.
+    pub fn add(&mut self, shared: usize, new: &[u32]) {
+        self.path.truncate(shared);
+        for number in new {
+            let counts = &mut self.names[*number as usize];
+            let (kernel, java) = self.path.last().copied().unwrap_or_default();
+            let (kernel, java) = (counts.borders.kernel.is_inside(kernel), counts.borders.java.is_inside(java));
+            counts.kernel += if kernel { 1 } else { -1 };
+            counts.java += if java { 1 } else { -1 };
+            counts.is_root |= self.path.is_empty();
+            counts.has_caller |= !self.path.is_empty();
+            self.path.push((kernel, java));
+        }
+    }
+}
+
+impl Places {
+    /// Adds the names that the layout does not have, because all their frames are too narrow to draw.
+    pub fn add_undrawn<'a>(&mut self, layout: &Layout, names: impl Iterator<Item = &'a [u8]>, counts: &PlaceCounts) {
+        let drawn: HashSet<_> = layout.frames.iter().map(|frame| layout.names.name(frame.name)).collect();
+        for (name, counts) in names.zip(&counts.names).filter(|(name, _)| !drawn.contains(name)) {
+            if counts.kernel > 0 && can_be_kernel(name) {
+                self.kernel.insert(name.to_vec());
+            } else if counts.java > 0 && can_be_java(name) {
+                self.java.insert(name.to_vec());
+            } else if counts.is_root && !counts.has_caller && is_thread(name) {
+                self.threads.insert(name.to_vec());
+            }
+        }
+    }
+}
+
+/// Returns the wanted names most of whose weight is in a part of the stacks.
 fn find_inside(
     layout: &Layout,
-    is_inside: impl Fn(bool, &[u8]) -> bool,
+    border: impl Fn(&[u8]) -> Border,
     is_wanted: impl Fn(&[u8]) -> bool,
 ) -> HashSet<Vec<u8>> {
     let (mut path, mut weights) = (Vec::<bool>::new(), HashMap::<&[u8], f64>::new());
     for frame in &layout.frames {
         let name = layout.names.name(frame.name);
         path.truncate(frame.depth);
-        let inside = is_inside(path.last() == Some(&true), name);
+        let inside = border(name).is_inside(path.last() == Some(&true));
         path.push(inside);
         let weight = frame.total.after.as_f64() + frame.total.before.as_f64();
         *weights.entry(name).or_default() += if inside { weight } else { -weight };
@@ -138,9 +249,9 @@ fn find_inside(
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
-    use crate::profile::{Weight, Weights};
-    use crate::svg::layout::LayoutBuilder;
+    use super::{PlaceCounts, Places};
+    use crate::profile::{Frames, Weight, Weights};
+    use crate::svg::layout::{Layout, LayoutBuilder};
 
     fn find(stacks: &[&str]) -> Places {
         let mut builder = LayoutBuilder::new(0.0, Weight::ZERO);
@@ -173,6 +284,23 @@ mod tests {
             (sorted(&places.labels), sorted(&places.threads)),
             (vec!["other".to_owned()], vec!["app".to_owned()])
         );
+    }
+
+    #[test]
+    fn names_too_narrow_to_draw_have_places() {
+        let stacks = ["app;main;do_syscall_64;vfs_read", "kworker;ret_from_fork;work", "app;main;parse;copy"];
+        let (mut names, mut counts) = (Frames::new(), PlaceCounts::default());
+        for stack in stacks {
+            let numbers: Vec<_> = stack.split(';').map(|name| names.intern(name.as_bytes()).index() as u32).collect();
+            for (_, name) in names.iter().skip(counts.name_count()) {
+                counts.add_name(name);
+            }
+            counts.add(0, &numbers);
+        }
+        let mut places = Places::default();
+        places.add_undrawn(&Layout::default(), names.iter().map(|(_, name)| name), &counts);
+        assert_eq!(sorted(&places.kernel), ["do_syscall_64", "ret_from_fork", "vfs_read", "work"]);
+        assert_eq!(sorted(&places.threads), ["app", "kworker"]);
     }
 
     #[test]

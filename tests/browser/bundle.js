@@ -32,7 +32,8 @@ function hash(text) {
 
 /** @param {string} script */
 async function minifyScript(script) {
-    const options = { format: { max_line_len: 500 }, compress: { passes: 2 } };
+    const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe_arrows: true };
+    const options = { format: { max_line_len: 2000 }, compress };
     const { code } = await minify(`(() => {\n"use strict";\n${script}})();\n`, options);
     return `${code}\n`;
 }

@@ -103,8 +103,33 @@ fn folds_frames_of_schedulers() {
 }
 
 #[test]
+fn a_long_chain_is_summarized() {
+    let chain: String = (0..60).map(|number| format!("std::f{number};")).collect();
+    Page::graph(format!("app;{chain}app::main 30\n").as_bytes(), &[]).run(CASES, "summarizesLongChain");
+}
+
+#[test]
+fn a_function_that_is_gone_is_shown_as_it_was() {
+    Page::graph(b"app;main;old;helper 50 0\napp;main;stays 50 90\n", &[]).run(CASES, "showsGoneFunction");
+}
+
+#[test]
+fn the_legend_explains_colours_of_callers() {
+    let stacks = b"app;app::main;json::parse;malloc 400\napp;app::main;rare::f;malloc 1\napp;app::main 9\n";
+    Page::graph(stacks, &["--countname", "us"]).run(CASES, "explainsColoursOfCallers");
+}
+
+#[test]
+fn functions_of_the_kernel_too_narrow_for_the_still_picture_count_as_such() {
+    let stacks = b"app;main;parse 980\napp;main;write;do_syscall_64;vfs_write 20\n";
+    Page::graph(stacks, &["--minwidth", "10%"]).run(CASES, "countsNarrowKernel");
+}
+
+#[test]
 fn draws_wakers_in_their_colour_below_a_divider() {
-    let stacks = b"app;main;read;schedule_[k];--;try_to_wake_up_[k]_[w];net_rx_[w];irq_[w] 70\napp;main;--;other 30\n";
+    let stacks =
+        b"app;main;read;schedule_[k];--;[timer]_[w];try_to_wake_up_[k]_[w];[libpq.so]_[w];net_rx_[w];irq_[w] 70\n\
+        app;main;--;other 30\n";
     Page::graph(stacks, &[]).run(CASES, "drawsWakers");
 }
 

@@ -204,6 +204,13 @@ fn the_scale_follows_the_length_of_a_recording() {
 }
 
 #[test]
+fn a_phone_marks_several_times() {
+    let samples: String =
+        [1.7, 9.7].map(|time| format!("app 1/1 {time:.6}: 1 cpu-clock:\n\t1 main+0x0 (/app)\n\n")).concat();
+    page(samples.as_bytes(), &[]).run(CASES, "marksTimesOnPhone");
+}
+
+#[test]
 fn shows_hostile_names_as_text() {
     let mut recording = Vec::new();
     // fg-heatmap takes text with a NUL for a binary file.

@@ -52,6 +52,11 @@ fn shows_hostile_names_as_text() {
 }
 
 #[test]
+fn a_long_name_hides_neither_the_graph_nor_the_facts() {
+    Page::graph(format!("main;{} 10\nmain;other 9\n", "n".repeat(10_000)).as_bytes(), &[]).run(CASES, "fitsLongName");
+}
+
+#[test]
 fn writes_well_formed_xml_for_any_name() {
     for options in [&OPTIONS[..], &["--inverted"], &["--reverse", "--hash"]] {
         let svg = run("fg-svg", options, &stacks()).ok().text();

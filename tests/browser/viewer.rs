@@ -30,6 +30,11 @@ fn zooms_with_keys() {
 }
 
 #[test]
+fn a_pointer_that_rests_is_no_choice() {
+    Page::graph(STACKS, &[]).run(CASES, "ignoresRestingPointer");
+}
+
+#[test]
 fn keys_act_on_the_frame_under_the_pointer() {
     Page::graph(STACKS, &[]).run(CASES, "keysActOnFrameUnderPointer");
 }

@@ -103,6 +103,24 @@ class Lanes {
         return this.lanes.reduce((sum, lane) => sum + (lane[cell] ?? 0), 0);
     }
 
+    /**
+     * Returns the name of the lane at the pointer and its weight in a cell, unless there is only one lane.
+     *
+     * @param {MouseEvent} event
+     * @param {number} cell
+     */
+    laneAt({ clientY }, cell) {
+        const { top } = this.canvas.getBoundingClientRect(), { laneCount, lanes } = this;
+        const lane = clamp(Math.floor((clientY - top) / LANE), laneCount);
+        return laneCount > 1 ? { name: this.nameOf(lane), weight: lanes[lane][cell] ?? 0 } : undefined;
+    }
+
+    /** @param {number} lane */
+    nameOf(lane) {
+        const { kind: { names, most, things } } = this;
+        return lane < most ? names[lane] : formatThings(names.length - most, `other ${things}`);
+    }
+
     /** @param {Marks} marks */
     mark({ selections, cursor }) {
         const { width, height } = this;
@@ -139,10 +157,8 @@ class Lanes {
     }
 
     createLabels() {
-        const { kind: { names, most: shownLanes, things }, laneCount } = this;
-        return Array.from({ length: laneCount }, (_, index) => {
-            const others = names.length - shownLanes, isRest = index === shownLanes;
-            const text = isRest ? `${formatThings(others, `other ${things}`)}` : names[index];
+        return Array.from({ length: this.laneCount }, (_, index) => {
+            const text = this.nameOf(index);
             const shown = shortenThread(text, Math.floor(this.labelWidth / CHARACTER));
             const label = createSvg("text", { x: 0, y: index * LANE + 10.5 }, shown);
             label.append(createSvg("title", {}, text));
@@ -151,7 +167,8 @@ class Lanes {
     }
 
     createTicks() {
-        const { start, span, width, height, labelWidth } = this, least = 76 * span / (width - labelWidth);
+        const { start, span, width, height, labelWidth } = this;
+        const least = (labelWidth === NARROW_LABEL ? 56 : 76) * span / (width - labelWidth);
         const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [], end = start + span;
         for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
             const x = this.place(time), anchor = x < labelWidth + 24 ? "start" : x > width - 24 ? "end" : "middle";

@@ -81,7 +81,7 @@ class TimePanel {
             const isInside = event.target instanceof Node && container.contains(event.target);
             if (this.anchor === undefined && !isInside) return;
             this.scrollAtEdge(event);
-            this.moveCursor(this.picture.cellAt(event));
+            this.moveCursor(this.picture.cellAt(event), event);
         });
         window.addEventListener("pointerup", event => this.endSelection(event.shiftKey));
         window.addEventListener("pointercancel", () => this.cancelSelection());
@@ -112,12 +112,12 @@ class TimePanel {
     /** @param {KeyboardEvent} event */
     handleKey(event) {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const { cursor = 0 } = this, cell = this.picture.step(cursor, event.key);
+        const { cursor = 0, selections: [first, second] } = this, cell = this.picture.step(cursor, event.key);
         if (cell !== undefined) this.moveCursor(cell);
         else if (event.key === "Enter" || event.key === " ") {
             if (this.anchor !== undefined) this.endSelection(event.shiftKey); else this.startSelection(cursor);
         } else if (event.key === "Escape" && this.anchor !== undefined) this.cancelSelection();
-        else if (event.key === "Escape" && this.selections[0]) this.select(undefined, undefined);
+        else if (event.key === "Escape" && first) this.select(second && first, undefined);
         else return;
         event.preventDefault();
         event.stopPropagation();
@@ -134,19 +134,27 @@ class TimePanel {
         this.mark();
     }
 
-    /** @param {number | undefined} cell */
-    moveCursor(cell) {
+    /**
+     * @param {number | undefined} cell
+     * @param {MouseEvent} [event] the event of the pointer, if it moved the cursor
+     */
+    moveCursor(cell, event) {
         this.cursor = cell;
-        this.cell.textContent = cell === undefined ? this.hint : this.describeCell(cell);
+        this.cell.textContent = cell === undefined ? this.hint : this.describeCell(cell, event);
         this.mark();
     }
 
-    /** @param {number} cell */
-    describeCell(cell) {
+    /**
+     * @param {number} cell
+     * @param {MouseEvent} [event]
+     */
+    describeCell(cell, event) {
         const { picture, settings } = this, { from, to } = picture.select(cell, cell, false);
         const [start, end] = [from, to].map(time =>
             formatDuration(time, picture.cellDuration, to));
-        return `${start} – ${end}: ${formatWeight(picture.weight(cell), settings)}`;
+        const lane = event && picture.laneAt?.(event, cell);
+        const part = lane ? `, ${formatWeight(lane.weight, settings)} in ${lane.name}` : "";
+        return `${start} – ${end}: ${formatWeight(picture.weight(cell), settings)}${part}`;
     }
 
     /** Returns the selection that is not complete yet. */

@@ -84,6 +84,8 @@ interface TimePicture {
     paint(shown: Shown): number;
     mark(marks: Marks): void;
     cellAt(event: MouseEvent): number;
+    /** Returns the name of the lane at the pointer and its weight in a cell, if there are several lanes. */
+    laneAt?(event: MouseEvent, cell: number): { name: string, weight: number } | undefined;
     /** Returns the cell beside another one in the direction of an arrow key, or undefined for other keys. */
     step(cell: number, key: string): number | undefined;
     select(from: number, to: number, isRectangle: boolean): TimeSelection;

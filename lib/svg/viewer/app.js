@@ -1,5 +1,7 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
+const GONE = "Gone: the graph shows what was before.";
+
 /** @returns {State} */
 function initialState() {
     return { changes: noChanges(), zoom: 0, search: "", unfolded: new Set(), selected: undefined, column: undefined,
@@ -26,6 +28,8 @@ class App {
         this.view = this.builder.build(this.state);
         /** @type {Box | undefined} The box under the pointer. */
         this.hovered = undefined;
+        /** Where the pointer was last, and where it was when the view last changed. */
+        this.place = this.oldPlace = "";
         /** @type {Box | undefined} The box that has the focus or had it last. */
         this.focused = undefined;
         /** True from a long press until something else is pressed. */
@@ -74,6 +78,7 @@ class App {
     update(change, isStep = true) {
         this.state = { ...this.state, isLinkStale: false, ...change };
         this.hover(undefined);
+        this.oldPlace = this.place;
         this.draw();
         this.writeLink(isStep);
     }
@@ -175,6 +180,20 @@ class App {
     }
 
     /**
+     * Shows the facts about the box to which the pointer moved. Browsers also report a pointer that rests when
+     * something else is drawn below it: keys then act on what has the focus, not on what is there by chance.
+     *
+     * @param {MouseEvent} event
+     */
+    point(event) {
+        // Only some events have fractions of pixels.
+        this.place = [event.clientX, event.clientY].map(Math.floor).join();
+        if (this.place === this.oldPlace) return;
+        this.oldPlace = "";
+        this.hover(this.graph.findEventBox(event.target), event);
+    }
+
+    /**
      * Shows the facts about the box under the pointer.
      *
      * @param {Box | undefined} box
@@ -227,8 +246,22 @@ class App {
     isolate(kind, target) {
         if (target.name === undefined) return;
         const changes = { callers: "", callees: "", between: "", invert: "", [kind]: this.nameOf(target) };
-        this.change(changes, { tab: "graph", selected: { name: target.name } },
-            () => this.graph.focus(this.graph.base(this.view)));
+        const side = this.sideOf(target.name);
+        this.change({ ...changes, ...side }, { tab: "graph", selected: { name: target.name } }, () => {
+            this.graph.focus(this.graph.base(this.view));
+            if (side) this.page.say(GONE);
+        });
+    }
+
+    /**
+     * Returns the change that shows a function that is gone, if it is: a difference is as wide as the weights after.
+     *
+     * @param {number | undefined} name
+     * @returns {Partial<Changes> | undefined}
+     */
+    sideOf(name = 0) {
+        const { functions: { total }, side } = this.view;
+        return side === "difference" && total[name] === 0 ? { side: "before" } : undefined;
     }
 
     /**
@@ -237,7 +270,8 @@ class App {
      */
     addFilter(kind, target) {
         const values = new Set([...splitLines(this.state.changes[kind]), this.nameOf(target)]);
-        this.change({ [kind]: [...values].join("\n") });
+        const side = kind === "only" ? this.sideOf(target.name) : undefined;
+        this.change({ [kind]: [...values].join("\n"), ...side }, {}, () => side && this.page.say(GONE));
     }
 
     /**
@@ -285,7 +319,9 @@ class App {
         const { graph, view, state } = this, { tree, match } = view, [[first, end]] = findRanges(view);
         if (!graph.input || !match.names) return;
         const nodes = findNodesInOrder(graph.input, match.names);
-        if (nodes.length === 0) return this.page.say(`No function matches “${state.search}”.`);
+        if (nodes.length === 0) {
+            return this.page.say(this.table.order.length > 0 ? "Gone: see Before." : noMatch(state.search));
+        }
         /** @param {number} node */
         const isInView = node => node >= first && node < end;
         const start = step > 0 ? nodes.findIndex(isInView) : nodes.findLastIndex(isInView);

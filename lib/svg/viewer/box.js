@@ -212,13 +212,15 @@ function chainLabels(chain, view) {
 }
 
 /**
- * Describes a chain of runtime frames with all their names.
+ * Describes a chain of runtime frames with the labels of the first and the last ones.
  *
  * @param {number[]} chain
  * @param {View} view
  */
 function describeChain(chain, view) {
-    return `${chain.length} runtime frames: ${chain.map(node => nameOfNode(view, node)).join(" → ")}`;
+    const labels = chain.map(node => labelOfName(nameOfNode(view, node)).join(""));
+    if (labels.length > 8) labels.splice(4, labels.length - 8, "…");
+    return `${chain.length} runtime frames: ${labels.join(" → ")}`;
 }
 
 /**

@@ -24,8 +24,9 @@ class Details {
         const buttons = ["s", "f", "i", "y"].map(key => createActionButton(this.app, findAction(key), target));
         const close = createButton("×", () => this.app.select(undefined),
             { class: "close", "aria-label": "Close the details" });
-        const title = createHtml("h2", {}, labelOfName(name).join(""));
-        this.element.replaceChildren(close, title, createHtml("div", { class: "full mono" }, name),
+        const label = labelOfName(name).join("");
+        this.element.replaceChildren(close, createHtml("h2", {}, label),
+            createHtml("div", { class: "full mono" }, label === name ? "" : name),
             createFacts(describeSelection(view, selected)), createHtml("div", { class: "acts" }, ...buttons));
     }
 
@@ -40,10 +41,12 @@ class Details {
         tip.hidden = !box;
         if (!box || !place) return;
         const name = box.folded ? graph.painter.describeFolded(box, view)
-            : box.chain ? `${describeChain(box.chain, view)}. Click to unfold.` : nameOfNode(view, box.node);
+            : box.chain ? `${describeChain(box.chain, view)}. Click to unfold.`
+            : nameOfNode(view, box.node).replace(/^--$/, "woken by");
         const custom = box.folded ? null
             : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
-        const facts = box.folded || custom ? [] : describeFrame(view, box.node);
+        // A chain has the total of its first frame.
+        const facts = box.folded || custom ? [] : describeFrame(view, box.node).slice(0, box.chain ? 1 : undefined);
         tip.replaceChildren(createHtml("b", {}, custom ?? name), createFacts(facts));
         const { offsetWidth: width, offsetHeight: height } = tip, { clientX: x, clientY: y } = place;
         const below = y + 18 + height > innerHeight - 4 ? Math.max(4, y - height - 10) : y + 18;

@@ -42,9 +42,9 @@ function listenToGraph(app) {
         if (!app.wasLongPress) openMenu(app, box, event);
     });
     element.addEventListener("pointermove", event => {
-        if (event.pointerType !== "touch") app.hover(graph.findEventBox(event.target), event);
+        if (event.pointerType !== "touch") app.point(event);
     });
-    element.addEventListener("mouseover", event => app.hover(graph.findEventBox(event.target), event));
+    element.addEventListener("mouseover", event => app.point(event));
     element.addEventListener("pointerleave", () => app.hover(undefined));
     element.addEventListener("focusin", event => {
         app.focused = graph.findEventBox(event.target);

@@ -68,6 +68,7 @@ function formatThings(number, things) {
 function formatWeight(weight, { countName, factor }) {
     const [kind, scale] = KNOWN_UNITS[countName.replace("scaled ", "")] ?? [], size = weight * factor * (scale ?? 1);
     if (!kind) return formatThings(size, countName);
+    if (size === 0) return kind === "time" ? "0 s" : "0 B";
     const units = UNITS[kind], [, unit] = units.findLast(([least]) => Math.abs(size) >= least * 0.9995) ?? units[0];
     /** @type {Record<string, number>} */
     const longUnits = { min: 60e9, h: 3600e9 };

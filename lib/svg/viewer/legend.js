@@ -1,7 +1,9 @@
 // The legend: what the colours mean, with shares that are true for the view.
 
 // The classes of colours from which all modules share an entry, with its label.
-const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, WAKER_CLASS = 18;
+const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, THREAD_CLASS = 14, WAKER_CLASS = 18;
+// The least share of a function without self weight for which its colour is explained.
+const CALLER_SHARE = 0.01;
 const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter, VM", "generated code", "unknown",
     "threads", "off-CPU", "runnable", "unsampled", "wakers"];
 
@@ -17,7 +19,8 @@ function createLegend(view, highlight) {
     const { profile, whole } = view, shares = sumByColour(view);
     const entries = shares.map(({ label, name, weight, kind }) => {
         const swatch = createHtml("i");
-        const entry = createHtml("span", {}, swatch, createHtml("b", {}, label), formatShare(weight, whole));
+        const entry = createHtml("span", {}, swatch, createHtml("b", {}, label),
+            weight > 0 ? formatShare(weight, whole) : "");
         swatch.style.background = colourOfName(profile, name);
         if (kind >= 0) {
             entry.tabIndex = 0;
@@ -31,25 +34,27 @@ function createLegend(view, highlight) {
 
 /**
  * Returns the self weights of functions by what their colour says: the module, or the marker in palettes without
- * modules.
+ * modules. A colour that only callers have comes with the weight 0.
  *
  * @param {View} view
  */
 function sumByColour(view) {
-    const { profile } = view, { names, looks } = profile, { self } = weightsOnSide(view);
+    const { profile, whole } = view, { names, looks } = profile, { self, total } = weightsOnSide(view);
     /** @type {Map<string, { label: string, name: number, weight: number, kind: number }>} */
     const sums = new Map();
     for (let name = 0; name < names.length; name++) {
-        if (!(self[name] > 0)) continue;
         const kind = classOfName(profile, name), isMarker = Boolean(looks[LOOKS * name + 3] & STATE);
-        if (kind < 0 && !isMarker) continue;
+        const isCaller = total[name] >= CALLER_SHARE * whole && kind >= 0 && kind !== THREAD_CLASS;
+        if (!(isCaller || (self[name] > 0 && (kind >= 0 || isMarker)))) continue;
         const label = kind >= FIRST_SHARED_CLASS && !isMarker ? SHARED_CLASSES[kind - FIRST_SHARED_CLASS]
             : isMarker ? names[name] : moduleOfName(profile, name) || "program";
         const sum = sums.get(label);
         if (sum) sum.weight += self[name]; else sums.set(label, { label, name, weight: self[name], kind });
     }
-    return [...sums.values()].sort((a, b) =>
+    const sorted = [...sums.values()].sort((a, b) =>
         Number(a.kind >= FIRST_SHARED_CLASS) - Number(b.kind >= FIRST_SHARED_CLASS) || b.weight - a.weight);
+    return sorted.filter(({ weight, kind }, index) =>
+        weight > 0 || sorted.findIndex(other => other.kind === kind) === index);
 }
 
 /** @param {View} view */

@@ -58,12 +58,11 @@ class Page {
 
     /** @param {string} value */
     chooseTab(value) {
-        const { app } = this, { view } = app;
+        const { app } = this;
         if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
         const name = app.state.selected?.name ?? app.table.order[0];
         if (name === undefined) return this.say("No function is left to show.");
-        app.change({ callers: "", callees: "", between: view.profile.names[name] },
-            { tab: "graph", selected: { name } });
+        app.isolate("between", { name });
     }
 
     openSearch() {

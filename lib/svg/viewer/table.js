@@ -40,7 +40,7 @@ class Table {
         const { descending, compared } = state;
         this.order = this.sort(functions, profile, side, match.names, column, descending, compared, whole, wholeBefore);
         this.drawHead(column, state.descending);
-        this.note.textContent = this.order.length > 0 ? "" : match.names ? `No function matches “${state.search}”.`
+        this.note.textContent = this.order.length > 0 ? "" : match.names ? noMatch(state.search)
             : "No functions left. Remove a filter.";
         this.largest = this.order.reduce((largest, name) => Math.max(largest, this.barSize(name)), 0) || 1;
         this.body.style.height = `${this.order.length * ROW}px`;
@@ -286,6 +286,11 @@ function sortFunctions(functions, profile, side, matches, column, descending, co
         Number(column === "points" && !isSignificant(profile, name, compared)));
     return order.sort((a, b) => noise[a] - noise[b] || sign * (values[a] - values[b]) || inclusive[b] - inclusive[a]
         || a - b);
+}
+
+/** @param {string} search */
+function noMatch(search) {
+    return `No function matches “${search}”.`;
 }
 
 /**

@@ -408,8 +408,54 @@ function foldsRuntimeFrames() {
 
 function foldsSchedulers() {
     const title = getTitle(getElement("#frames .chain"));
-    check(title.startsWith("5 runtime frames: std::thread::start → tokio::runtime::run"), `title: ${title}`);
+    check(title.startsWith("5 runtime frames: thread::start → runtime::run"), `title: ${title}`);
     check(hasFrame("app::main") && hasFrame("serde::a") && hasFrame("serde::d"), "other modules are not folded");
+}
+
+function summarizesLongChain() {
+    const folded = getElement("#frames .chain");
+    pointAt(folded);
+    equal(getTip(), "60 runtime frames: std::f0 → std::f1 → std::f2 → std::f3 → … → std::f56 → std::f57 → std::f58 → "
+        + "std::f59. Click to unfold.Total30 samples100 % · 100 % of its caller", "tooltip");
+}
+
+/** A difference is as wide as the weights after: a function that is gone has no width. */
+async function showsGoneFunction() {
+    const getSide = () => getTexts(".seg [aria-pressed=true]");
+    click(getRow("old"));
+    pressKey("Enter", {}, getElement(".table"));
+    equal(getMessage(), "Gone: the graph shows what was before.", "the message");
+    check(getSide().includes("Before") && hasFrame("main") && hasFrame("helper"), "its callers and callees");
+    pressKey("Escape");
+    click(getButton("Difference"));
+    click(getRow("old"));
+    click(getButton("Focus"));
+    check(getSide().includes("Before") && hasFrame("old"), "also for the focus");
+    pressKey("Escape");
+    click(getButton("Difference"));
+    click(getRow("stays"));
+    pressKey("Enter", {}, getElement(".table"));
+    check(getSide().includes("Difference"), "other functions are shown in the difference");
+    pressKey("Escape");
+    typePattern("old");
+    pressKey("Enter", {}, getSearchField());
+    equal(getMessage(), "Gone: see Before.", "a search for it");
+    typePattern("nothing");
+    pressKey("Enter", {}, getSearchField());
+    equal(getMessage(), "No function matches “nothing”.", "a search for nothing");
+}
+
+function explainsColoursOfCallers() {
+    const legend = getText("legend");
+    check(legend.includes("json") && !/json\s*[0-9]/.test(legend), `a module whose functions only call: ${legend}`);
+    check(!legend.includes("rare"), `not one that is hardly seen: ${legend}`);
+    getFrame("json::parse").focus();
+    pressKey("a");
+    check(getText("details").startsWith("×json::parseSelf0 s0 %"), `no time: ${getText("details")}`);
+}
+
+function countsNarrowKernel() {
+    check(getText("legend").includes("kernel2.00 %"), `legend: ${getText("legend")}`);
 }
 
 function foldsNothing() {
@@ -422,13 +468,13 @@ function drawsWakers() {
     equalLists(labels.map(texts => texts.join()).sort(), ["", "woken by"], "only that before a waker has a label");
     const [woken] = dividers;
     check(!woken.querySelector("rect"), "a divider is a line");
-    for (const name of ["try_to_wake_up_[k]", "net_rx", "irq"]) {
+    for (const name of ["[timer]", "try_to_wake_up_[k]", "net_rx", "irq", "[libpq.so]"]) {
         equal(getFill(getFrame(name)), colourOf("c18"), `colour of ${name}`);
     }
     check(getFill(getFrame("read")) !== colourOf("c18"), "the blocked stack has other colours");
     check(getText("legend").includes("wakers"), `legend: ${getText("legend")}`);
     pointAtLine(woken);
-    check(getTip().includes("--"), `tooltip: ${getTip()}`);
+    check(getTip().startsWith("woken by"), `tooltip: ${getTip()}`);
     check(!getFunctions().includes("--"), "a divider is no function");
     equal(getTexts(".n", getRow("net_rx")).join(), "net_rxwaker", "a function of a waker says so");
     equal(getTexts(".n", getRow("read")).join(), "read", "others do not");

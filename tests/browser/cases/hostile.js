@@ -17,3 +17,16 @@ function showsHostileNamesAsText() {
     equal(getScriptTrace(), undefined, "a script in a name ran after a click");
     equal(document.querySelectorAll("script").length, 0, "number of script elements");
 }
+
+function fitsLongName() {
+    const [frame] = findFrames("n".repeat(10_000));
+    pointAt(frame);
+    check(getElement(".tip").getBoundingClientRect().height < innerHeight / 3, "the tooltip leaves the graph visible");
+    getRect(frame).dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 2 }));
+    const head = getElement(".menu .hd"), { right } = getElement(".menu").getBoundingClientRect();
+    const isInMenu = head.scrollWidth <= head.clientWidth && head.getBoundingClientRect().right <= right;
+    check(isInMenu, "the menu shows the share");
+    pressKey("a");
+    const [details, buttons] = [".det", ".acts"].map(selector => getElement(selector).getBoundingClientRect());
+    check(buttons.bottom <= details.bottom, "the details show the facts and the buttons");
+}

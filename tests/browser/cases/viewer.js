@@ -70,6 +70,25 @@ function keysActOnFrameUnderPointer() {
     equalLists(getChips(), ["Callers write"], "the frame with the focus");
 }
 
+/** Browsers report a pointer that rests when another frame is drawn below it. */
+function ignoresRestingPointer() {
+    /** @type {(name: string, x: number) => void} */
+    const report = (name, x) => void getRect(getFrame(name)).dispatchEvent(
+        new MouseEvent("mouseover", { bubbles: true, clientX: x, clientY: 200 }));
+    report("scan", 100);
+    check(getTip().startsWith("scan"), "the frame under the pointer");
+    pressKey("s");
+    report("parse", 100);
+    equal(getTip(), "", "no tooltip of another frame");
+    pressKey("c");
+    equalLists(getChips(), ["Callees scan"], "keys act on the frame with the focus");
+    pressKey("Escape");
+    report("parse", 101);
+    check(getTip().startsWith("parse"), "the frame to which the pointer moves");
+    pressKey("c");
+    equalLists(getChips(), ["Callees parse"], "keys act on it");
+}
+
 /** No key does nothing without a word. */
 function saysWhyKeyIsImpossible() {
     for (const key of ["s", "b", "c", "f", "i", "h", "a", "y", "Y"]) {
@@ -122,6 +141,12 @@ async function opensMenuOfFrame() {
     pressKey("y");
     await waitFor(() => clipboard.text === "scan", "the name is copied");
     click(getButton("More"));
+    const starts = ["Merge recursion", "Sort by weight", "Copy the table"].map(text => {
+        const range = document.createRange();
+        range.selectNode(/** @type {Node} */ (getButton(text).firstChild));
+        return range.getBoundingClientRect().left;
+    });
+    check(starts.every(start => start === starts[0]), `its entries are aligned: ${starts}`);
     click(getButton("Merge recursion"));
     equalLists(getChips(), ["Merged recursion"], "the other menu");
     /** @type {HTMLElement} */ (getButton("More")).focus();
@@ -158,6 +183,7 @@ function highlightsFunction() {
     getFrame("read").focus();
     pressKey("a");
     equal(svg.querySelectorAll(".place").length, 2, "all frames of the function");
+    equal(getTexts("#details .full").join(), "", "a name without namespaces is shown once");
     equal(getTexts("#details h2").join(), "read", "the details describe it");
     check(getText("details").includes("2 places in the graph"), "with their number");
     click(getElement("#details .close"));

@@ -120,7 +120,7 @@ function holdsFewElements() {
 function showsWholeLegend() {
     resize("400px");
     const legend = byId("legend").getBoundingClientRect(), window = svg.getBoundingClientRect();
-    equal(svg.querySelectorAll("#legend b").length, 7, "an entry for each module");
+    equal(svg.querySelectorAll("#legend b").length, 8, "an entry for each module and for own code");
     for (const entry of svg.querySelectorAll("#legend b")) {
         const { left, right, bottom } = entry.getBoundingClientRect();
         check(left >= window.left && right <= window.right && bottom <= legend.bottom + 1, `${entry.textContent}`);
@@ -142,6 +142,8 @@ function laysOutForPaper() {
     check(left >= 0 && right <= innerWidth && bottom - top <= innerHeight, "the graph fits one page");
     const background = getComputedStyle(getRect(getFrame("all"))).fill;
     check(getNumbers(background).every(channel => channel > 200), `light colours: ${background}`);
+    equal(getComputedStyle(getElement("#legend i")).getPropertyValue("print-color-adjust"), "exact",
+        "the legend has its colours without the option for backgrounds");
 }
 
 /** Runs in a frame of a page: measures the viewer and sends the result to the page. */
