@@ -329,7 +329,7 @@ impl Hints<'_> {
         (!names.is_empty()).then(|| format!("functions are not shown of {}", names.join(", of ")))
     }
 
-    /// Returns a hint if most samples are of an interpreter, whose functions have no names.
+    /// Returns a hint if many samples are of an interpreter, whose functions have no names.
     fn unnamed_scripts(&self) -> Option<String> {
         let recording = &self.finished.recording;
         // Chosen so, or said already.
@@ -342,7 +342,7 @@ impl Hints<'_> {
             .into_iter()
             .map(|(function, language)| (language, self.samples_of_loop(function)))
             .max_by_key(|(_, samples)| *samples)
-            .filter(|(_, samples)| samples * 2 > self.counts().samples)?;
+            .filter(|(_, samples)| samples * 4 > self.counts().samples)?;
         let share = percentage(samples, self.counts().samples);
         let help = match (&self.finished.copy_reason, self.call_graph) {
             (None, CallGraph::FramePointers) => "use --call-graph dwarf as root",

@@ -109,11 +109,12 @@ impl Pairs {
                 };
             }
         }
-        let mut sums = SumWords::default();
+        // The words behind these are the program's own, and add up to nothing.
+        let mut sums = [0; 6];
         for cpu in self.sums.get(&0, 0).iter().flat_map(|cpus| cpus.iter()) {
             sums.iter_mut().zip(cpu).for_each(|(sum, number)| *sum += number);
         }
-        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, ..] = sums;
+        let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned] = sums;
         let (mut open, mut unfinished) = (0, abandoned);
         for [_, sent, _] in self.starts.iter().filter_map(Result::ok).map(|(_, start)| start) {
             open += 1;
