@@ -60,8 +60,13 @@ fn shows_the_methods_of_a_process_that_runs_already() {
         return;
     }
     let program = sources().join("Functions.java").display().to_string();
-    // Without these, the compiler does not say where in the innermost method it inlined another one.
-    let options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"];
+    // Without the first two, the compiler does not say where in the innermost method it inlined another one. Even with them, it
+    // sometimes says of a whole sort that it is the method that sorts.
+    let options = [
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:+DebugNonSafepoints",
+        "-XX:CompileCommand=dontinline,Functions.burnCompare",
+    ];
     let process = Background::start(command("java").args(options).args([&program, "100"]));
     process.wait_for_cpu_time(Duration::from_secs(4));
     let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(2)).ok();
