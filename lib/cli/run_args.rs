@@ -186,7 +186,8 @@ pub struct WeightArgs {
 
     /// Treat weights as exact counts, like instructions in a simulator
     ///
-    /// With one run per side, any difference is then real. With several, it must exceed their spread. Large counts that are mostly the same on both sides are recognized as exact.
+    /// With one run per side, any difference is then real. With several, it must exceed their spread. Large counts that
+    /// are mostly the same on both sides are recognized as exact.
     #[arg(long, hide_short_help = true, conflicts_with = "per_sample")]
     pub exact: bool,
 }

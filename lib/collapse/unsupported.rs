@@ -31,7 +31,8 @@ const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
-const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with wpaexporter, with one row for each stack";
+const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with \
+                        wpaexporter, with one row for each stack";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";

@@ -78,7 +78,7 @@ enum Source {
 struct Reading {
     /// Only differences between two readings mean something.
     total: Option<i128>,
-    /// What `total` may lack, at most, because processes ended while it was read.
+    /// The upper bound of what `total` lacks, because processes ended while it was read.
     lacks_at_most: u64,
     ticks: Option<Ticks>,
 }

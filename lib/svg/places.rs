@@ -119,7 +119,7 @@ fn can_be_java(name: &[u8]) -> bool {
     java::is_native(name) && matches!(origin(name).0, Kind::Module | Kind::Interpreter)
 }
 
-/// What a function does to a part of the stacks.
+/// The effect of a function on a part of the stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Border {
     /// The function and its callees are in the part.
@@ -137,7 +137,7 @@ impl Border {
     }
 }
 
-/// What a function does to the parts of the stacks that are in the kernel and in the Java virtual machine.
+/// The effects of a function on the parts of the stacks that are in the kernel and in the Java virtual machine.
 #[derive(Clone, Copy, Debug)]
 struct Borders {
     kernel: Border,

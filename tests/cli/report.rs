@@ -101,6 +101,34 @@ fn compares_runs_before_and_after() {
 }
 
 #[test]
+fn says_which_functions_of_libraries_changed_and_if_nothing_did() {
+    let folder = directory();
+    let callers: Vec<String> = (0..24).map(|number| format!("main;plan_{number}")).collect();
+    let write = |name: &str, allocated: u64, run: u64| {
+        let lines = callers.iter().enumerate().map(|(number, caller)| {
+            let noise = (number as u64 * 7 + run * 5) % 13;
+            format!("{caller} {}\n{caller};malloc {}\n", 60 + noise, allocated + (noise + run) % 5)
+        });
+        std::fs::write(folder.path().join(name), lines.collect::<String>()).unwrap();
+    };
+    (0..3).for_each(|run| write(&format!("b{run}"), 6, run));
+    (0..3).for_each(|run| write(&format!("same{run}"), 6, run + 3));
+    (0..3).for_each(|run| write(&format!("slow{run}"), 12, run + 6));
+    let page = |after: &str| {
+        let mut command = crate::support::command(crate::support::tool("fg-report"));
+        command.current_dir(folder.path()).args(["--before", "b0", "b1", "b2", "--after"]);
+        command.args((0..3).map(|run| format!("{after}{run}")));
+        crate::support::run_command(command, b"").ok().text()
+    };
+    let same = page("same");
+    assert!(same.contains("nothing changed beyond noise; ") && !same.contains("grew at"), "{same}");
+    assert!(!same.contains("callees"), "{same}");
+    let slow = page("slow");
+    assert!(slow.contains("no own function changed, but some that they call; "), "{slow}");
+    assert!(slow.contains("callees   malloc +") && slow.contains("grew at"), "{slow}");
+}
+
+#[test]
 fn rejects_what_it_cannot_report() {
     for (options, profile, message) in [
         (&[][..], &b""[..], "no stacks in the input"),

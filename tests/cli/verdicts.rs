@@ -263,6 +263,47 @@ fn any_runs() -> impl Strategy<Value = Runs> {
 }
 
 /// `e;f` has so little weight that it is scaled to zero: it must be a row for all programs, or for none.
+/// A function and its weights in the runs before and after.
+type FunctionRuns = (&'static str, [u64; 3], [u64; 3]);
+
+/// The weights of functions in three runs each of a sort that became slower: most functions of the interpreter grew, by
+/// different factors.
+const MOST_GREW: [FunctionRuns; 12] = [
+    ("code", [215, 221, 219], [292, 288, 291]),
+    ("call", [55, 68, 74], [158, 136, 154]),
+    ("find", [41, 66, 62], [143, 133, 140]),
+    ("compare", [42, 41, 51], [60, 65, 59]),
+    ("added", [0, 0, 0], [70, 53, 66]),
+    ("removed", [57, 52, 68], [0, 0, 0]),
+    ("sort", [10, 12, 25], [29, 40, 27]),
+    ("same", [18, 18, 21], [20, 20, 21]),
+    ("join", [12, 17, 23], [16, 19, 17]),
+    ("execute", [10, 10, 10], [19, 19, 21]),
+    ("frame", [5, 15, 4], [21, 23, 15]),
+    ("destroy", [3, 8, 11], [11, 13, 17]),
+];
+
+#[test]
+fn functions_that_grew_are_found_where_most_did() {
+    let side = |of: &dyn Fn(&FunctionRuns) -> [u64; 3]| -> Side {
+        (0..3).map(|run| MOST_GREW.iter().map(|row| of(row)[run]).collect()).collect()
+    };
+    let runs = Runs {
+        stacks: MOST_GREW.iter().map(|(name, ..)| vec!["main".to_owned(), (*name).to_owned()]).collect(),
+        before: side(&|row| row.1),
+        after: side(&|row| row.2),
+        scaling: Scaling::Runs,
+        weights: WeightOptions::default(),
+    };
+    let found = runs.functions();
+    for name in ["call", "find", "added", "removed"] {
+        assert!(found[name].self_chance.is_some_and(is_significant), "{name}: {found:?}");
+    }
+    for name in ["same", "join"] {
+        assert!(!found[name].self_chance.is_some_and(is_significant), "{name}: {found:?}");
+    }
+}
+
 #[test]
 fn a_stack_that_is_scaled_to_zero_counts_alike() {
     let stacks = ["a;a", "b;a", "b;a;d", "c;f;f", "e;[lost]", "e;f", "f"];

@@ -14,9 +14,9 @@ pub struct LoopFrame {
     pub saved_bp: i32,
 }
 
-/// What compiled code may have pushed, in bytes (`ext/opcache/jit/zend_jit_x86.dasc`): nothing, the number of an exit of its trace,
-/// a return address and the frame of a helper, the same with the padding of engines without a red zone, or all registers. As in the
-/// BPF program.
+/// The sizes in bytes that compiled code may have pushed (`ext/opcache/jit/zend_jit_x86.dasc`): nothing, the number of an exit
+/// of its trace, a return address and the frame of a helper, the same with the padding of engines without a red zone, or all
+/// registers. The BPF program has the same list.
 pub const PUSHED_SIZES: [u64; 6] = [0, 8, 16, 24, 32, 256];
 
 /// Maximum number of instructions that make a frame.

@@ -1,7 +1,7 @@
 // Steps through code that a runtime generates (HotSpot, V8, PHP), and notes which function each frame runs.
 //
-// The frames of such functions are native frames (except in PHP, whose script frames are walked), but no table of unwind information describes them. The runtime knows
-// the size of a frame, or its code follows rules. A function is described as in interpreters.bpf.h; the first line is the
+// The frames of such functions are native frames, but no table of unwind information describes them. The runtime knows the
+// size of a frame, or its code follows rules. Only PHP's have none: its script frames are walked. A function is described as in interpreters.bpf.h; the first line is the
 // kind of the frame instead. What is noted during the walk is behind the largest walked stack, and moved to its place when
 // the record is sent.
 

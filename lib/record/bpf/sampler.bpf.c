@@ -186,7 +186,8 @@ static __always_inline u64 read_word(u64 at) {
     return word;
 }
 
-// Returns the layout of a process, or 0 if the recorder does not know the process.
+// Returns the layout of a process, or 0 if the recorder does not know the process. A number that is returned through a pointer
+// would be on the stack, of which nested calls have 512 bytes in Linux 6.1: `take_user_stack` looks it up itself.
 static __always_inline struct layout *find_layout(u32 process) {
     u32 *number = bpf_map_lookup_elem(&processes, &process), layout = number ? *number : UNKNOWN_LAYOUT;
     return number ? bpf_map_lookup_elem(&layouts, &layout) : 0;

@@ -75,7 +75,7 @@ pub struct StackSampler {
 pub struct FollowedTime {
     /// The time of all its processes or threads, also of those that have ended.
     pub time: u64,
-    /// What `time` may lack, at most, because processes ended while it was read.
+    /// The upper bound of what `time` lacks, because processes ended while it was read.
     pub lacks_at_most: u64,
 }
 

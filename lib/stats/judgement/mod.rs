@@ -22,6 +22,9 @@
 //!
 //! Rates of false verdicts and of differences found: `benches/README.md`.
 
+mod shared;
+
+use self::shared::Shared;
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::Test;
 use super::sample_weight::WeightKind;
@@ -37,10 +40,6 @@ pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 /// Factors of the p-values of the two tests, whose reciprocals add up to 1.
 const AS_IT_IS: f64 = 5.0;
 const RELATIVE: f64 = 1.25;
-
-/// Fewest rows of [`SHARED_SAMPLES`] samples whose median shows what all rows of a run share.
-const SHARED_ROWS: usize = 5;
-const SHARED_SAMPLES: f64 = 20.0;
 
 /// Number of rows as which the base dispersion counts, with several runs a side and with one.
 const BASE_ROWS: (f64, f64) = (2.0, 20.0);
@@ -139,19 +138,6 @@ pub struct Judge {
     peers: Peers,
     /// Dispersion of rare rows, at least 1.
     rare_dispersion: f64,
-}
-
-/// The part of the differences between runs that all rows share.
-#[derive(Clone, Debug)]
-struct Shared {
-    /// Median of the rows relative to their means, by side.
-    levels: (f64, f64),
-    /// Relative deviation of each run from its side, before and after.
-    deviations: Observation,
-    /// Variance of the deviations.
-    variance: f64,
-    /// True if the levels are those of the total: few rows mirror each other then, and do not show each other's spread.
-    is_of_total: bool,
 }
 
 impl Judge {
@@ -339,58 +325,6 @@ impl Judge {
             true => before.iter().zip(after).map(|(before, after)| (after - before).powi(2)).sum::<f64>() / 2.0,
             false => before.iter().chain(after).map(|deviation| deviation.powi(2)).sum(),
         }
-    }
-
-    /// Returns what all rows of a run share: the median of the large ones, or the total if these are too few. `None` with
-    /// one run a side and few rows.
-    fn find_shared(&self, rows: &[&Observation], total: &Observation) -> Option<Shared> {
-        let fewest = self.fewest_shared();
-        let mut large: Vec<&Observation> = rows.iter().copied().filter(|row| row.mean() > fewest).collect();
-        let mut is_of_total = false;
-        if large.len() < SHARED_ROWS {
-            if self.freedom == 0.0 || total.mean() <= 0.0 {
-                return None;
-            }
-            (large, is_of_total) = (vec![total], true);
-        }
-        let level =
-            |weight: &dyn Fn(&Observation) -> f64| median(large.iter().map(|row| weight(row) / row.mean()).collect());
-        let before: Vec<f64> = (0..self.design.before.len()).map(|run| level(&|row| row.before[run])).collect();
-        let after: Vec<f64> = (0..self.design.after.len()).map(|run| level(&|row| row.after[run])).collect();
-        let levels = (mean(&before), mean(&after));
-        if before.iter().chain(&after).any(|level| *level <= 0.0) {
-            return None;
-        }
-        let before = self.shared_deviations(rows, total, |row| &row.before);
-        let after = self.shared_deviations(rows, total, |row| &row.after);
-        let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
-        Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
-    }
-
-    /// Returns the relative deviation that most large rows have in each run of a side. Rows are compared with their mean
-    /// on that side: what differs between the sides must not add to the spread.
-    fn shared_deviations(
-        &self,
-        rows: &[&Observation],
-        total: &Observation,
-        runs: impl Fn(&Observation) -> &Vec<f64>,
-    ) -> Vec<f64> {
-        let fewest = self.fewest_shared();
-        let mut large: Vec<&Vec<f64>> = rows.iter().map(|row| runs(row)).filter(|row| mean(row) > fewest).collect();
-        if large.len() < SHARED_ROWS {
-            large = vec![runs(total)];
-        }
-        let levels = (0..runs(total).len()).map(|run| median(large.iter().map(|row| row[run] / mean(row)).collect()));
-        let mut levels: Vec<f64> = levels.collect();
-        if levels.iter().any(|level| *level <= 0.0) {
-            levels.clone_from(runs(total));
-        }
-        levels.iter().map(|level| level / mean(&levels) - 1.0).collect()
-    }
-
-    /// Returns the mean above which a row is large enough to show what all rows of a run share.
-    fn fewest_shared(&self) -> f64 {
-        if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 }
     }
 }
 
