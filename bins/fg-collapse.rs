@@ -210,8 +210,6 @@ impl Tool for Args {
     }
 
     fn sections() -> Vec<Section> {
-        // The text lives as long as the program, like all text of the help.
-        let describe = |format: &Format| &*format!("{}; {}", format.description, format.trial()).leak();
         let formats = collapse::formats().map(|format| (format.name, describe(format))).collect();
         vec![
             Section { heading: "FORMATS", text: "The option --format takes these names:", entries: formats },
@@ -241,6 +239,11 @@ impl Tool for Args {
         }
         Ok(0)
     }
+}
+
+/// Describes a format in text that lives as long as the program, like all text of the help.
+fn describe(format: &Format) -> &'static str {
+    format!("{}; {}", format.description, format.trial()).leak()
 }
 
 /// Returns a table with the name and the description of each format, and what its reader was tried with.

@@ -60,12 +60,27 @@ pub fn merge_declared_sorted(
 ) -> Result<(), Error> {
     let name = output.name().to_owned();
     let mut has_stacks = false;
-    let step = |_, input: &mut SortedReader| loop {
+    let inputs = open_sorted(sources)?;
+    merge_sorted(
+        inputs,
+        |_, input: &mut SortedReader| {
+            let is_stack = next_declared_sorted(input, diagnostics)?;
+            has_stacks |= is_stack;
+            Ok(is_stack)
+        },
+        Ok,
+        None,
+        &name,
+        output,
+    )?;
+    if has_stacks { Ok(()) } else { Err(no_stacks(sources)) }
+}
+
+/// Reads the next stack, and reports malformed lines before it. Returns false at the end.
+fn next_declared_sorted(input: &mut SortedReader, diagnostics: &mut Diagnostics) -> Result<bool, Error> {
+    loop {
         match input.next_line()? {
-            LineStatus::Stack => {
-                has_stacks = true;
-                return Ok(true);
-            }
+            LineStatus::Stack => return Ok(true),
             LineStatus::End => return Ok(false),
             LineStatus::Malformed => {
                 diagnostics.malformed(input.name(), input.line_number(), "expected a stack and its weight")?
@@ -75,9 +90,7 @@ pub fn merge_declared_sorted(
                 return Err(Error::Malformed { name: input.name().to_owned(), line: input.line_number(), what });
             }
         }
-    };
-    merge_sorted(open_sorted(sources)?, step, Ok, None, &name, output)?;
-    if has_stacks { Ok(()) } else { Err(no_stacks(sources)) }
+    }
 }
 
 /// Opens all sources as sorted streams.

@@ -74,12 +74,14 @@ fn is_seconds(word: &[u8]) -> bool {
 
 /// Returns true if nearly all lines have the same number of a separator, at least two.
 pub(super) fn is_table(head: &[u8]) -> bool {
-    b",\t|".iter().any(|separator| {
-        let count = |line: &[u8]| count_outside_quotes(line, *separator);
-        let columns = first_lines(head).map(count).find(|count| *count > 0).unwrap_or(0);
-        let lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty()).count();
-        columns >= 2 && lines >= 2 && most_lines_fit(head, 80, |line| count(line) == columns)
-    })
+    b",\t|".iter().any(|separator| is_table_of(head, *separator))
+}
+
+fn is_table_of(head: &[u8], separator: u8) -> bool {
+    let counts = first_lines(head).map(|line| count_outside_quotes(line, separator));
+    let columns = counts.into_iter().find(|count| *count > 0).unwrap_or(0);
+    let lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty()).count();
+    columns >= 2 && lines >= 2 && most_lines_fit(head, 80, |line| count_outside_quotes(line, separator) == columns)
 }
 
 fn count_outside_quotes(line: &[u8], separator: u8) -> usize {

@@ -253,8 +253,8 @@ mod tests {
         let sources = [Source::File(file.path().to_owned())];
         let mut diagnostics = Diagnostics::silent();
         let filtered = filter.apply_within(max_sorted, &sources, needs_dropped, &mut diagnostics).unwrap();
-        let units = |weight: Weight| u64::try_from(weight.millionths() / Weight::ONE.millionths()).unwrap();
-        let (total, dropped) = (units(filtered.total.after), units(filtered.dropped.after));
+        let [total, dropped] = [filtered.total, filtered.dropped]
+            .map(|weights| u64::try_from(weights.after.millionths() / Weight::ONE.millionths()).unwrap());
         let has_matched = filter.matchers().map(|(_, matcher)| matcher.has_matched()).collect();
         let mut out = Vec::new();
         filter.write(filtered, &sources, "out", &mut out).unwrap();
@@ -319,8 +319,8 @@ mod tests {
         fn kept_and_dropped_weights_add_up_to_the_total(stacks in stacks(), mut filter in filter()) {
             let applied = apply(&mut filter, &text(&stacks), MAX_SORTED, true);
             let lines = text(&stacks);
-            let is_comment = |line: &&str| crate::folded::is_comment(line.as_bytes());
-            let comments: String = lines.lines().filter(is_comment).map(|line| format!("{line}\n")).collect();
+            let comments = lines.lines().filter(|line| crate::folded::is_comment(line.as_bytes()));
+            let comments: String = comments.map(|line| format!("{line}\n")).collect();
             prop_assert_eq!(applied.total, sum(&lines) - sum(&comments));
             prop_assert_eq!(sum(&applied.text) + applied.dropped, applied.total);
         }

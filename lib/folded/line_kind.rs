@@ -120,10 +120,16 @@ pub(crate) fn mixture_error(name: &str, line: u64, kind: DetectedKind) -> Error 
 mod tests {
     use super::{DetectedKind, LineKind, MixtureCheck, detect_kind};
 
+    fn differential(line: u64) -> Option<DetectedKind> {
+        Some(DetectedKind { kind: LineKind::Differential, line })
+    }
+
+    fn plain(line: u64) -> Option<DetectedKind> {
+        Some(DetectedKind { kind: LineKind::Plain, line })
+    }
+
     #[test]
     fn the_majority_of_the_first_lines_decides() {
-        let differential = |line| Some(DetectedKind { kind: LineKind::Differential, line });
-        let plain = |line| Some(DetectedKind { kind: LineKind::Plain, line });
         for (text, kind) in [
             ("", None),
             ("nonsense\n", None),
@@ -138,13 +144,15 @@ mod tests {
         }
     }
 
+    /// Returns the line at which lines of these stacks turn out to be of the other kind.
+    fn mixture(stacks: &[&str]) -> Option<u64> {
+        let mut check = MixtureCheck::default();
+        stacks.iter().zip(1..).for_each(|(stack, line)| check.add(stack.as_bytes(), line));
+        check.other_kind()
+    }
+
     #[test]
     fn many_lines_of_different_stacks_make_a_mixture() {
-        let mixture = |stacks: &[&str]| {
-            let mut check = MixtureCheck::default();
-            stacks.iter().zip(1..).for_each(|(stack, line)| check.add(stack.as_bytes(), line));
-            check.other_kind()
-        };
         assert_eq!(mixture(&["a", "b", "a 1", "b 2"]), Some(3));
         assert_eq!(mixture(&["a", "a 1", "b", "b 2"]), Some(2), "sorted");
         assert_eq!(mixture(&["a", "line 1", "line 2", "line 3"]), None, "one name with numbers");

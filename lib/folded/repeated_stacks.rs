@@ -97,6 +97,15 @@ mod tests {
         Weights::plain(Weight::new(weight))
     }
 
+    fn take_all(stacks: &mut RepeatedStacks, found: &mut Vec<(String, Weights)>) {
+        stacks
+            .take_all(|stack, weights| {
+                found.push((String::from_utf8(stack.to_vec()).unwrap(), weights));
+                Ok(())
+            })
+            .unwrap();
+    }
+
     #[test]
     fn adds_up_equal_stacks_in_their_order() {
         let mut stacks = RepeatedStacks::default();
@@ -104,17 +113,10 @@ mod tests {
             stacks.add(stack.as_bytes(), plain(weight)).unwrap();
         }
         let mut found = Vec::new();
-        let mut take = |stacks: &mut RepeatedStacks| {
-            let each = |stack: &[u8], weights| {
-                found.push((String::from_utf8(stack.to_vec()).unwrap(), weights));
-                Ok(())
-            };
-            stacks.take_all(each).unwrap();
-        };
-        take(&mut stacks);
-        take(&mut stacks);
+        take_all(&mut stacks, &mut found);
+        take_all(&mut stacks, &mut found);
         stacks.add(b"a", plain(3)).unwrap();
-        take(&mut stacks);
+        take_all(&mut stacks, &mut found);
         let expected = [("b;c", 7), ("a", 1), ("b;", 9), ("a", 3)];
         assert_eq!(found, expected.map(|(stack, weight)| (stack.to_owned(), plain(weight))));
     }

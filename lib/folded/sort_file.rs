@@ -50,8 +50,7 @@ fn sort_file(source: &Source) -> Option<SortedFile> {
         is_whole &= !part.has_fractions;
     }
     let threads = parts.len();
-    let sort = |part: Part| SortedInput::Profile(Box::new(SortedProfile::new(part.profile)));
-    let parts = parallel::map(parts, threads, sort);
+    let parts = parallel::map(parts, threads, Part::into_sorted);
     Some(SortedFile { total, is_whole, is_empty: false, parts })
 }
 
@@ -62,6 +61,12 @@ struct Part {
     batch: Batch,
     has_fractions: bool,
     is_differential: bool,
+}
+
+impl Part {
+    fn into_sorted(self) -> SortedInput {
+        SortedInput::Profile(Box::new(SortedProfile::new(self.profile)))
+    }
 }
 
 impl StackSink for Part {

@@ -77,18 +77,18 @@ impl StackText {
 #[cfg(test)]
 mod tests {
     use super::SortedProfile;
-    use crate::folded::sorted_reader::{SortedInput, SortedReader, read_sorted};
+    use crate::folded::sorted_reader::{SortedInput, read_sorted};
     use crate::input::Blocks;
     use crate::profile::{Profile, Weight, Weights};
 
     /// Returns what merges use of each stack.
     fn read(input: SortedInput) -> Vec<(Vec<u8>, usize, Weights)> {
         let mut reader = read_sorted([input]).remove(0);
-        let next = |reader: &mut SortedReader| {
+        std::iter::from_fn(|| {
             let is_stack = reader.next_stack().unwrap();
             is_stack.then(|| (reader.stack().to_vec(), reader.shared_bytes(), reader.weights()))
-        };
-        std::iter::from_fn(|| next(&mut reader)).collect()
+        })
+        .collect()
     }
 
     #[test]

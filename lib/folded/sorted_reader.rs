@@ -45,7 +45,11 @@ pub enum SortedInput {
 pub fn read_sorted(inputs: impl IntoIterator<Item = SortedInput>) -> Vec<SortedReader> {
     let inputs: Vec<_> = inputs.into_iter().collect();
     let has_read_ahead = inputs.len() <= MAX_READ_AHEAD;
-    let new_reader = |input| match input {
+    inputs.into_iter().map(|input| open_sorted(input, has_read_ahead)).collect()
+}
+
+fn open_sorted(input: SortedInput, has_read_ahead: bool) -> SortedReader {
+    match input {
         SortedInput::Text(text) if has_read_ahead => SortedReader::with_read_ahead(text),
         SortedInput::Text(text) => SortedReader::new(text),
         SortedInput::Profile(mut profile) => {
@@ -53,8 +57,7 @@ pub fn read_sorted(inputs: impl IntoIterator<Item = SortedInput>) -> Vec<SortedR
             let source = if has_read_ahead { ReadAhead::new(fill) } else { ReadAhead::SameThread(Box::new(fill)) };
             SortedReader::from_source(String::new(), LineSource::ReadAhead(source))
         }
-    };
-    inputs.into_iter().map(new_reader).collect()
+    }
 }
 
 /// The result of reading a line.
@@ -304,16 +307,16 @@ impl LineParser {
         self.kind = Some(kind);
         let shared = shared.min(line.stack.len());
         let is_before = compare_stacks(line.stack, last, shared) == Ordering::Less;
-        // The writer never writes such a line: it renames the leaf, the line is a comment, or it replaces a byte.
-        let is_irregular = || {
-            ends_like_a_weight(line.stack)
-                || line.stack.ends_with(b";")
-                || is_comment(text)
-                || (has_return && line.stack.contains(&b'\r'))
-        };
-        let status = if is_before || is_irregular() { LineStatus::OutOfOrder } else { LineStatus::Stack };
+        let is_irregular = is_irregular(text, line.stack, has_return);
+        let status = if is_before || is_irregular { LineStatus::OutOfOrder } else { LineStatus::Stack };
         Some((status, line, shared))
     }
+}
+
+/// Returns true for a line that the writer never writes: it renames the leaf, the line is a comment, or it replaces a
+/// byte.
+fn is_irregular(line: &[u8], stack: &[u8], has_return: bool) -> bool {
+    ends_like_a_weight(stack) || stack.ends_with(b";") || is_comment(line) || (has_return && stack.contains(&b'\r'))
 }
 
 fn first_line(text: &[u8]) -> &[u8] {

@@ -1,7 +1,6 @@
 //! Sources of input: standard input and files.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -153,9 +152,9 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// Returns the message for a directory: it names the files of `perf record --switch-output`, if there are any.
 fn explain_directory(path: &Path) -> String {
-    let is_switched = |name: OsString| name.as_encoded_bytes().starts_with(b"perf.data.");
-    let has_switched = std::fs::read_dir(path)
-        .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_switched(entry.file_name()))));
+    let has_switched = std::fs::read_dir(path).is_ok_and(|entries| {
+        entries.flatten().any(|entry| entry.file_name().as_encoded_bytes().starts_with(b"perf.data."))
+    });
     let files = if has_switched { "perf.data.*" } else { "*" };
     format!("is a directory; name the files in it: {}", path.join(files).display())
 }
@@ -163,8 +162,9 @@ fn explain_directory(path: &Path) -> String {
 /// Returns true for a directory that `perf record --threads` or `--kcore` writes.
 fn is_perf_directory(path: &Path) -> bool {
     let mut start = [0; 4];
-    let is_perf = |mut file: File| file.read_exact(&mut start).is_ok() && start == *b"PERF";
-    path.is_dir() && File::open(path.join("data")).is_ok_and(is_perf)
+    path.is_dir()
+        && File::open(path.join("data")).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
+        && start == *b"PERF"
 }
 
 /// Returns the file to read for a path: of a directory of `perf record`, the file that describes it.

@@ -271,6 +271,15 @@ mod tests {
         assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
     }
 
+    /// Returns the object that process 1 or what it was forked from has mapped at an address.
+    fn found_in_ancestry(processes: &Processes, address: u64, time: u64) -> Option<u32> {
+        processes.find_in_ancestry(1, address, time).map(|mapping| mapping.object.0)
+    }
+
+    fn since(processes: &Processes, time: u64) -> usize {
+        processes.mappings_since(1, time).count()
+    }
+
     #[test]
     fn what_a_child_inherits_is_as_old_as_in_its_parent() {
         let mut processes = Processes::default();
@@ -278,22 +287,27 @@ mod tests {
         processes.map(5, mapping(300, 400, 8), 20);
         processes.fork((6, 6), (5, 5), 30);
         processes.fork((1, 1), (6, 6), 40);
-        let found = |processes: &Processes, address: u64, time: u64| {
-            processes.find_in_ancestry(1, address, time).map(|mapping| mapping.object.0)
-        };
         let times = [9, 10, 19, 20, 35, 50];
-        assert_eq!(times.map(|time| found(&processes, 150, time)), [None, Some(7), Some(7), Some(7), Some(7), Some(7)]);
-        assert_eq!(times.map(|time| found(&processes, 350, time)), [None, None, None, Some(8), Some(8), Some(8)]);
-        let since = |processes: &Processes, time: u64| processes.mappings_since(1, time).count();
+        assert_eq!(
+            times.map(|time| found_in_ancestry(&processes, 150, time)),
+            [None, Some(7), Some(7), Some(7), Some(7), Some(7)]
+        );
+        assert_eq!(
+            times.map(|time| found_in_ancestry(&processes, 350, time)),
+            [None, None, None, Some(8), Some(8), Some(8)]
+        );
         assert_eq!([9, 15, 20, 45].map(|time| since(&processes, time)), [2, 1, 0, 0]);
         // What was replaced since the fork is found as it was.
         processes.map(1, mapping(300, 400, 9), 60);
-        assert_eq!([25, 50, 60].map(|time| found(&processes, 350, time)), [Some(8), Some(8), Some(9)]);
+        assert_eq!([25, 50, 60].map(|time| found_in_ancestry(&processes, 350, time)), [Some(8), Some(8), Some(9)]);
         assert_eq!(since(&processes, 45), 1);
         // A sample may be older than the program that the process runs by now.
         processes.exec(1, 70);
         processes.map(1, mapping(100, 200, 9), 70);
-        assert_eq!([9, 20, 50, 70].map(|time| found(&processes, 150, time)), [None, Some(7), Some(7), Some(9)]);
+        assert_eq!(
+            [9, 20, 50, 70].map(|time| found_in_ancestry(&processes, 150, time)),
+            [None, Some(7), Some(7), Some(9)]
+        );
         assert_eq!(since(&processes, 60), 1);
     }
 

@@ -122,8 +122,8 @@ impl DrawingBuilder {
         if let Some(packer) = &self.packer {
             packer.add_places(&layout, &mut modules);
         }
-        let pack = |packer: ProfilePacker| packer.finish(options, &modules);
-        let packed = self.packer.map(pack).transpose().map_err(|error| Error::write("memory", error))?;
+        let packed = self.packer.map(|packer| packer.finish(options, &modules)).transpose();
+        let packed = packed.map_err(|error| Error::write("memory", error))?;
         Ok(Drawing { layout, modules, packed, differential: self.differential, stack_count: self.stack_count })
     }
 }

@@ -89,7 +89,7 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     origin_of_symbol(name)
 }
 
-/// How functions of interpreters begin. Other programs have red-black trees, too, so `rb_` alone is not Ruby's.
+/// The beginnings of the names of interpreters' functions. Other programs have red-black trees, too, so `rb_` alone is not Ruby's.
 const INTERPRETERS: [&str; 28] = [
     "_Py",
     "Py",
@@ -125,9 +125,13 @@ const INTERPRETERS: [&str; 28] = [
 fn is_interpreter_file(name: &[u8]) -> bool {
     const STARTS: [&[u8]; 8] =
         [b"[libruby", b"[libpython", b"[libphp", b"[libperl", b"[libnode", b"[libjvm", b"[php", b"[opcache.so"];
-    let is_version = |rest: &[u8]| rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b']'));
-    let is_program = |program: &[u8]| name.strip_prefix(program).is_some_and(is_version);
-    STARTS.iter().any(|start| name.starts_with(start)) || is_program(b"[python") || is_program(b"[ruby")
+    const PROGRAMS: [&[u8]; 2] = [b"[python", b"[ruby"];
+    STARTS.iter().any(|start| name.starts_with(start))
+        || PROGRAMS.iter().any(|program| name.strip_prefix(*program).is_some_and(is_version))
+}
+
+fn is_version(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b']'))
 }
 
 /// Returns true for functions with which the kernel begins, whose callees are all of the kernel.
@@ -203,8 +207,8 @@ fn is_method_of_primitive(name: &str) -> bool {
 fn is_java_method(name: &str) -> bool {
     let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
     let path = name.split(['(', ':', ';', '$']).next().unwrap_or_default();
-    let is_package = |part: &&str| part.starts_with(|first: char| first.is_ascii_lowercase());
-    let packages = path.split(['/', '.']).take_while(is_package).count();
+    let parts = path.split(['/', '.']);
+    let packages = parts.take_while(|part| part.starts_with(|first: char| first.is_ascii_lowercase())).count();
     let class = path.split(['/', '.']).nth(packages).unwrap_or_default();
     let least = if path.contains('/') { 1 } else { 2 };
     packages >= least && class.starts_with(|first: char| first.is_ascii_uppercase())

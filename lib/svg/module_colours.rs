@@ -167,9 +167,11 @@ impl ModuleColours {
     pub fn legend(&self) -> Vec<(Colour, String)> {
         let mut modules: Vec<_> = self.classes.iter().filter(|(_, class)| **class < OTHER).collect();
         modules.sort_by_key(|(module, class)| (**class, module.as_str()));
-        let label = |module: &String| if module.is_empty() { self.program.clone() } else { module.clone() };
         let shared = SHARED.iter().filter(|(class, _)| self.used.contains(class));
-        let modules = modules.into_iter().map(|(module, class)| (class.colour(), label(module)));
+        let modules = modules.into_iter().map(|(module, class)| {
+            let label = if module.is_empty() { &self.program } else { module };
+            (class.colour(), label.clone())
+        });
         modules.chain(shared.map(|(class, label)| (class.colour(), (*label).to_owned()))).collect()
     }
 }
@@ -229,15 +231,18 @@ mod tests {
         ModuleColours::assign(&builder.finish())
     }
 
+    fn classes<const N: usize>(colours: &ModuleColours, names: [&str; N]) -> [Class; N] {
+        names.map(|name| colours.class(name.as_bytes()))
+    }
+
     #[test]
     fn own_code_and_the_largest_modules_have_hues() {
         let colours = assign(&[
             (&["app-1", "std::rt::start", "app_1::main", "regex::find"], 3),
             (&["app-1", "std::rt::start", "app_1::main", "serde::parse", "malloc"], 9),
         ]);
-        let class = |name: &str| colours.class(name.as_bytes());
-        assert_eq!([class("app_1::other"), class("serde::x"), class("regex::y")], [OWN, Class(1), Class(2)]);
-        assert_eq!([class("app-1"), class("std::rt::start"), class("new::z")], [THREAD, Class(9), OTHER]);
+        let names = ["app_1::other", "serde::x", "regex::y", "app-1", "std::rt::start", "new::z"];
+        assert_eq!(classes(&colours, names), [OWN, Class(1), Class(2), THREAD, Class(9), OTHER]);
         assert_eq!(
             colours.legend().iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
             ["app_1", "serde", "regex", "std, libc"]
@@ -282,11 +287,10 @@ mod tests {
             (&["python3", "<module> (/app/run.py:1)", "load (/app/cart.py:3)", "_PyEval_Vector", "parse_float"], 3),
             (&["python3", "<module> (/app/run.py:1)", "get (/x/site-packages/requests/api.py:1)", "memcpy"], 2),
         ]);
-        let class = |name: &str| colours.class(name.as_bytes());
-        assert_eq!([class("<module> (/app/run.py:1)"), class("load (/app/cart.py:9)")], [OWN, OWN]);
-        let others = [class("get (/x/site-packages/requests/api.py:1)"), class("parse_float"), class("memcpy")];
+        assert_eq!(classes(&colours, ["<module> (/app/run.py:1)", "load (/app/cart.py:9)"]), [OWN, OWN]);
+        let others = classes(&colours, ["get (/x/site-packages/requests/api.py:1)", "parse_float", "memcpy"]);
         assert!(!others.contains(&OWN) && others[0] != others[1], "{others:?}");
-        assert_eq!(class("_PyEval_Vector"), class("[python]"));
+        assert_eq!(colours.class(b"_PyEval_Vector"), colours.class(b"[python]"));
     }
 
     #[test]

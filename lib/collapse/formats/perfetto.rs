@@ -213,14 +213,10 @@ impl<'a> Reader<'a> {
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let numbers = |wanted| {
-            let fields = Fields::new(message).flatten().filter(move |(number, _)| *number == wanted);
-            fields.flat_map(|(_, value)| value.numbers())
-        };
         let sequence = self.sequences.entry(packet.sequence).or_default();
         let ((pid, tid), mut reference) = (sequence.thread, sequence.reference);
-        let mut deltas = numbers(2);
-        for stack in numbers(1) {
+        let mut deltas = numbers_of(message, 2);
+        for stack in numbers_of(message, 1) {
             let delta = deltas.next();
             reference = reference.wrapping_add(delta.unwrap_or(0));
             let time = delta.map(|_| reference.wrapping_mul(1000)).or(time);
@@ -367,4 +363,10 @@ fn to_id(number: u64) -> Option<u32> {
 fn weight_from_float(number: f64) -> Option<Weight> {
     let millionths = (number * 1e6).round();
     (0.0..1e30).contains(&millionths).then(|| Weight::from_millionths(millionths as u128))
+}
+
+/// Returns the numbers of a repeated field.
+fn numbers_of(message: &[u8], wanted: u32) -> impl Iterator<Item = u64> {
+    let fields = Fields::new(message).flatten().filter(move |(number, _)| *number == wanted);
+    fields.flat_map(|(_, value)| value.numbers())
 }

@@ -177,7 +177,7 @@ fn whole_block(bytes: &[u8]) -> Option<(usize, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Decompressor;
+    use super::{Decompressor, ReadError};
 
     fn records() -> Vec<u8> {
         let mut records = Vec::new();
@@ -208,6 +208,15 @@ mod tests {
         packed
     }
 
+    /// Keeps the bytes of a record, or counts the end of a round.
+    fn add_record(record: Option<&[u8]>, seen: &mut Vec<u8>, rounds: &mut usize) -> Result<(), ReadError> {
+        match record {
+            Some(record) => seen.extend_from_slice(record),
+            None => *rounds += 1,
+        }
+        Ok(())
+    }
+
     #[test]
     fn decompresses_a_stream_that_is_cut_anywhere_and_never_ends() {
         let plain = records();
@@ -215,17 +224,10 @@ mod tests {
         for piece in [1000, 7, packed.len()] {
             let mut decompressor = Decompressor::new();
             let (mut seen, mut rounds) = (Vec::new(), 0);
-            let mut emit = |record: Option<&[u8]>| {
-                match record {
-                    Some(record) => seen.extend_from_slice(record),
-                    None => rounds += 1,
-                }
-                Ok(())
-            };
             for piece in packed.chunks(piece) {
-                decompressor.push(piece, &mut emit).unwrap();
+                decompressor.push(piece, &mut |record| add_record(record, &mut seen, &mut rounds)).unwrap();
             }
-            decompressor.finish(&mut emit).unwrap();
+            decompressor.finish(&mut |record| add_record(record, &mut seen, &mut rounds)).unwrap();
             assert!(seen == plain, "{} of {} bytes", seen.len(), plain.len());
             assert_eq!(rounds, 0);
         }

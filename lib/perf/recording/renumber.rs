@@ -72,18 +72,25 @@ impl Recording {
 mod tests {
     use crate::perf::recording::{ChargedTime, Options, Recording};
     use crate::perf::thread_state::ThreadState;
+    use crate::profile::FrameId;
 
     fn charge(recording: &mut Recording, stack: u32, wakers: &[u32], (start, nanoseconds): (u64, u64)) {
         let time = ChargedTime { count: 1, nanoseconds, start: Some(start) };
         recording.charge(stack, wakers, ThreadState::Blocked, time);
     }
 
+    fn comm_name(recording: &Recording, comm: u32) -> Vec<u8> {
+        recording.comms.name(FrameId::from_index(comm)).to_vec()
+    }
+
     /// Returns the name, the name of the first waker, and the time of each stack with time.
     fn times(recording: &Recording) -> Vec<(Vec<u8>, Option<Vec<u8>>, u128)> {
-        let name = |comm| recording.comms.name(crate::profile::FrameId::from_index(comm)).to_vec();
         let tallies = recording.event_tallies(0).filter(|(_, tally)| tally.period > 0);
         let mut times: Vec<_> = tallies
-            .map(|(stack, tally)| (name(stack.comm), stack.wakers().next().map(|waker| name(waker.comm)), tally.period))
+            .map(|(stack, tally)| {
+                let waker = stack.wakers().next().map(|waker| comm_name(recording, waker.comm));
+                (comm_name(recording, stack.comm), waker, tally.period)
+            })
             .collect();
         times.sort();
         times

@@ -286,11 +286,8 @@ mod tests {
         assert_eq!(parse("container,pid"), Ok(vec![RootLabel::Container, RootLabel::Pid]));
         assert_eq!(parse("cpu,comm"), Ok(vec![RootLabel::Cpu]));
         assert_eq!(parse("task,tid"), Ok(vec![RootLabel::Task, RootLabel::Tid]));
-        let attribute = |name: &str| RootLabel::Attribute(name.into());
-        assert_eq!(
-            parse("attr:http.route,trace,attr:b"),
-            Ok(vec![attribute("http.route"), RootLabel::Trace, attribute("b")])
-        );
+        let [route, other] = ["http.route", "b"].map(|name| RootLabel::Attribute(name.into()));
+        assert_eq!(parse("attr:http.route,trace,attr:b"), Ok(vec![route, RootLabel::Trace, other]));
         for wrong in ["", "pid,pid", "comm,pid", "process", "pid,", "pid,tid,cpu,cgroup,container,pid", "attr:", "attr"]
         {
             assert!(parse(wrong).is_err(), "{wrong}");

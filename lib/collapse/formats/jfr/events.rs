@@ -300,11 +300,13 @@ mod tests {
 
     use super::{is_cpu_group, select_cpu, select_default};
 
+    /// Returns the counts of events of which there is one each.
+    fn counts(names: &[&str]) -> FxHashMap<Vec<u8>, u64> {
+        names.iter().map(|name| (name.as_bytes().to_vec(), 1)).collect()
+    }
+
     #[test]
     fn selects_one_kind_of_cpu_time() {
-        let counts = |names: &[&str]| -> FxHashMap<Vec<u8>, u64> {
-            names.iter().map(|name| (name.as_bytes().to_vec(), 1)).collect()
-        };
         let both = counts(&["jdk.CPUTimeSample", "jdk.ExecutionSample", "jdk.ThreadPark"]);
         assert_eq!(select_cpu(&both), Some(b"jdk.ExecutionSample".to_vec()));
         assert_eq!(select_default(&both), [b"jdk.ExecutionSample"]);

@@ -29,10 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 fn recognizes(root: Value<'_>) -> bool {
     // The root's value may come after its children, in a part of the document that is not seen yet.
-    let has_node = |keys: &Keys| {
-        root.get(keys.name).is_some() && root.get_items(keys.children).next().is_some_and(|node| keys.is_node(node))
-    };
-    [LONG, SHORT].iter().any(has_node)
+    [LONG, SHORT].iter().any(|keys| keys.are_in(root))
 }
 
 /// The names of a node's members.
@@ -51,8 +48,20 @@ impl Keys {
         if root.get(SHORT.name).is_some() { SHORT } else { LONG }
     }
 
+    /// Returns true for a root that has a name and whose first child is a node.
+    fn are_in(&self, root: Value<'_>) -> bool {
+        root.get(self.name).is_some() && root.get_items(self.children).next().is_some_and(|node| self.is_node(node))
+    }
+
     fn is_node(&self, node: Value<'_>) -> bool {
         node.get(self.name).and_then(Value::as_string).is_some() && node.get_millionths(self.value).is_some()
+    }
+
+    fn parse_node(&self, node: Value<'_>, depth: usize) -> Node {
+        let millionths = node.get_millionths(self.value);
+        let name = node.get_string(self.name).into_owned();
+        let is_hidden = depth == 0 && is_artificial(&name) && self.self_value(node) == 0;
+        Node { name, weight: millionths.and_then(weight_from_millionths), is_hidden }
     }
 
     /// Returns the value of a node without those of its children, in millionths.
@@ -67,13 +76,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     if !has_inclusive_values(root, keys) {
         return fold_self_values(root, keys, document, sink);
     }
-    let parse = |node: Value<'_>, depth| {
-        let millionths = node.get_millionths(keys.value);
-        let name = node.get_string(keys.name).into_owned();
-        let is_hidden = depth == 0 && is_artificial(&name) && keys.self_value(node) == 0;
-        Node { name, weight: millionths.and_then(weight_from_millionths), is_hidden }
-    };
-    fold_tree(root, keys.children, parse, document, sink)
+    fold_tree(root, keys.children, |node, depth| keys.parse_node(node, depth), document, sink)
 }
 
 /// Returns true for the name of a root that is no function.

@@ -13,6 +13,7 @@ use super::{document_matches, frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::profile::Weight;
 
@@ -31,11 +32,12 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     document.set_unit("microseconds");
     let Some(frame) = root.get(b"root_frame").filter(|frame| frame.is_object()) else { return Ok(()) };
     let options = document.options;
-    let parse = |frame: Value<'_>, _| {
-        let name = frame_name(frame, [b"function", b"file_path", b"line_no"], options);
-        let time = frame.get(b"time").and_then(Value::as_millionths);
-        let time = time.and_then(|time| u64::try_from(time).ok()).map(Weight::new);
-        Node { name, weight: time, is_hidden: false }
-    };
-    fold_tree(frame, b"children", parse, document, sink)
+    fold_tree(frame, b"children", |frame, _| parse_node(frame, options), document, sink)
+}
+
+fn parse_node(frame: Value<'_>, options: &Options) -> Node {
+    let name = frame_name(frame, [b"function", b"file_path", b"line_no"], options);
+    let time = frame.get(b"time").and_then(Value::as_millionths);
+    let time = time.and_then(|time| u64::try_from(time).ok()).map(Weight::new);
+    Node { name, weight: time, is_hidden: false }
 }

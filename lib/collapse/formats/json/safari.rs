@@ -67,6 +67,5 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
 
 /// Converts a number of seconds to microseconds, exactly unless it has an exponent.
 fn parse_duration(seconds: Value<'_>) -> Option<Weight> {
-    let microseconds = || u64::try_from(seconds.as_millionths()?).ok().map(Weight::new);
-    parse_scaled(&seconds.as_label()?, 6).or_else(microseconds)
+    parse_scaled(&seconds.as_label()?, 6).or_else(|| u64::try_from(seconds.as_millionths()?).ok().map(Weight::new))
 }

@@ -136,11 +136,11 @@ mod tests {
     #[test]
     fn pairs_switches_of_each_thread() {
         let mut threads = OffCpu::default();
-        let mut add = |time, prev: u32, state, next| {
+        let switches = [(10, 7, 1, 8), (15, 8, 0x100, 0), (30, 0, 0, 7), (40, 7, 0x10, 8)];
+        let begin = switches.map(|(time, prev, state, next)| {
             threads.add(Stamp { tid: prev, time, ..Stamp::default() }, &raw(prev, state, next), true)
-        };
-        assert!(add(10, 7, 1, 8) && add(15, 8, 0x100, 0), "a wait begins");
-        assert!(!add(30, 0, 0, 7) && !add(40, 7, 0x10, 8), "the idle thread and an exiting one");
+        });
+        assert_eq!(begin, [true, true, false, false], "no wait of the idle thread, nor of one that exits");
         let waits: Vec<_> = threads.waits.iter().map(|wait| (wait.nanoseconds, wait.is_runnable)).collect();
         assert_eq!((waits, threads.ended, threads.unended), (vec![(20, false), (25, true)], 2, 0));
         // The last switch of a thread ends the wait of the one that joins it.

@@ -41,29 +41,34 @@ fn slices_add_up_to_the_whole() {
     assert_eq!(starts, [(100, 200), (500, 40)]);
 }
 
+fn add_switch(pairing: &mut SwitchPairing, time: u64, kind: SwitchEventKind) {
+    pairing.add(SwitchEvent { time, tid: 1, kind })
+}
+
+/// Returns the thread and the length of a long block that is found at this time.
+fn find_long_block(pairing: &mut SwitchPairing, now: u64) -> Option<(u32, u64)> {
+    pairing.take_long_blocks(now).first().map(|LongBlock { tid, nanoseconds, .. }| (*tid, *nanoseconds))
+}
+
 #[test]
 fn a_long_block_is_found_once_before_or_after_its_end() {
     let mut pairing = SwitchPairing::new(ALL, true);
     pairing.watch_blocks(50, 80);
-    let add = |pairing: &mut SwitchPairing, time, kind| pairing.add(SwitchEvent { time, tid: 1, kind });
-    let found = |pairing: &mut SwitchPairing, now| {
-        pairing.take_long_blocks(now).first().map(|LongBlock { tid, nanoseconds, .. }| (*tid, *nanoseconds))
-    };
-    add(&mut pairing, 100, BLOCK);
-    assert_eq!(found(&mut pairing, 180), None);
-    assert_eq!(found(&mut pairing, 181), Some((1, 81)));
-    assert_eq!(found(&mut pairing, 300), None);
-    add(&mut pairing, 310, SwitchEventKind::In);
-    assert_eq!(found(&mut pairing, 400), None);
-    add(&mut pairing, 400, BLOCK);
-    add(&mut pairing, 460, SwitchEventKind::In);
-    assert_eq!(found(&mut pairing, 500), Some((1, 60)));
+    add_switch(&mut pairing, 100, BLOCK);
+    assert_eq!(find_long_block(&mut pairing, 180), None);
+    assert_eq!(find_long_block(&mut pairing, 181), Some((1, 81)));
+    assert_eq!(find_long_block(&mut pairing, 300), None);
+    add_switch(&mut pairing, 310, SwitchEventKind::In);
+    assert_eq!(find_long_block(&mut pairing, 400), None);
+    add_switch(&mut pairing, 400, BLOCK);
+    add_switch(&mut pairing, 460, SwitchEventKind::In);
+    assert_eq!(find_long_block(&mut pairing, 500), Some((1, 60)));
     // Preempted, and not yet running after a wake-up.
-    add(&mut pairing, 500, PREEMPT);
-    assert_eq!(found(&mut pairing, 900), None);
+    add_switch(&mut pairing, 500, PREEMPT);
+    assert_eq!(find_long_block(&mut pairing, 900), None);
     // Until the end of the recording.
-    add(&mut pairing, 901, SwitchEventKind::In);
-    add(&mut pairing, 902, BLOCK);
+    add_switch(&mut pairing, 901, SwitchEventKind::In);
+    add_switch(&mut pairing, 902, BLOCK);
     pairing.finish(960);
-    assert_eq!(found(&mut pairing, 960), Some((1, 58)));
+    assert_eq!(find_long_block(&mut pairing, 960), Some((1, 58)));
 }
