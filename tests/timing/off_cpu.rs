@@ -236,6 +236,22 @@ fn filters_blocks_by_length() {
 }
 
 #[test]
+fn recorders_of_one_process_do_not_take_its_switches_from_each_other() {
+    let Some(waits) = waits(&[]) else { return };
+    let process = start_sleeper(&waits);
+    statistical(|| {
+        // The counters of the one that began later come first in the kernel.
+        let earlier = recorder(["--off-cpu", "-d", "900ms", "-p", &process.pid()]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let later = record(["--off-cpu", "-d", "300ms", "-p", &process.pid()]).ok();
+        for outcome in [finish(earlier).ok(), later] {
+            Profile::from_stdout(&outcome).check_share(&["wait_sleep", "[off-cpu]"], 0.8)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_block_counts_on_the_cpu_where_it_began() {
     let Some(waits) = waits(&[]) else { return };
     if !require("taskset") {

@@ -9,6 +9,7 @@ mod open;
 pub mod ring_size;
 pub mod sampling;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 
@@ -113,6 +114,10 @@ pub struct Counters {
     pub(in crate::record) stack_layout: Layout,
     /// The weight of a sample of each event.
     weights: Vec<SampleWeight>,
+    /// The indices of events whose samples the kernel shares with other recorders, and the numbers of their kinds.
+    shared_events: Vec<(u32, u64)>,
+    /// The event that [`Counters::set_event_enabled`] has disabled, or [`NO_EVENT`].
+    disabled_event: Cell<u32>,
     /// Notes for the user about how the counters were opened.
     pub notes: Vec<String>,
 }
@@ -215,17 +220,31 @@ impl Counters {
         self.sources.get(&counter.id().ok()?)
     }
 
-    /// Returns the index of the event that counter `id` sampled in thread `tid`; `None` if that sample is a duplicate.
+    /// Returns the event that counter `id` sampled in thread `tid`.
+    ///
     /// A thread that was created while counters were opened may have both its own and those inherited from its parent,
     /// and then its children inherit both. Only those of the nearest ancestor that has its own are used.
-    pub fn event_index(&self, tid: u32, inherited_from: Option<u32>, id: u64) -> Option<u32> {
+    pub fn sampled_event(&self, tid: u32, inherited_from: Option<u32>, id: u64) -> SampleOrigin {
         let Some(source) = self.sources.get(&id) else {
-            // If several recorders sample a switch, the kernel puts the ID of another's counter into some samples.
-            return (self.weights.len() == 1).then_some(0);
+            return self.event_of_foreign_id().map_or(SampleOrigin::Unknown, SampleOrigin::Event);
         };
         let expected = self.owner(tid, inherited_from);
         let is_used = expected.is_none() || source.owner.is_none() || source.owner == expected;
-        is_used.then_some(source.event)
+        if is_used { SampleOrigin::Event(source.event) } else { SampleOrigin::Duplicate }
+    }
+
+    /// Returns the event of a sample without an ID, or with that of another recorder's counter. `None` if it can be of
+    /// several.
+    ///
+    /// Where several recorders count switches or page faults, the kernel fills in a sample once and gives it to all of
+    /// their counters, with the ID of one (`do_perf_sw_event`).
+    fn event_of_foreign_id(&self) -> Option<u32> {
+        if self.weights.len() == 1 {
+            return Some(0);
+        }
+        let mut enabled = self.shared_events.iter().filter(|(event, _)| *event != self.disabled_event.get());
+        let (event, kind) = enabled.next()?;
+        enabled.all(|(_, other)| other == kind).then_some(*event)
     }
 
     /// Returns the thread whose counters count in thread `tid`: itself if it has its own, or the one from which it has
@@ -264,6 +283,7 @@ impl Counters {
 
     /// Enables or disables the counters of an event.
     pub fn set_event_enabled(&self, event: u32, is_enabled: bool) {
+        self.disabled_event.set(if is_enabled { NO_EVENT } else { event });
         for counter in self.all().filter(|counter| self.source(counter).is_some_and(|source| source.event == event)) {
             // It fails if the counter's thread has exited: that counts no more anyway.
             let _ = if is_enabled { counter.enable() } else { counter.disable() };
@@ -274,6 +294,20 @@ impl Counters {
         self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.ringless)
     }
 }
+
+/// The event of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleOrigin {
+    /// The event with this index.
+    Event(u32),
+    /// One of which another counter has taken this sample too.
+    Duplicate,
+    /// One of several.
+    Unknown,
+}
+
+/// The index of no event.
+const NO_EVENT: u32 = u32::MAX;
 
 /// The event index of counters that only record context switches.
 const SWITCH_EVENT: u32 = u32::MAX;

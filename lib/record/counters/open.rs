@@ -1,5 +1,6 @@
 //! Opens counters on each CPU, for each thread if threads are recorded, with rings as large as the kernel allows.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 
@@ -10,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
 use super::sampling::Sampling;
-use super::{Counters, CpuRings, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
+use super::{Counters, CpuRings, NO_EVENT, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 use crate::record::bpf::StackSampler;
@@ -144,9 +145,14 @@ impl<'a> Opener<'a> {
                 records_period: sampling.records_period(),
                 stack_copies: stack_copy.map(|copy| StackCopies { copy, ring: 4096 << sample_ring_order }),
                 stack_layout: sampling.stack_layout(),
+                shared_events: (0..)
+                    .zip(events.clone())
+                    .filter_map(|(index, event)| Some((index, event.spec.shared_kind()?)))
+                    .collect(),
                 weights: events
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),
+                disabled_event: Cell::new(NO_EVENT),
                 enabled_by_exec: FxHashSet::default(),
                 excludes_kernel: exclude_kernel,
                 counts_thread_time: false,

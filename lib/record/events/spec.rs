@@ -131,6 +131,11 @@ impl EventSpec {
         self.config.ty == TYPE_SOFTWARE && self.config.config <= 1
     }
 
+    /// Returns the number of a software event whose samples the kernel shares among all counters of the same kind.
+    pub(in crate::record) fn shared_kind(&self) -> Option<u64> {
+        (self.config.ty == TYPE_SOFTWARE && !self.is_clock()).then_some(self.config.config)
+    }
+
     /// True if the event is a tracepoint.
     pub(in crate::record) fn is_tracepoint(&self) -> bool {
         self.config.ty == TYPE_TRACEPOINT

@@ -18,7 +18,7 @@ use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
 use crate::perf::process::ThreadExit;
 use crate::perf::recording::Recording;
 use crate::record::bpf::StackSampler;
-use crate::record::counters::{Counters, CpuRings, Ring};
+use crate::record::counters::{Counters, CpuRings, Ring, SampleOrigin};
 use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::pairs::tracker::PairTracker;
@@ -187,7 +187,7 @@ impl RingReader {
         let Some(switches) = &mut self.switches else { return };
         let is_duplicate = |stamp: Stamp| {
             let inherited_from = self.inherited_from.get(&stamp.tid).copied();
-            counters.event_index(stamp.tid, inherited_from, stamp.id).is_none()
+            counters.sampled_event(stamp.tid, inherited_from, stamp.id) == SampleOrigin::Duplicate
         };
         for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
             for_each_record(ring, |record| match ring.parse(record) {
@@ -218,7 +218,14 @@ impl RingReader {
             self.read_sideband(counters, recording);
         }
         let inherited_from = self.inherited_from.get(&stamp.tid).copied();
-        let Some(event) = counters.event_index(stamp.tid, inherited_from, stamp.id) else { return };
+        let event = match counters.sampled_event(stamp.tid, inherited_from, stamp.id) {
+            SampleOrigin::Event(event) => event,
+            SampleOrigin::Duplicate => return,
+            SampleOrigin::Unknown => {
+                recording.counts.lost += 1;
+                return;
+            }
+        };
         if !self.is_used(event) {
             recording.counts.skipped += 1;
             return;
