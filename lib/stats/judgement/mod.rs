@@ -6,9 +6,10 @@
 //! **Several runs a side.** A row's difference is compared with its own spread from run to run, averaged with that of
 //! rows of a similar size (`spread`). If both sides have the same number of runs, runs are pairs in the order given:
 //! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
-//! judged twice. Compared as it is, it must also exceed the spread that all rows of a run share (a slow run is slow in
-//! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared
-//! relative to the median of the rows in its run (the total, if few rows are large), that spread cancels; to count, the row must then differ in both
+//! judged twice. Compared as it is, its spread is moderated by that of its peers and the one that all rows of a run share
+//! (a slow run is slow in most functions); the degrees of freedom of both are combined as by Satterthwaite (1946).
+//! Compared relative to the median of the rows in its run (the total, if few rows are large), what all rows share
+//! cancels; to count, the row must then differ in both
 //! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
 //!
 //! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ.
@@ -24,7 +25,7 @@
 
 mod shared;
 
-use self::shared::Shared;
+use self::shared::{Shared, smaller};
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::Test;
 use super::sample_weight::WeightKind;
@@ -246,13 +247,13 @@ impl Judge {
         }
         let own = own.and_then(|own| self.row_spread(own));
         let prior = self.peers.dispersion(grown.mean() / self.sample, own) * grown.mean() * self.sample;
-        self.p_value_as_it_is(&grown, self.own_variance(&grown, prior)) / 2.0
+        self.p_value_as_it_is(&grown, prior) / 2.0
     }
 
     /// Returns the p-value of a row with several runs a side.
     fn test_by_spread(&self, row: &Observation, prior: f64) -> f64 {
         let own = self.own_variance(row, prior);
-        let as_it_is = self.p_value_as_it_is(row, own);
+        let as_it_is = self.p_value_as_it_is(row, prior);
         if self.shared.is_none() || own == 0.0 {
             return as_it_is;
         }
@@ -268,10 +269,16 @@ impl Judge {
     }
 
     /// Returns the p-value of the difference of a row that is not relative to others.
-    fn p_value_as_it_is(&self, row: &Observation, own: f64) -> f64 {
+    ///
+    /// Its spread is moderated by what is expected of it: that of its peers, and what all rows share. A row that does
+    /// not follow the others is not taken to.
+    fn p_value_as_it_is(&self, row: &Observation, prior: f64) -> f64 {
         let (before, after) = row.means();
         let freedom = self.freedom + self.prior_freedom;
+        let raw = self.sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
+        let own = self.floor((self.prior_freedom * prior + raw) / freedom, row);
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
+        let shared = shared * self.prior_freedom / freedom;
         if own + shared == 0.0 {
             return if before == after { 1.0 } else { 0.0 };
         }
@@ -284,8 +291,7 @@ impl Judge {
         let (before, after) = row.means();
         let difference = after - before;
         let Some(shared) = &self.shared else { return difference };
-        let relative = after / shared.levels.1 - before / shared.levels.0;
-        if relative * difference > 0.0 { relative.abs().min(difference.abs()) } else { 0.0 }
+        smaller(after / shared.levels.1 - before / shared.levels.0, difference)
     }
 
     /// Returns a variance, or the least that samples can have.

@@ -46,8 +46,9 @@ impl Judge {
         Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
     }
 
-    /// Returns the relative deviation that most large rows have in each run of a side. Rows are compared with their mean
-    /// on that side: what differs between the sides must not add to the spread.
+    /// Returns the relative deviation that most large rows have in each run of a side, and that the total has too: a few
+    /// rows agree by chance, and a single row can move the total. Rows are compared with their mean on that side: what
+    /// differs between the sides must not add to the spread.
     fn shared_deviations(
         &self,
         rows: &[&Observation],
@@ -55,20 +56,27 @@ impl Judge {
         runs: impl Fn(&Observation) -> &Vec<f64>,
     ) -> Vec<f64> {
         let fewest = self.fewest_shared();
-        let mut large: Vec<&Vec<f64>> = rows.iter().map(|row| runs(row)).filter(|row| mean(row) > fewest).collect();
-        if large.len() < SHARED_ROWS {
-            large = vec![runs(total)];
+        let large: Vec<&Vec<f64>> = rows.iter().map(|row| runs(row)).filter(|row| mean(row) > fewest).collect();
+        let of_total = relative_deviations(runs(total));
+        let levels = (0..of_total.len()).map(|run| median(large.iter().map(|row| row[run] / mean(row)).collect()));
+        let levels: Vec<f64> = levels.collect();
+        if large.len() < SHARED_ROWS || levels.iter().any(|level| *level <= 0.0) {
+            return of_total;
         }
-        let levels = (0..runs(total).len()).map(|run| median(large.iter().map(|row| row[run] / mean(row)).collect()));
-        let mut levels: Vec<f64> = levels.collect();
-        if levels.iter().any(|level| *level <= 0.0) {
-            levels.clone_from(runs(total));
-        }
-        levels.iter().map(|level| level / mean(&levels) - 1.0).collect()
+        relative_deviations(&levels).into_iter().zip(of_total).map(|(most, total)| smaller(most, total)).collect()
     }
 
     /// Returns the mean above which a row is large enough to show what all rows of a run share.
     fn fewest_shared(&self) -> f64 {
         if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 }
     }
+}
+
+fn relative_deviations(runs: &[f64]) -> Vec<f64> {
+    runs.iter().map(|weight| weight / mean(runs) - 1.0).collect()
+}
+
+/// Returns the value that is nearer to zero; zero if their signs differ.
+pub(super) fn smaller(one: f64, other: f64) -> f64 {
+    if one * other > 0.0 { one.signum() * one.abs().min(other.abs()) } else { 0.0 }
 }
