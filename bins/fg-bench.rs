@@ -6,12 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::NonEmptyStringValueParser;
 use fgkit::Error;
-use fgkit::bench::{Change, Counterpart, Elapsed, Measure, Options, Sides, Verdict, bench};
-use fgkit::cli::{self, Entries, Session, Tool, WeightArgs};
+use fgkit::bench::{Change, Elapsed, Measure, Options, Sides, Verdict, bench};
+use fgkit::cli::{self, CopyArgs, Entries, Session, Tool, WeightArgs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, printable};
 
 /// Most changes that are listed without -v.
 const LISTED: usize = 10;
+
+/// Most functions of one side only that are named at a change.
+const NAMED: usize = 3;
 
 /// Run two commands alternately, and find what became slower
 ///
@@ -22,9 +25,8 @@ const LISTED: usize = 10;
 ///
 /// Commands run with an empty standard input, and what they print is discarded.
 ///
-/// The sides may be two copies of a program. The program whose name is only before, and the one whose name is only after, are
-/// taken for one, and so are folders of sources whose files have functions of the same names. What was taken for equal is
-/// printed.
+/// Functions that were extracted, inlined, wrapped or renamed are no growth at equal cost: the weight of a function that
+/// only one side has counts for its nearest caller that both have.
 ///
 /// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends
 /// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
@@ -57,6 +59,9 @@ struct Args {
 
     #[command(flatten)]
     weights: WeightArgs,
+
+    #[command(flatten)]
+    copies: CopyArgs,
 
     /// Write the verdict and all changes as JSON
     #[arg(long)]
@@ -121,7 +126,7 @@ struct MeasureArgs {
 
 impl Args {
     fn options(&self) -> Options {
-        let Self { ends, measures, weights, .. } = self;
+        let Self { ends, measures, weights, copies, .. } = self;
         Options {
             commands: Sides { before: self.before.clone(), after: self.after.clone() },
             measure: measures.measure(),
@@ -131,6 +136,7 @@ impl Args {
             pairs: ends.pairs,
             min_growth: ends.min_growth,
             weights: weights.options(),
+            exact_names: copies.exact_names,
             seed: ends.seed.unwrap_or_else(seed_from_time),
         }
     }
@@ -263,9 +269,7 @@ impl Args {
 
 /// Says what was taken for equal, and what is not measured.
 fn warn_about(verdict: &Verdict, diagnostics: &mut Diagnostics) {
-    for Counterpart { before, after } in &verdict.counterparts {
-        diagnostics.warn(&format!("{} before is compared with {} after", printable(before), printable(after)));
-    }
+    warn_of_counterparts(&verdict.counterparts, diagnostics);
     if verdict.has_longer_waits() {
         diagnostics.warn(
             "the runs after took longer, but what is measured did not grow; to measure waits, use --measure 'fg-record -q --wall \
@@ -275,13 +279,27 @@ fn warn_about(verdict: &Verdict, diagnostics: &mut Diagnostics) {
 }
 
 fn describe(change: &Change) -> String {
-    let Change { function, is_inclusive, weights, growth, chance } = change;
+    let Change { function, is_inclusive, weights, growth, chance, .. } = change;
     let function = printable(&String::from_utf8_lossy(function));
     let kind = if *is_inclusive { "inclusive" } else { "self" };
     format!(
-        "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}",
-        weights.0, weights.1
+        "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}{}",
+        weights.0,
+        weights.1,
+        describe_charged(change)
     )
+}
+
+/// Names the functions whose self weight counts for another one.
+fn describe_charged(change: &Change) -> String {
+    let parts = [(true, "new"), (false, "gone")].into_iter().filter_map(|(is_new, what)| {
+        let names: Vec<String> = change.charged_names(is_new).iter().map(|name| printable(name)).collect();
+        let shown = names[..names.len().min(NAMED)].join(", ");
+        let others = names.len().saturating_sub(NAMED);
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("; {what}: {shown}{others}"))
+    });
+    parts.collect()
 }
 
 fn describe_elapsed(elapsed: &Elapsed) -> String {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs};
+use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, plural};
 use fgkit::diff::{Comparison, Options, Renamed, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
@@ -139,6 +139,7 @@ impl Args {
             scaling: runs.scaling(),
             strip_hex: names.strip_hex,
             renames: names.rename.clone(),
+            exact_names: runs.copies.exact_names,
             match_renames: names.match_renames,
             min_change: significance.min_change,
             significant: significance.significant.then_some(match significance.by {
@@ -238,6 +239,7 @@ impl Tool for Args {
         if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
             session.diagnostics.warn(&format!("--normalize has no effect: the total weight {side} is 0"));
         }
+        warn_of_counterparts(&comparison.counterparts, &mut session.diagnostics);
         for Renamed { before, after } in &comparison.renamed {
             let [before, after] = [before, after].map(|name| String::from_utf8_lossy(name));
             session.diagnostics.warn(&format!("renamed: {before} -> {after}"));

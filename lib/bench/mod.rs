@@ -5,7 +5,6 @@
 //! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as soon as growth that
 //! matters is ruled out.
 
-mod counterparts;
 mod folder;
 mod process;
 mod recorder;
@@ -13,7 +12,6 @@ mod schedule;
 mod verdict;
 mod watcher;
 
-pub use counterparts::Counterpart;
 pub use recorder::Measure;
 pub use schedule::Looks;
 pub use verdict::{Change, Elapsed, Verdict};
@@ -50,6 +48,8 @@ pub struct Options {
     pub min_growth: f64,
     /// The options for the kind of weights.
     pub weights: WeightOptions,
+    /// Compare names as they are: see [`crate::diff::Options::exact_names`].
+    pub exact_names: bool,
     /// Seed of the random order.
     pub seed: u64,
 }

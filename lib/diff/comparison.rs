@@ -1,5 +1,6 @@
 //! The result of a comparison, stack by stack and in total.
 
+use super::counterparts::Counterparts;
 use super::options::Options;
 use super::renamed::Renamed;
 use super::scale::{Ratio, Scaler};
@@ -26,6 +27,8 @@ pub struct Comparison {
     pub flattened: u64,
     /// Functions that were renamed, if they were looked for.
     pub renamed: Vec<Renamed>,
+    /// Names before that are compared under other names.
+    pub counterparts: Counterparts,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
     /// A warning, if significance was tested and the runs deserve one.
@@ -49,6 +52,7 @@ impl Comparison {
             different: 0,
             flattened: 0,
             renamed: Vec::new(),
+            counterparts: Counterparts::default(),
             weight_kind: None,
             caveat: None,
             scale: Scaler::new(ratio, unit),

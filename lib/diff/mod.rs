@@ -1,14 +1,19 @@
 //! Compares two profiles: each stack with its weight before and after.
 
+mod common;
 mod comparison;
+mod counterparts;
 mod options;
+mod path_name;
 mod renamed;
 mod runs;
 mod scale;
 mod significant;
 mod stream;
 
+pub use common::{CommonRuns, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
+pub use counterparts::{Counterpart, Counterparts};
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;
@@ -44,7 +49,7 @@ use crate::tally::{GroupBy, RunSums};
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    let (mut before, mut after) = rename_sides(before, after, options)?;
+    let RenamedSides { mut before, mut after, counterparts } = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
         MatchedRuns { before, after, renamed } = match_renames(before, after, options)?;
@@ -58,6 +63,7 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
         None => compare_sums(before, after, options),
     }?;
     comparison.renamed = renamed;
+    comparison.counterparts = counterparts;
     Ok((both, comparison))
 }
 
@@ -66,20 +72,33 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
 pub fn compare_runs(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<ComparedRuns, Error> {
-    let (before, after) = rename_sides(before, after, options)?;
-    compare(before, after, options).map(|(compared, _)| compared)
+    let RenamedSides { before, after, counterparts } = rename_sides(before, after, options)?;
+    let (compared, _) = compare(before, after, options)?;
+    Ok(ComparedRuns { counterparts, ..compared })
 }
 
-/// Returns the profiles with the names that the options give their frames.
-fn rename_sides(
+/// The runs of two sides with the names under which they are compared.
+struct RenamedSides {
     before: Vec<Profile>,
     after: Vec<Profile>,
-    options: &Options,
-) -> Result<(Vec<Profile>, Vec<Profile>), Error> {
-    if !options.strip_hex && options.renames.is_empty() {
-        return Ok((before, after));
+    counterparts: Counterparts,
+}
+
+/// Returns the profiles with the names that the options give their frames, and those before with the names after of
+/// their counterparts.
+fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Options) -> Result<RenamedSides, Error> {
+    if options.strip_hex || !options.renames.is_empty() {
+        (before, after) = (rename_all(&before, options)?, rename_all(&after, options)?);
     }
-    Ok((rename_all(&before, options)?, rename_all(&after, options)?))
+    if options.exact_names {
+        return Ok(RenamedSides { before, after, counterparts: Counterparts::default() });
+    }
+    let counterparts = Counterparts::find(&before, &after)?;
+    if !counterparts.is_empty() {
+        let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| counterparts.rename(name)));
+        before = renamed.collect::<Result<_, _>>()?;
+    }
+    Ok(RenamedSides { before, after, counterparts })
 }
 
 fn rename_all(profiles: &[Profile], options: &Options) -> Result<Vec<Profile>, Error> {
@@ -185,7 +204,7 @@ fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Resu
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
     let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?;
     profile.map_weights(|weights| comparison.scale_stack(weights))?;
-    Ok((ComparedRuns { profile, runs, weight_kind, caveat }, comparison))
+    Ok((ComparedRuns { profile, runs, weight_kind, caveat, counterparts: Counterparts::default() }, comparison))
 }
 
 /// Returns the mean of the factors of a side's runs; 0 if it has none.

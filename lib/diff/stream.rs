@@ -35,7 +35,7 @@ pub fn diff_streams(
     let Some(Ok([before, after])) = sort_files(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
         return Ok(None);
     };
-    if before.is_empty || after.is_empty {
+    if before.is_empty || after.is_empty || (!options.exact_names && before.names.differ(&after.names)) {
         return Ok(None);
     }
     let is_whole = before.is_whole && after.is_whole;

@@ -78,7 +78,7 @@ fn ends_when_no_growth_is_possible() {
     )
     .unwrap();
     let outcome = bench(folder.path(), "cat b", "cat x", &["--pairs=2", "--runs=other"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: main before is compared with catb after\n");
+    assert_eq!(outcome.stderr, "fg-bench: main is taken for catb; --exact-names compares them as they are\n");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn two_checkouts_are_one_program() {
     std::fs::write(folder.path().join("b"), text.replace("SIDE", "old")).unwrap();
     std::fs::write(folder.path().join("a"), text.replace("SIDE", "new")).unwrap();
     let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=3", "--json"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: /w/old before is compared with /w/new after\n");
+    assert_eq!(outcome.stderr, "fg-bench: /w/old/ is taken for /w/new/; --exact-names compares them as they are\n");
     let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(json["counterparts"], serde_json::json!([["/w/old", "/w/new"]]));
 }

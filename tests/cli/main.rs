@@ -25,6 +25,7 @@ mod harness;
 mod heatmap;
 mod man;
 mod models;
+mod moved_cost;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
