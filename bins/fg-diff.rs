@@ -72,7 +72,8 @@ struct NameArgs {
     /// Pair renamed functions, and compare them under their new names
     ///
     /// A function that vanished is paired with a new one if their callers, callees and weights are alike, and those of no
-    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly.
+    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly, or if they have
+    /// so few samples that chance alone may put them on one side.
     #[arg(long, hide_short_help = true)]
     match_renames: bool,
 }
@@ -169,6 +170,18 @@ impl Args {
         Ok(())
     }
 
+    /// Says how to compare builds whose names differ, if hardly any stack is on both sides.
+    fn hint_at_names(&self, comparison: &Comparison, diagnostics: &mut Diagnostics) {
+        if let Some((before, after)) = comparison.mismatch().filter(|_| !self.names.match_renames) {
+            diagnostics.warn(&format!(
+                "only one side has the stacks of {:.0} % of the weight before and {:.0} % after; if names differ, \
+                 --match-renames pairs functions, and --rename REGEX=TEXT replaces versions or hashes",
+                100.0 * before,
+                100.0 * after
+            ));
+        }
+    }
+
     /// Returns the files of all runs, those before first, and the number of runs before.
     fn files(&self) -> (Vec<PathBuf>, usize) {
         let before = self.file_before.iter().chain(self.runs.before());
@@ -244,6 +257,7 @@ impl Tool for Args {
             let [before, after] = [before, after].map(|name| String::from_utf8_lossy(name));
             session.diagnostics.warn(&format!("renamed: {before} -> {after}"));
         }
+        self.hint_at_names(&comparison, &mut session.diagnostics);
         report(&comparison, &mut session.diagnostics);
         Ok(u8::from(self.significance.exit_code && comparison.different > 0))
     }

@@ -7,27 +7,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::path_name::{PathName, common_end, rename_folder};
+use super::program::{Program, is_evidence};
 use crate::Error;
-use crate::markers::INLINED;
 use crate::profile::Profile;
 use crate::tally::{GroupBy, tally_profile};
-
-/// Smallest share of the calls, by weight, that two programs have in common.
-const MIN_COMMON: f64 = 0.5;
-
-/// The same for programs whose names differ only in versions or hashes.
-const MIN_COMMON_OF_VERSIONS: f64 = 0.2;
 
 /// Fewest names of functions that are the same in both folders, and their smallest share of the weight of each.
 const MIN_NAMES: usize = 2;
 const MIN_SHARE: f64 = 0.5;
-
-/// Fewest hexadecimal digits that are a hash if one is a number.
-const MIN_HASH: usize = 6;
-
-/// Beginnings of functions that every program has.
-const STARTUP: [&str; 8] =
-    ["main", "_start", "__libc_start", "start_thread", "clone", "<module>", "_init", "thread_start"];
 
 /// A part of names before, and what is in its place after.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,14 +37,6 @@ struct SideNames {
     /// Weight of each function, by name.
     functions: BTreeMap<String, f64>,
     programs: BTreeMap<String, Program>,
-}
-
-/// A program: the first frame of its stacks.
-#[derive(Default)]
-struct Program {
-    weight: f64,
-    /// Weight of each call by caller and callee. The caller is empty for the functions that no other calls.
-    calls: BTreeMap<(String, String), f64>,
 }
 
 impl Counterparts {
@@ -191,61 +170,13 @@ fn renamed(counterparts: &Counterparts, name: &str) -> String {
     String::from_utf8_lossy(&counterparts.rename(name.as_bytes())).into_owned()
 }
 
-/// True for a function that few programs have: no marker, no function without a name, and none that starts each program.
-fn is_evidence(function: &str) -> bool {
-    let plain = function.trim_end_matches(std::str::from_utf8(INLINED).unwrap_or_default());
-    !function.starts_with('[')
-        && !STARTUP.iter().any(|name| match *name {
-            "main" => plain == "main",
-            _ => plain.starts_with(name),
-        })
-}
-
 fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
     let (old, new) = (before.heaviest_only_here(after)?, after.heaviest_only_here(before)?);
-    let are_versions = without_version(old.0) == without_version(new.0);
-    let is_one = match old.1.common_share(new.1) {
-        Some(share) => share >= if are_versions { MIN_COMMON_OF_VERSIONS } else { MIN_COMMON },
-        None => are_versions,
-    };
-    is_one.then(|| Counterpart { before: old.0.to_owned(), after: new.0.to_owned(), is_folder: false })
-}
-
-impl Program {
-    /// Returns the share of the calls that is the same in both, by weight; `None` if neither has any.
-    fn common_share(&self, other: &Self) -> Option<f64> {
-        let share = |program: &Self, call| program.calls.get(call).copied().unwrap_or_default() / program.weight;
-        let calls: BTreeSet<&(String, String)> = self.calls.keys().chain(other.calls.keys()).collect();
-        let shares: Vec<(f64, f64)> = calls.into_iter().map(|call| (share(self, call), share(other, call))).collect();
-        let larger: f64 = shares.iter().map(|(a, b)| a.max(*b)).sum();
-        let smaller: f64 = shares.iter().map(|(a, b)| a.min(*b)).sum();
-        (larger > 0.0).then(|| smaller / larger)
-    }
-}
-
-/// Returns a name with `#` for each number and each hash.
-fn without_version(name: &str) -> String {
-    let mut text = String::new();
-    let parts = name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric());
-    for part in parts {
-        let word = part.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        let is_hash = word.len() >= MIN_HASH
-            && word.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && word.bytes().any(|byte| byte.is_ascii_digit());
-        let mut was_digit = false;
-        for letter in if is_hash { "#" } else { word }.chars() {
-            let is_digit = letter.is_ascii_digit();
-            if !(is_digit && was_digit) {
-                text.push(if is_digit { '#' } else { letter });
-            }
-            was_digit = is_digit;
-        }
-        text.push_str(&part[word.len()..]);
-    }
-    while text.contains("#.#") {
-        text = text.replace("#.#", "#");
-    }
-    text
+    old.1.is_same(old.0, new.1, new.0).then(|| Counterpart {
+        before: old.0.to_owned(),
+        after: new.0.to_owned(),
+        is_folder: false,
+    })
 }
 
 /// Returns the names of unknown functions of the program, which are its file in brackets; that of a thread may be cut.
@@ -315,7 +246,7 @@ impl SideNames {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counterpart, Counterparts, without_version};
+    use super::{Counterpart, Counterparts};
     use crate::profile::{Profile, Weight, Weights};
 
     fn profile(stacks: &[&str]) -> Profile {
@@ -421,13 +352,5 @@ mod tests {
         );
         assert_eq!(found.unwrap().describe().unwrap(), "old/ is taken for new/");
         assert_eq!(Counterparts::default().describe(), None);
-    }
-
-    #[test]
-    fn versions_and_hashes_are_no_names() {
-        for (one, other) in [("app-v1", "app-v2.13"), ("x_1a2b3c4", "x_99887766"), ("app-1.2", "app-1.10")] {
-            assert_eq!(without_version(one), without_version(other));
-        }
-        assert_ne!(without_version("facade"), without_version("decade"));
     }
 }

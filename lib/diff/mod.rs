@@ -5,6 +5,7 @@ mod comparison;
 mod counterparts;
 mod options;
 mod path_name;
+mod program;
 mod renamed;
 mod runs;
 mod scale;
@@ -123,11 +124,12 @@ struct MatchedRuns {
 }
 
 /// Gives functions that were probably renamed their names after, unless their weights then differ significantly.
-fn match_renames(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
-    let both = join_sides(Profile::new(true), &before, &after)?;
-    let ratio = options.ratio(both.total(), before.len(), after.len(), 1.0);
-    let mut renamed = renamed::find_renamed(&both, ratio.as_f64())?;
-    before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
+fn match_renames(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
+    let (compared, _) = compare(before, after, options)?;
+    let distinct = significant::find_one_sided(&compared)?;
+    let mut renamed = renamed::find_renamed(&compared.profile, &distinct)?;
+    let RunSums { before, after, .. } = compared.runs;
+    let before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
     let (compared, _) = compare(before, after, options)?;
     let differing = significant::find_functions(&compared)?;
     let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(|pair| !differing.contains(&pair.after));

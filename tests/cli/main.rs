@@ -29,6 +29,7 @@ mod moved_cost;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
+mod renames;
 mod report;
 mod sample_selection;
 mod scaled_verdicts;
