@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::NonEmptyStringValueParser;
 use fgkit::Error;
-use fgkit::bench::{Change, Elapsed, Measure, Options, Sides, Verdict, bench};
+use fgkit::bench::{Change, Elapsed, Measure, Options, RunWarning, Sides, Verdict, bench};
 use fgkit::cli::{self, CopyArgs, Entries, Session, Tool, WeightArgs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, printable};
 
@@ -26,9 +26,10 @@ const NAMED: usize = 3;
 /// Commands run with an empty standard input, and what they print is discarded.
 ///
 /// Functions that were extracted, inlined, wrapped or renamed are no growth at equal cost: the weight of a function that
-/// only one side has counts for its nearest caller that both have.
+/// only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
 ///
-/// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends
+/// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of
+/// the commands, and what fg-record(1) found wrong with their recordings, such as lost samples. fg-bench ends
 /// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
 /// the result after 5, 10, 20 pairs of runs and so on. The judgements share the error rate: if nothing changed, the
 /// chance that any of them finds growth is at most 5 %.
@@ -47,7 +48,8 @@ struct Args {
 
     /// Keep the profiles here [default: fg-bench.runs]
     ///
-    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on.
+    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on. If it has the runs of an earlier
+    /// benchmark, these move to FOLDER.old, in the place of those that are there.
     #[arg(long, value_name = "FOLDER", default_value = "fg-bench.runs", hide_default_value = true)]
     runs: PathBuf,
 
@@ -253,7 +255,10 @@ impl Args {
         session.output.write_with(|out| {
             writeln!(out, "{}", verdict.describe())?;
             verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))?;
-            verdict.elapsed.iter().try_for_each(|elapsed| writeln!(out, "{}", describe_elapsed(elapsed)))
+            verdict.elapsed.iter().try_for_each(|elapsed| writeln!(out, "{}", describe_elapsed(elapsed)))?;
+            // They are part of the result: -q does not hide them.
+            let warnings = verdict.warnings.iter().map(RunWarning::describe);
+            warnings.into_iter().try_for_each(|text| writeln!(out, "fg-record: {}", printable(&text)))
         })?;
         if verdict.changes.len() > LISTED {
             let folder = self.runs.display();
@@ -305,7 +310,7 @@ fn describe_charged(change: &Change) -> String {
 fn describe_elapsed(elapsed: &Elapsed) -> String {
     let (before, after) = elapsed.seconds;
     let (growth, chance) = (elapsed.growth(), elapsed.chance);
-    format!("elapsed time: {growth:+.2}% ({before:.2} s -> {after:.2} s a run, with the recorder), chance {chance:.4}")
+    format!("elapsed time: {growth:+.2}% ({before:.2} s -> {after:.2} s a run), chance {chance:.4}")
 }
 
 /// The signals that end the benchmark.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::folder::profile_path;
 use super::recorder::VALUE;
-use super::{Options, Side};
+use super::{Options, RunWarning, Side};
 use crate::Error;
 use crate::csv::{Counts, GroupBy, count_runs};
 use crate::diagnostics::{Diagnostics, plural};
@@ -21,7 +21,7 @@ use crate::tally::is_significant;
 const BISECTIONS: usize = 12;
 
 /// Above this percentage, the largest possible growth is not said: too few runs show nothing.
-const LARGEST_POSSIBLE: f64 = 1000.0;
+pub(super) const LARGEST_POSSIBLE: f64 = 1000.0;
 
 /// A function whose weight differs significantly.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,9 +78,11 @@ pub struct Verdict {
     pub counterparts: Counterparts,
     /// Time from the start to the end of runs, if they were recorded.
     pub elapsed: Option<Elapsed>,
+    /// What was wrong with the recordings.
+    pub warnings: Vec<RunWarning>,
 }
 
-/// Time from the start to the end of runs, with that of the recorder.
+/// Time from the start to the end of the commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elapsed {
     /// Mean seconds of a run before and after.
@@ -136,6 +138,7 @@ impl Verdict {
             min_growth: options.min_growth,
             counterparts,
             elapsed: None,
+            warnings: Vec::new(),
         })
     }
 
@@ -166,6 +169,7 @@ impl Verdict {
             // JSON has no infinity.
             "possible_growth_percent": Some(self.possible_growth).filter(|growth| growth.is_finite()),
             "elapsed_seconds": self.elapsed.map(Elapsed::to_json),
+            "warnings": self.warnings.iter().map(RunWarning::describe).collect::<Vec<_>>(),
             "counterparts": self.counterparts.iter().map(|names| json!([names.before, names.after])).collect::<Vec<_>>(),
             "changes": self.changes.iter().map(Change::to_json).collect::<Vec<_>>(),
         });
