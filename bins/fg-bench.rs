@@ -6,12 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::NonEmptyStringValueParser;
 use fgkit::Error;
-use fgkit::bench::{Change, Counterpart, Elapsed, Measure, Options, Sides, Verdict, bench};
-use fgkit::cli::{self, Entries, Session, Tool, WeightArgs};
+use fgkit::bench::{Change, Elapsed, Measure, Options, RunWarning, Sides, Verdict, bench};
+use fgkit::cli::{self, CopyArgs, Entries, Session, Tool, WeightArgs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, printable};
 
 /// Most changes that are listed without -v.
 const LISTED: usize = 10;
+
+/// Most functions of one side only that are named at a change.
+const NAMED: usize = 3;
 
 /// Run two commands alternately, and find what became slower
 ///
@@ -22,11 +25,11 @@ const LISTED: usize = 10;
 ///
 /// Commands run with an empty standard input, and what they print is discarded.
 ///
-/// The sides may be two copies of a program. The program whose name is only before, and the one whose name is only after, are
-/// taken for one, and so are folders of sources whose files have functions of the same names. What was taken for equal is
-/// printed.
+/// Functions that were extracted, inlined, wrapped or renamed are no growth at equal cost: the weight of a function that
+/// only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
 ///
-/// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends
+/// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of
+/// the commands, and what fg-record(1) found wrong with their recordings, such as lost samples. fg-bench ends
 /// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
 /// the result after 5, 10, 20 pairs of runs and so on. The judgements share the error rate: if nothing changed, the
 /// chance that any of them finds growth is at most 5 %.
@@ -45,7 +48,8 @@ struct Args {
 
     /// Keep the profiles here [default: fg-bench.runs]
     ///
-    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on.
+    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on. If it has the runs of an earlier
+    /// benchmark, these move to FOLDER.old, in the place of those that are there.
     #[arg(long, value_name = "FOLDER", default_value = "fg-bench.runs", hide_default_value = true)]
     runs: PathBuf,
 
@@ -57,6 +61,9 @@ struct Args {
 
     #[command(flatten)]
     weights: WeightArgs,
+
+    #[command(flatten)]
+    copies: CopyArgs,
 
     /// Write the verdict and all changes as JSON
     #[arg(long)]
@@ -121,7 +128,7 @@ struct MeasureArgs {
 
 impl Args {
     fn options(&self) -> Options {
-        let Self { ends, measures, weights, .. } = self;
+        let Self { ends, measures, weights, copies, .. } = self;
         Options {
             commands: Sides { before: self.before.clone(), after: self.after.clone() },
             measure: measures.measure(),
@@ -131,6 +138,7 @@ impl Args {
             pairs: ends.pairs,
             min_growth: ends.min_growth,
             weights: weights.options(),
+            exact_names: copies.exact_names,
             seed: ends.seed.unwrap_or_else(seed_from_time),
         }
     }
@@ -247,7 +255,10 @@ impl Args {
         session.output.write_with(|out| {
             writeln!(out, "{}", verdict.describe())?;
             verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))?;
-            verdict.elapsed.iter().try_for_each(|elapsed| writeln!(out, "{}", describe_elapsed(elapsed)))
+            verdict.elapsed.iter().try_for_each(|elapsed| writeln!(out, "{}", describe_elapsed(elapsed)))?;
+            // They are part of the result: -q does not hide them.
+            let warnings = verdict.warnings.iter().map(RunWarning::describe);
+            warnings.into_iter().try_for_each(|text| writeln!(out, "fg-record: {}", printable(&text)))
         })?;
         if verdict.changes.len() > LISTED {
             let folder = self.runs.display();
@@ -263,9 +274,7 @@ impl Args {
 
 /// Says what was taken for equal, and what is not measured.
 fn warn_about(verdict: &Verdict, diagnostics: &mut Diagnostics) {
-    for Counterpart { before, after } in &verdict.counterparts {
-        diagnostics.warn(&format!("{} before is compared with {} after", printable(before), printable(after)));
-    }
+    warn_of_counterparts(&verdict.counterparts, diagnostics);
     if verdict.has_longer_waits() {
         diagnostics.warn(
             "the runs after took longer, but what is measured did not grow; to measure waits, use --measure 'fg-record -q --wall \
@@ -275,19 +284,33 @@ fn warn_about(verdict: &Verdict, diagnostics: &mut Diagnostics) {
 }
 
 fn describe(change: &Change) -> String {
-    let Change { function, is_inclusive, weights, growth, chance } = change;
+    let Change { function, is_inclusive, weights, growth, chance, .. } = change;
     let function = printable(&String::from_utf8_lossy(function));
     let kind = if *is_inclusive { "inclusive" } else { "self" };
     format!(
-        "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}",
-        weights.0, weights.1
+        "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}{}",
+        weights.0,
+        weights.1,
+        describe_charged(change)
     )
+}
+
+/// Names the functions whose self weight counts for another one.
+fn describe_charged(change: &Change) -> String {
+    let parts = [(true, "new"), (false, "gone")].into_iter().filter_map(|(is_new, what)| {
+        let names: Vec<String> = change.charged_names(is_new).iter().map(|name| printable(name)).collect();
+        let shown = names[..names.len().min(NAMED)].join(", ");
+        let others = names.len().saturating_sub(NAMED);
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("; {what}: {shown}{others}"))
+    });
+    parts.collect()
 }
 
 fn describe_elapsed(elapsed: &Elapsed) -> String {
     let (before, after) = elapsed.seconds;
     let (growth, chance) = (elapsed.growth(), elapsed.chance);
-    format!("elapsed time: {growth:+.2}% ({before:.2} s -> {after:.2} s a run, with the recorder), chance {chance:.4}")
+    format!("elapsed time: {growth:+.2}% ({before:.2} s -> {after:.2} s a run), chance {chance:.4}")
 }
 
 /// The signals that end the benchmark.

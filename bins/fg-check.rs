@@ -92,7 +92,9 @@ struct LimitArgs {
 struct GrowthArgs {
     /// Limit the growth of self weight
     ///
-    /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself.
+    /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
+    /// weight of a function that only one side has counts for its nearest caller that both have: what was extracted,
+    /// inlined, wrapped or renamed is no growth at equal cost. `[unmatched]` has the weight of stacks without such a caller.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs};
+use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, plural};
 use fgkit::diff::{Comparison, Options, Renamed, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
@@ -72,7 +72,8 @@ struct NameArgs {
     /// Pair renamed functions, and compare them under their new names
     ///
     /// A function that vanished is paired with a new one if their callers, callees and weights are alike, and those of no
-    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly.
+    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly, or if they have
+    /// so few samples that chance alone may put them on one side.
     #[arg(long, hide_short_help = true)]
     match_renames: bool,
 }
@@ -139,6 +140,7 @@ impl Args {
             scaling: runs.scaling(),
             strip_hex: names.strip_hex,
             renames: names.rename.clone(),
+            exact_names: runs.copies.exact_names,
             match_renames: names.match_renames,
             min_change: significance.min_change,
             significant: significance.significant.then_some(match significance.by {
@@ -166,6 +168,18 @@ impl Args {
             ));
         }
         Ok(())
+    }
+
+    /// Says how to compare builds whose names differ, if hardly any stack is on both sides.
+    fn hint_at_names(&self, comparison: &Comparison, diagnostics: &mut Diagnostics) {
+        if let Some((before, after)) = comparison.mismatch().filter(|_| !self.names.match_renames) {
+            diagnostics.warn(&format!(
+                "only one side has the stacks of {:.0} % of the weight before and {:.0} % after; if names differ, \
+                 --match-renames pairs functions, and --rename REGEX=TEXT replaces versions or hashes",
+                100.0 * before,
+                100.0 * after
+            ));
+        }
     }
 
     /// Returns the files of all runs, those before first, and the number of runs before.
@@ -238,10 +252,12 @@ impl Tool for Args {
         if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
             session.diagnostics.warn(&format!("--normalize has no effect: the total weight {side} is 0"));
         }
+        warn_of_counterparts(&comparison.counterparts, &mut session.diagnostics);
         for Renamed { before, after } in &comparison.renamed {
             let [before, after] = [before, after].map(|name| String::from_utf8_lossy(name));
             session.diagnostics.warn(&format!("renamed: {before} -> {after}"));
         }
+        self.hint_at_names(&comparison, &mut session.diagnostics);
         report(&comparison, &mut session.diagnostics);
         Ok(u8::from(self.significance.exit_code && comparison.different > 0))
     }

@@ -30,6 +30,8 @@ pub const OFF_CPU: &[u8] = b"[off-cpu]";
 pub const RUNNABLE: &[u8] = b"[runnable]";
 /// The leaf of stacks whose weight is time that a thread ran without being sampled.
 pub const UNSAMPLED: &[u8] = b"[unsampled]";
+/// The only function of stacks none of whose functions is on both sides of a comparison.
+pub const UNMATCHED: &[u8] = b"[unmatched]";
 /// The root of samples outside all spans.
 pub const NO_SPAN: &[u8] = b"[no span]";
 

@@ -269,6 +269,10 @@ pub struct FormatArgs {
     )]
     pub clock: Clock,
 
+    /// Write the seconds of the recording and its warnings to FILE as JSON, for fg-bench(1)
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub summary_to: Option<PathBuf>,
+
     /// Begin stacks with these properties of their threads, like container,pid
     ///
     /// LIST is a list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name

@@ -188,7 +188,14 @@ impl Args {
     fn report(&self, weight: SampleWeight) -> Report {
         let Self { stacks, format, .. } = self;
         let names = SymbolizeOptions { inline: !stacks.no_inline, lines: stacks.lines, debuginfod: stacks.debuginfod };
-        Report { script: format.script, clock: format.clock, names, weight, call_graph: self.call_graph() }
+        Report {
+            script: format.script,
+            clock: format.clock,
+            names,
+            weight,
+            call_graph: self.call_graph(),
+            summary_file: format.summary_to.clone(),
+        }
     }
 
     fn output(&self) -> Option<&Path> {

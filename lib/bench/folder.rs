@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::Side;
 use crate::Error;
+use crate::diagnostics::Diagnostics;
 
 /// Name of the folder for incomplete results.
 const UNFINISHED: &str = ".fg-unfinished";
@@ -26,17 +27,14 @@ pub(super) fn profile_path(folder: &Path, side: Side, number: u32) -> PathBuf {
 }
 
 impl RunFolder {
-    /// Creates the folder, unless it exists.
+    /// Creates the folder, unless it exists. Runs of an earlier benchmark move to the folder with `.old` at its name, where they
+    /// take the place of others: as perf-record(1) keeps one earlier file.
     ///
     /// # Errors
-    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already, or another benchmark uses it.
-    pub fn create(path: &Path) -> Result<Self, Error> {
+    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if another benchmark uses it.
+    pub fn create(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let is_new = !path.exists();
         std::fs::create_dir_all(path).map_err(|error| write_error(path, error))?;
-        if [Side::Before, Side::After].iter().any(|side| profile_path(path, *side, 1).exists()) {
-            let path = path.display();
-            return Err(Error::Invalid(format!("{path}: has runs already; remove it, or name another with --runs")));
-        }
         // The name is always the same, so that two benchmarks do not share a folder.
         let scratch = tempfile::Builder::new().prefix(UNFINISHED).rand_bytes(0).tempdir_in(path);
         let scratch = scratch.map_err(|error| match error.kind() {
@@ -46,6 +44,12 @@ impl RunFolder {
             )),
             _ => write_error(path, error),
         })?;
+        let runs = find_runs(path).map_err(|error| write_error(path, error))?;
+        if !runs.is_empty() {
+            let old = with_suffix(path, ".old");
+            move_runs(&runs, &old).map_err(|error| write_error(&old, error))?;
+            diagnostics.warn(&format!("the runs of the last benchmark are now in {}", old.display()));
+        }
         Ok(Self { path: path.to_owned(), is_new, scratch })
     }
 
@@ -83,6 +87,39 @@ impl RunFolder {
             let _ = std::fs::remove_dir(&self.path);
         }
     }
+}
+
+/// Returns the files of runs in a folder; none if it does not exist.
+fn find_runs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    let is_run = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut parts = name.split('.');
+        let (side, number, end) = (parts.next(), parts.next(), parts.next());
+        let has_side = [Side::Before, Side::After].iter().any(|known| side == Some(known.name()));
+        let has_number = number.is_some_and(|number| number.len() >= 4 && number.parse::<u32>().is_ok());
+        has_side && has_number && end == Some("folded") && parts.next().is_none()
+    };
+    Ok(paths.into_iter().filter(is_run).collect())
+}
+
+/// Moves runs to another folder, in the place of those that it has.
+fn move_runs(runs: &[PathBuf], folder: &Path) -> io::Result<()> {
+    find_runs(folder)?.iter().try_for_each(std::fs::remove_file)?;
+    std::fs::create_dir_all(folder)?;
+    let names = runs.iter().filter_map(|path| Some((path, path.file_name()?)));
+    names.into_iter().try_for_each(|(path, name)| std::fs::rename(path, folder.join(name)))
+}
+
+/// Returns a path with more at the end of its last name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.components().as_path().as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 fn write_error(path: &Path, error: io::Error) -> Error {

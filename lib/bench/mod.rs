@@ -5,16 +5,17 @@
 //! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as soon as growth that
 //! matters is ruled out.
 
-mod counterparts;
 mod folder;
 mod process;
+mod progress;
 mod recorder;
+mod run_warnings;
 mod schedule;
 mod verdict;
 mod watcher;
 
-pub use counterparts::Counterpart;
 pub use recorder::Measure;
+pub use run_warnings::RunWarning;
 pub use schedule::Looks;
 pub use verdict::{Change, Elapsed, Verdict};
 
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use self::folder::RunFolder;
 use self::recorder::{Recorder, Run};
+use self::run_warnings::RunWarnings;
 use self::schedule::Order;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
@@ -50,6 +52,8 @@ pub struct Options {
     pub min_growth: f64,
     /// The options for the kind of weights.
     pub weights: WeightOptions,
+    /// Compare names as they are: see [`crate::diff::Options::exact_names`].
+    pub exact_names: bool,
     /// Seed of the random order.
     pub seed: u64,
 }
@@ -109,11 +113,20 @@ pub fn bench(
     is_interrupted: &dyn Fn() -> bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Verdict, Error> {
-    let folder = RunFolder::create(&options.folder)?;
+    let folder = RunFolder::create(&options.folder, diagnostics)?;
     let recorder = Recorder::new(options, &folder);
-    let mut pairs =
-        Pairs { recorder, folder: &folder, options, start: Instant::now(), completed: 0, elapsed: Vec::new() };
+    let mut pairs = Pairs {
+        recorder,
+        folder: &folder,
+        options,
+        start: Instant::now(),
+        completed: 0,
+        elapsed: Vec::new(),
+        warnings: RunWarnings::default(),
+        state: String::new(),
+    };
     let result = pairs.judge(is_interrupted, diagnostics);
+    diagnostics.clear_progress();
     let completed = pairs.completed;
     match result {
         Err(_) if completed < FEWEST_PAIRS => folder.remove_pairs(completed + 1),
@@ -138,6 +151,10 @@ struct Pairs<'a> {
     completed: u32,
     /// Seconds of the runs of complete pairs, before and after.
     elapsed: Vec<(f64, f64)>,
+    /// What was wrong with the recordings.
+    warnings: RunWarnings,
+    /// What the last verdict left open.
+    state: String,
 }
 
 impl Pairs<'_> {
@@ -163,6 +180,7 @@ impl Pairs<'_> {
                 if verdict.is_decided() {
                     return Ok(verdict);
                 }
+                self.state = progress::describe_open(&verdict);
             }
         }
         if self.completed < FEWEST_PAIRS {
@@ -180,12 +198,13 @@ impl Pairs<'_> {
     fn verdict(&self, level: f64, diagnostics: &mut Diagnostics) -> Result<Verdict, Error> {
         let verdict = Verdict::new(self.options, self.completed, level, diagnostics)?;
         let is_recorded = matches!(self.options.measure, Measure::Samples { .. });
-        Ok(Verdict { elapsed: is_recorded.then(|| Elapsed::new(&self.elapsed)), ..verdict })
+        let elapsed = is_recorded.then(|| Elapsed::new(&self.elapsed));
+        Ok(Verdict { elapsed, warnings: self.warnings.to_vec(), ..verdict })
     }
 
     /// Runs both commands of a pair, and returns their seconds; `None` if the time is over or the user has interrupted.
     fn run_pair(
-        &self,
+        &mut self,
         order: [Side; 2],
         is_interrupted: &dyn Fn() -> bool,
         diagnostics: &mut Diagnostics,
@@ -193,14 +212,15 @@ impl Pairs<'_> {
         let number = self.completed + 1;
         let mut elapsed = (0.0, 0.0);
         for side in order {
-            let run = Run { side, number, start: self.start };
-            let Some(time) = self.recorder.record(&run, is_interrupted, diagnostics)? else {
+            let run = Run { side, number, start: self.start, state: &self.state };
+            let Some(recorded) = self.recorder.record(&run, is_interrupted, diagnostics)? else {
                 self.folder.remove_pair(number);
                 return Ok(None);
             };
+            self.warnings.add(side, number, recorded.warnings);
             match side {
-                Side::Before => elapsed.0 = time.as_secs_f64(),
-                Side::After => elapsed.1 = time.as_secs_f64(),
+                Side::Before => elapsed.0 = recorded.elapsed.as_secs_f64(),
+                Side::After => elapsed.1 = recorded.elapsed.as_secs_f64(),
             }
         }
         Ok(Some(elapsed))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::folder::RunFolder;
 use super::process::{self, End};
+use super::progress;
 use super::watcher::Watcher;
 use super::{Options, Side};
 use crate::diagnostics::{Diagnostics, plural};
@@ -18,6 +19,9 @@ use crate::{Error, collapse, folded, io_error_text};
 
 /// Most bytes of a result that may be a number.
 const NUMBER: u64 = 64;
+
+/// Name of the file with fg-record's summary of a run.
+const SUMMARY: &str = "summary.json";
 
 /// Name of the only function of a run whose result is a number.
 pub(super) const VALUE: &[u8] = b"value";
@@ -38,12 +42,23 @@ pub enum Measure {
 
 /// A run of one side.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct Run<'b> {
     pub side: Side,
     /// Number of the pair, from 1.
     pub number: u32,
     /// Time when the benchmark began.
     pub start: Instant,
+    /// What was found so far, for the line that shows the progress.
+    pub state: &'b str,
+}
+
+/// What is known of a run beside its profile.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    /// Time from the start to the end of the command; with a measure of its own, that of the measure.
+    pub elapsed: Duration,
+    /// What was wrong with the recording.
+    pub warnings: Vec<String>,
 }
 
 /// Runs the commands of both sides and writes the profile of each run into a folder.
@@ -58,30 +73,28 @@ impl<'a> Recorder<'a> {
         Self { options, folder, watcher: Watcher::start() }
     }
 
-    /// Measures a run, writes its profile and returns its time; `None` if the time is over or the user has interrupted.
+    /// Measures a run, writes its profile and returns what else is known; `None` if the time is over or the user has interrupted.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the run fails, has no weight or exceeds its time; [`Error::Write`].
     pub fn record(
         &self,
-        run: &Run,
+        run: &Run<'_>,
         is_interrupted: &dyn Fn() -> bool,
         diagnostics: &mut Diagnostics,
-    ) -> Result<Option<Duration>, Error> {
+    ) -> Result<Option<Recorded>, Error> {
         let name = format!("{}, run {}", run.side.name(), run.number);
         self.folder.empty_scratch()?;
         let result = self.folder.scratch().join("result");
         let command = self.command(run.side, &result)?;
         let deadline = self.deadline(run);
         let progress = || {
-            let (elapsed, most) = (run.start.elapsed().as_secs(), self.options.max_time.as_secs());
-            diagnostics.show_progress(|| format!("{name}, {elapsed} s of {most} s"));
+            diagnostics.show_progress(|| progress::describe(self.options, run));
         };
         let start = Instant::now();
         let (end, stderr) = process::run(command, &self.watcher, deadline, is_interrupted, progress)
             .map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
         let elapsed = start.elapsed();
-        diagnostics.clear_progress();
         match end {
             End::Exited(status) if status.success() => {}
             End::Exited(status) => return Err(failure(&name, &format!("the command failed ({status})"), &stderr)),
@@ -97,11 +110,14 @@ impl<'a> Recorder<'a> {
             }
         }
         self.finish(run, &name, &result, diagnostics)?;
-        Ok(Some(elapsed))
+        let recorded = read_summary(&self.folder.scratch().join(SUMMARY)).unwrap_or_default();
+        // Without a recorder there is no better time.
+        let elapsed = if recorded.elapsed.is_zero() { elapsed } else { recorded.elapsed };
+        Ok(Some(Recorded { elapsed, ..recorded }))
     }
 
     /// Returns the time at which a run that begins now is ended.
-    fn deadline(&self, run: &Run) -> Option<Instant> {
+    fn deadline(&self, run: &Run<'_>) -> Option<Instant> {
         let timeout = self.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let end = run.start.checked_add(self.options.max_time).filter(|_| self.options.pairs.is_none());
         timeout.into_iter().chain(end).min()
@@ -113,7 +129,8 @@ impl<'a> Recorder<'a> {
             Measure::Samples { program, options } => {
                 let mut command = Command::new(program);
                 // It prints nothing then but what the command does not write: why it cannot record.
-                command.arg("-q").args(options).arg("-o").arg(result).args(["--", "sh", "-c", shell_command]);
+                command.arg("-q").arg("--summary-to").arg(self.folder.scratch().join(SUMMARY));
+                command.args(options).arg("-o").arg(result).args(["--", "sh", "-c", shell_command]);
                 command.stdout(Stdio::null());
                 Ok(command)
             }
@@ -130,7 +147,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Reads the result of a run, and writes it as folded stacks.
-    fn finish(&self, run: &Run, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    fn finish(&self, run: &Run<'_>, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let stdout = self.folder.scratch().join("stdout");
         let path = if is_filled(result) { result } else { &stdout };
         let profile = match read_number(path) {
@@ -153,6 +170,14 @@ impl<'a> Recorder<'a> {
         output.write_with(|mut out| folded::write(&profile, &mut out))?;
         output.finish()
     }
+}
+
+/// Reads what fg-record knows of a run.
+fn read_summary(path: &Path) -> Option<Recorded> {
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let elapsed = Duration::try_from_secs_f64(json["elapsed_seconds"].as_f64()?).ok()?;
+    let warnings = json["warnings"].as_array()?.iter().filter_map(|warning| warning.as_str().map(str::to_owned));
+    Some(Recorded { elapsed, warnings: warnings.collect() })
 }
 
 /// Reads the profile that a run left. Messages about it name the run, since the file is a temporary one.

@@ -2,14 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::counterparts::{Counterpart, find_counterparts, rename_rules};
 use super::folder::profile_path;
 use super::recorder::VALUE;
-use super::{Options, Side};
+use super::{Options, RunWarning, Side};
 use crate::Error;
 use crate::csv::{Counts, GroupBy, count_runs};
 use crate::diagnostics::{Diagnostics, plural};
-use crate::diff::{self, ComparedRuns, compare_runs};
+use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction, compare_runs};
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
@@ -22,7 +21,7 @@ use crate::tally::is_significant;
 const BISECTIONS: usize = 12;
 
 /// Above this percentage, the largest possible growth is not said: too few runs show nothing.
-const LARGEST_POSSIBLE: f64 = 1000.0;
+pub(super) const LARGEST_POSSIBLE: f64 = 1000.0;
 
 /// A function whose weight differs significantly.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +36,17 @@ pub struct Change {
     pub growth: f64,
     /// The probability that noise alone causes the change, adjusted for the number of functions.
     pub chance: f64,
+    /// Functions of one side only, whose self weight counts for this one.
+    pub charged: Vec<OneSidedFunction>,
 }
 
 impl Change {
+    /// Returns the functions whose self weight counts for this one, and that are new, or gone.
+    pub fn charged_names(&self, is_new: bool) -> Vec<String> {
+        let functions = self.charged.iter().filter(|function| function.is_new == is_new);
+        functions.map(|function| String::from_utf8_lossy(&function.name).into_owned()).collect()
+    }
+
     fn to_json(&self) -> Value {
         json!({
             "function": String::from_utf8_lossy(&self.function),
@@ -48,6 +55,8 @@ impl Change {
             "after": self.weights.1,
             "growth_percent": self.growth,
             "chance": self.chance,
+            "new": self.charged_names(true),
+            "gone": self.charged_names(false),
         })
     }
 }
@@ -66,12 +75,14 @@ pub struct Verdict {
     /// Growth that matters, in percent of all weight before.
     pub min_growth: f64,
     /// Names before that were compared under another name.
-    pub counterparts: Vec<Counterpart>,
+    pub counterparts: Counterparts,
     /// Time from the start to the end of runs, if they were recorded.
     pub elapsed: Option<Elapsed>,
+    /// What was wrong with the recordings.
+    pub warnings: Vec<RunWarning>,
 }
 
-/// Time from the start to the end of runs, with that of the recorder.
+/// Time from the start to the end of the commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elapsed {
     /// Mean seconds of a run before and after.
@@ -106,13 +117,18 @@ impl Elapsed {
 impl Verdict {
     /// Judges the profiles of the first pairs at this significance level.
     pub(super) fn new(options: &Options, pairs: u32, level: f64, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
-        let (compared, counterparts) = compare(options, pairs, diagnostics)?;
+        let mut compared = compare(options, pairs, diagnostics)?;
+        let counterparts = std::mem::take(&mut compared.counterparts);
         let kind = compared.weight_kind.describe();
         diagnostics.note(&format!("judged after {}, at {level:.4}; {kind}", plural(pairs.into(), "pair")));
+        let CommonRuns { compared, charged } = compared.into_common()?;
         let counts = count_runs(compared, GroupBy::Function)?;
         let runs = f64::from(pairs);
         let totals = (counts.total.before.as_f64() / runs, counts.total.after.as_f64() / runs);
-        let changes = find_changes(&counts, runs, totals.0, level);
+        let mut changes = find_changes(&counts, runs, totals.0, level);
+        for change in changes.iter_mut().filter(|change| !change.is_inclusive) {
+            change.charged = charged.get(&change.function).into_iter().flatten().cloned().collect();
+        }
         let possible_growth = find_possible_growth(&counts, totals.0, level);
         Ok(Self {
             pairs,
@@ -122,6 +138,7 @@ impl Verdict {
             min_growth: options.min_growth,
             counterparts,
             elapsed: None,
+            warnings: Vec::new(),
         })
     }
 
@@ -152,6 +169,7 @@ impl Verdict {
             // JSON has no infinity.
             "possible_growth_percent": Some(self.possible_growth).filter(|growth| growth.is_finite()),
             "elapsed_seconds": self.elapsed.map(Elapsed::to_json),
+            "warnings": self.warnings.iter().map(RunWarning::describe).collect::<Vec<_>>(),
             "counterparts": self.counterparts.iter().map(|names| json!([names.before, names.after])).collect::<Vec<_>>(),
             "changes": self.changes.iter().map(Change::to_json).collect::<Vec<_>>(),
         });
@@ -184,27 +202,21 @@ impl Verdict {
 /// True if the weights of the first pairs are exact counts.
 pub(super) fn is_exact(options: &Options, pairs: u32) -> bool {
     let compared = compare(options, pairs, &mut Diagnostics::silent());
-    compared.is_ok_and(|(compared, _)| compared.weight_kind == WeightKind::Exact)
+    compared.is_ok_and(|compared| compared.weight_kind == WeightKind::Exact)
 }
 
 /// Compares the runs of the first pairs under the names after.
-fn compare(
-    options: &Options,
-    pairs: u32,
-    diagnostics: &mut Diagnostics,
-) -> Result<(ComparedRuns, Vec<Counterpart>), Error> {
+fn compare(options: &Options, pairs: u32, diagnostics: &mut Diagnostics) -> Result<ComparedRuns, Error> {
     let mut read = |side: Side| -> Result<Vec<Profile>, Error> {
         let sources: Vec<Source> =
             (1..=pairs).map(|number| Source::File(profile_path(&options.folder, side, number))).collect();
         folded::read_profiles(&sources, diagnostics)
     };
     let (before, after) = (read(Side::Before)?, read(Side::After)?);
-    let counterparts = find_counterparts(&before, &after)?;
-    let renames = rename_rules(&counterparts);
     let mut weights = options.weights;
     weights.measured = before.iter().chain(&after).all(is_number);
-    let compared = compare_runs(before, after, &diff::Options { weights, renames, ..diff::Options::default() })?;
-    Ok((compared, counterparts))
+    let exact_names = options.exact_names;
+    compare_runs(before, after, &diff::Options { weights, exact_names, ..diff::Options::default() })
 }
 
 /// True if a profile is the number that a measurement wrote.
@@ -226,6 +238,7 @@ fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Chang
             weights,
             growth: 100.0 * (weights.1 - weights.0) / total,
             chance: chances[which],
+            charged: Vec::new(),
         });
     }
     changes.sort_by(|a, b| {

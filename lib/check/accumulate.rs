@@ -92,6 +92,8 @@ pub(super) struct Accumulator<'a> {
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
+    /// All stacks if a rule limits the growth of each function; in a differential profile only.
+    pub stack_sums: Option<Tally>,
     /// Sums of all leaves if a rule limits the growth of categories; in a differential profile only.
     pub leaves: Option<Tally>,
     charging: Charging,
@@ -113,12 +115,25 @@ impl StackSink for Accumulator<'_> {
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.add_shown_as(stack, stack, shared, weights)
+    }
+}
+
+impl<'a> Accumulator<'a> {
+    /// Adds a stack that reports show as another one.
+    pub fn add_shown_as(
+        &mut self,
+        shown: &[FrameId],
+        stack: &[FrameId],
+        shared: usize,
+        weights: Weights,
+    ) -> Result<(), Error> {
         self.total.add(weights)?;
         self.classify_new_frames();
         if self.differential {
             self.survey.add_sides(weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
-            for tally in [&mut self.edges, &mut self.leaves].into_iter().flatten() {
+            for tally in [&mut self.edges, &mut self.leaves, &mut self.stack_sums].into_iter().flatten() {
                 tally.add(&self.frames, stack, shared, weights)?;
             }
         }
@@ -127,14 +142,12 @@ impl StackSink for Accumulator<'_> {
         for number in 0..self.rules.len() {
             let weigh = self.rules[number].measure.contribution();
             for subject in self.subjects(number, stack) {
-                self.totals[number].entry(subject).or_default().add(stack, weights, weigh)?;
+                self.totals[number].entry(subject).or_default().add(shown, weights, weigh)?;
             }
         }
         Ok(())
     }
-}
 
-impl<'a> Accumulator<'a> {
     pub fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
         let tally_for =
             |measure: Measure, by: GroupBy| rules.iter().any(|rule| rule.measure == measure).then(|| Tally::new(by));
@@ -152,6 +165,7 @@ impl<'a> Accumulator<'a> {
             survey: WeightSurvey::default(),
             functions: Tally::new(GroupBy::Function),
             edges: tally_for(Measure::EdgeGrowth, GroupBy::Edge),
+            stack_sums: rules.iter().any(Rule::is_of_common_functions).then(|| Tally::new(GroupBy::Stack)),
             leaves: tally_for(Measure::CategoryGrowth, GroupBy::Leaf),
             charging: Charging::default(),
             stacks: 0,

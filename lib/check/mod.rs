@@ -6,6 +6,7 @@
 mod accumulate;
 mod busy_loop;
 mod chances;
+mod common;
 mod report;
 mod rule;
 
@@ -14,6 +15,7 @@ pub use rule::{DEFAULT_BUSY_LOOP_LIMIT, Measure, Rule};
 
 use self::accumulate::{Accumulator, RuleTotal, Subject};
 use self::chances::Chances;
+use self::common::Common;
 use crate::Error;
 use crate::csv::Categories;
 use crate::diagnostics::Diagnostics;
@@ -114,7 +116,11 @@ pub fn check(
         chances.caveat.into_iter().for_each(|caveat| diagnostics.warn(caveat));
         diagnostics.note(&chances.describe());
     }
-    let findings = find(accumulator, chances.as_ref());
+    let common = match &chances {
+        Some(_) => Common::new(&mut accumulator, runs.as_ref(), weights)?,
+        None => None,
+    };
+    let findings = find(accumulator, chances.as_ref(), common);
     let is_single = chances.as_ref().is_some_and(|chances| chances.is_single);
     if is_single
         && findings.iter().any(|found| found.verdict == Verdict::Failed && rules[found.rule].measure.is_growth())
@@ -145,10 +151,15 @@ fn clone_frames(frames: &Frames) -> Frames {
 }
 
 /// Returns the findings of all rules, in their order, the largest value of each first.
-fn find(mut accumulator: Accumulator, chances: Option<&Chances>) -> Vec<Finding> {
-    let totals = std::mem::take(&mut accumulator.totals);
+fn find<'a>(mut all: Accumulator<'a>, chances: Option<&Chances>, mut common: Option<Common<'a>>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (number, (rule, mut totals)) in accumulator.rules.iter().zip(totals).enumerate() {
+    for (number, rule) in all.rules.iter().enumerate() {
+        let (accumulator, chances) = match &mut common {
+            Some(Common { accumulator, chances }) if rule.is_of_common_functions() => (accumulator, Some(&*chances)),
+            _ => (&mut all, chances),
+        };
+        let mut totals = std::mem::take(&mut accumulator.totals[number]);
+        let accumulator = &*accumulator;
         if rule.measure == Measure::BusyLoop {
             findings.push(accumulator.busy_loop.finding(number, rule, &accumulator.frames));
             continue;

@@ -198,6 +198,12 @@ impl Rule {
         self.measure.is_growth() && self.pattern.is_none()
     }
 
+    /// True if the rule limits the growth of each function or call that both sides have: the cost of the others counts for
+    /// their callers.
+    pub(super) fn is_of_common_functions(&self) -> bool {
+        self.is_per_function() && self.measure != Measure::CategoryGrowth
+    }
+
     /// True if the rule applies to this frame.
     pub(super) fn matches(&self, name: &[u8], categories: &Categories) -> bool {
         match self.measure {

@@ -48,10 +48,11 @@ pub(super) fn print(name: &'static str, text: io::Result<Vec<u8>>) -> u8 {
 
 /// Returns the help that clap has rendered. The short help then loses its group headings, so that it fits a screen.
 fn help<T: Tool>(rendered: String) -> String {
-    if rendered.contains(command::EXIT_STATUS_HEADING) {
-        return rendered;
+    if command::is_long_help(&rendered) {
+        return command::end_help::<T>(&rendered);
     }
-    command::build::<T>().mut_args(|argument| argument.help_heading(None::<&str>)).render_help().to_string()
+    let mut short = command::build::<T>().mut_args(|argument| argument.help_heading(None::<&str>));
+    command::end_help::<T>(&short.render_help().to_string())
 }
 
 /// Returns the message for a negative number that was taken for an option. clap would suggest to write it after `--`,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::options::parse_positive_weight;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::{ComparedRuns, Options, Scaling, compare_runs};
+use crate::diff::{ComparedRuns, Counterparts, Options, Scaling, compare_runs};
 use crate::folded;
 use crate::input::Source;
 use crate::profile::{Profile, Weight};
@@ -72,6 +72,29 @@ pub struct RunArgs {
         allow_hyphen_values = true
     )]
     pub scale: Option<Scaling>,
+
+    /// The option for sides that are two copies of a program.
+    #[command(flatten)]
+    pub copies: CopyArgs,
+}
+
+/// The option for sides that are two copies of a program.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct CopyArgs {
+    /// Compare names as they are, even if the sides are two copies of a program
+    ///
+    /// By default, folders of sources whose files have functions of the same names are taken for one, such as old/ and new/,
+    /// and so are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same functions.
+    /// What is taken for one is printed.
+    #[arg(long, hide_short_help = true)]
+    pub exact_names: bool,
+}
+
+/// Says which names are taken for one, and how to prevent it.
+pub fn warn_of_counterparts(counterparts: &Counterparts, diagnostics: &mut Diagnostics) {
+    if let Some(pairs) = counterparts.describe() {
+        diagnostics.warn(&format!("{pairs}; --exact-names compares them as they are"));
+    }
 }
 
 /// The files that a list names.
@@ -139,8 +162,11 @@ impl RunArgs {
         let mut before = read_runs(&sources, diagnostics)?;
         check_runs(&sources, &before)?;
         let after = before.split_off(self.before().len());
-        let options = Options { scaling: self.scaling(), weights, ..Options::default() };
-        compare_runs(before, after, &options).map(Some)
+        let exact_names = self.copies.exact_names;
+        let options = Options { scaling: self.scaling(), weights, exact_names, ..Options::default() };
+        let compared = compare_runs(before, after, &options)?;
+        warn_of_counterparts(&compared.counterparts, diagnostics);
+        Ok(Some(compared))
     }
 }
 

@@ -1,11 +1,15 @@
 //! The result of a comparison, stack by stack and in total.
 
+use super::counterparts::Counterparts;
 use super::options::Options;
 use super::renamed::Renamed;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
 use crate::stats::sample_weight::WeightKind;
+
+/// Share of the weight of each side that only this side has, above which names are taken to differ.
+const MISMATCH: f64 = 0.5;
 
 /// Totals of a comparison, updated with each stack.
 #[derive(Debug)]
@@ -20,12 +24,16 @@ pub struct Comparison {
     pub only_before: u64,
     /// Number of stacks that only the side after has.
     pub only_after: u64,
+    /// Weight of the stacks that only one side has, before and after.
+    pub weights_only: Weights,
     /// Number of stacks that differ, without flattened ones.
     pub different: u64,
     /// Number of differences that were flattened.
     pub flattened: u64,
     /// Functions that were renamed, if they were looked for.
     pub renamed: Vec<Renamed>,
+    /// Names before that are compared under other names.
+    pub counterparts: Counterparts,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
     /// A warning, if significance was tested and the runs deserve one.
@@ -46,14 +54,25 @@ impl Comparison {
             stacks: 0,
             only_before: 0,
             only_after: 0,
+            weights_only: Weights::default(),
             different: 0,
             flattened: 0,
             renamed: Vec::new(),
+            counterparts: Counterparts::default(),
             weight_kind: None,
             caveat: None,
             scale: Scaler::new(ratio, unit),
             min_change: options.min_change.map_or(Ok(Weight::ZERO), |min| min.resolve(totals.after))?,
         })
+    }
+
+    /// Returns the shares of the weight before and after that only that side has, if most of both is: then names differ, not
+    /// what is measured.
+    pub fn mismatch(&self) -> Option<(f64, f64)> {
+        let share = |part: Weight, whole: Weight| part.as_f64() / whole.as_f64();
+        let before = share(self.weights_only.before, self.totals.before);
+        let after = share(self.weights_only.after, self.totals.after);
+        (before > MISMATCH && after > MISMATCH).then_some((before, after))
     }
 
     /// Returns the name of the side with total weight zero, if the other one has weight.
@@ -73,6 +92,9 @@ impl Comparison {
         self.stacks += 1;
         self.only_before += u64::from(weights.after.is_zero() && !weights.before.is_zero());
         self.only_after += u64::from(weights.before.is_zero() && !weights.after.is_zero());
+        if weights.before.is_zero() || weights.after.is_zero() {
+            self.weights_only.add(weights)?;
+        }
         Ok(Weights { before: self.scale.scale_next(weights.before)?, after: weights.after })
     }
 

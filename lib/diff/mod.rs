@@ -1,14 +1,20 @@
 //! Compares two profiles: each stack with its weight before and after.
 
+mod common;
 mod comparison;
+mod counterparts;
 mod options;
+mod path_name;
+mod program;
 mod renamed;
 mod runs;
 mod scale;
 mod significant;
 mod stream;
 
+pub use common::{CommonRuns, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
+pub use counterparts::{Counterpart, Counterparts};
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;
@@ -44,7 +50,7 @@ use crate::tally::{GroupBy, RunSums};
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    let (mut before, mut after) = rename_sides(before, after, options)?;
+    let RenamedSides { mut before, mut after, counterparts } = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
         MatchedRuns { before, after, renamed } = match_renames(before, after, options)?;
@@ -58,6 +64,7 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
         None => compare_sums(before, after, options),
     }?;
     comparison.renamed = renamed;
+    comparison.counterparts = counterparts;
     Ok((both, comparison))
 }
 
@@ -66,20 +73,33 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
 pub fn compare_runs(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<ComparedRuns, Error> {
-    let (before, after) = rename_sides(before, after, options)?;
-    compare(before, after, options).map(|(compared, _)| compared)
+    let RenamedSides { before, after, counterparts } = rename_sides(before, after, options)?;
+    let (compared, _) = compare(before, after, options)?;
+    Ok(ComparedRuns { counterparts, ..compared })
 }
 
-/// Returns the profiles with the names that the options give their frames.
-fn rename_sides(
+/// The runs of two sides with the names under which they are compared.
+struct RenamedSides {
     before: Vec<Profile>,
     after: Vec<Profile>,
-    options: &Options,
-) -> Result<(Vec<Profile>, Vec<Profile>), Error> {
-    if !options.strip_hex && options.renames.is_empty() {
-        return Ok((before, after));
+    counterparts: Counterparts,
+}
+
+/// Returns the profiles with the names that the options give their frames, and those before with the names after of
+/// their counterparts.
+fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Options) -> Result<RenamedSides, Error> {
+    if options.strip_hex || !options.renames.is_empty() {
+        (before, after) = (rename_all(&before, options)?, rename_all(&after, options)?);
     }
-    Ok((rename_all(&before, options)?, rename_all(&after, options)?))
+    if options.exact_names {
+        return Ok(RenamedSides { before, after, counterparts: Counterparts::default() });
+    }
+    let counterparts = Counterparts::find(&before, &after)?;
+    if !counterparts.is_empty() {
+        let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| counterparts.rename(name)));
+        before = renamed.collect::<Result<_, _>>()?;
+    }
+    Ok(RenamedSides { before, after, counterparts })
 }
 
 fn rename_all(profiles: &[Profile], options: &Options) -> Result<Vec<Profile>, Error> {
@@ -104,11 +124,12 @@ struct MatchedRuns {
 }
 
 /// Gives functions that were probably renamed their names after, unless their weights then differ significantly.
-fn match_renames(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
-    let both = join_sides(Profile::new(true), &before, &after)?;
-    let ratio = options.ratio(both.total(), before.len(), after.len(), 1.0);
-    let mut renamed = renamed::find_renamed(&both, ratio.as_f64())?;
-    before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
+fn match_renames(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
+    let (compared, _) = compare(before, after, options)?;
+    let distinct = significant::find_one_sided(&compared)?;
+    let mut renamed = renamed::find_renamed(&compared.profile, &distinct)?;
+    let RunSums { before, after, .. } = compared.runs;
+    let before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
     let (compared, _) = compare(before, after, options)?;
     let differing = significant::find_functions(&compared)?;
     let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(|pair| !differing.contains(&pair.after));
@@ -185,7 +206,7 @@ fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Resu
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
     let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?;
     profile.map_weights(|weights| comparison.scale_stack(weights))?;
-    Ok((ComparedRuns { profile, runs, weight_kind, caveat }, comparison))
+    Ok((ComparedRuns { profile, runs, weight_kind, caveat, counterparts: Counterparts::default() }, comparison))
 }
 
 /// Returns the mean of the factors of a side's runs; 0 if it has none.

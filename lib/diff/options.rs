@@ -15,6 +15,8 @@ pub struct Options {
     pub strip_hex: bool,
     /// Rules that rename frames, so that stacks that differ only in names are equal.
     pub renames: Vec<Rename>,
+    /// Compare names as they are: take no two programs or folders for one.
+    pub exact_names: bool,
     /// Pair functions that vanished with new ones that have the same callers, callees and weight.
     pub match_renames: bool,
     /// Smallest difference that is kept: smaller ones are flattened.

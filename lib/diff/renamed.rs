@@ -51,12 +51,13 @@ struct Candidate {
 
 /// Returns the functions of a differential profile that were probably renamed, in the order of their names before.
 ///
-/// `scale` is the factor of weights before. A pair counts only if each of the two is by far the best match of the other.
+/// `distinct` has the functions whose weight on one side only is no chance: only these are paired. A pair counts only if each
+/// of the two is by far the best match of the other.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
-pub(super) fn find_renamed(both: &Profile, scale: f64) -> Result<Vec<Renamed>, Error> {
-    let sides = [relations(both, true, scale)?, relations(both, false, 1.0)?];
+pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Result<Vec<Renamed>, Error> {
+    let sides = [relations(both, true)?, relations(both, false)?];
     // Markers such as [unknown] are no functions.
     let is_function = |frame: &FrameId| !both.frames.name(*frame).starts_with(b"[");
     let only = |side: usize| -> BTreeSet<FrameId> {
@@ -64,10 +65,11 @@ pub(super) fn find_renamed(both: &Profile, scale: f64) -> Result<Vec<Renamed>, E
         frames.copied().collect()
     };
     let mut unmatched = [only(0), only(1)];
+    let is_distinct = |frame: &FrameId| distinct.contains(both.frames.name(*frame));
     let mut names = BTreeMap::new();
     // A pair makes the callers and callees of others known.
     loop {
-        let pairs = find_pairs(&sides, &unmatched, &names);
+        let pairs = find_pairs(&sides, &unmatched, &names, &is_distinct);
         if pairs.is_empty() {
             break;
         }
@@ -85,12 +87,12 @@ pub(super) fn find_renamed(both: &Profile, scale: f64) -> Result<Vec<Renamed>, E
 }
 
 /// Returns the relations of all functions that have weight on a side.
-fn relations(both: &Profile, is_before: bool, scale: f64) -> Result<BTreeMap<FrameId, Relations>, Error> {
+fn relations(both: &Profile, is_before: bool) -> Result<BTreeMap<FrameId, Relations>, Error> {
     let mut relations = BTreeMap::<FrameId, Relations>::new();
     for by in [GroupBy::Function, GroupBy::Comm, GroupBy::Edge] {
         for row in tally_profile(both, by)? {
             let weights = row.weights.iter().map(|weights| if is_before { weights.before } else { weights.after });
-            let weights: Vec<f64> = weights.map(|weight| weight.as_f64() * scale).collect();
+            let weights: Vec<f64> = weights.map(|weight| weight.as_f64()).collect();
             let weight = weights.last().copied().unwrap_or_default();
             if weight == 0.0 {
                 continue;
@@ -120,8 +122,9 @@ fn find_pairs(
     sides: &[BTreeMap<FrameId, Relations>; 2],
     unmatched: &[BTreeSet<FrameId>; 2],
     names: &BTreeMap<FrameId, FrameId>,
+    is_distinct: &dyn Fn(&FrameId) -> bool,
 ) -> Vec<Candidate> {
-    let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names));
+    let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names, is_distinct));
     let candidates: Vec<Candidate> = vanished
         .iter()
         .flat_map(|(vanished, before)| {
@@ -158,8 +161,10 @@ fn find_heaviest(
     relations: &BTreeMap<FrameId, Relations>,
     unmatched: &BTreeSet<FrameId>,
     names: &BTreeMap<FrameId, FrameId>,
+    is_distinct: &dyn Fn(&FrameId) -> bool,
 ) -> Vec<(FrameId, Relations)> {
-    let functions = unmatched.iter().map(|frame| (*frame, relations[frame].with_names(names, unmatched)));
+    let distinct = unmatched.iter().filter(|frame| is_distinct(frame));
+    let functions = distinct.map(|frame| (*frame, relations[frame].with_names(names, unmatched)));
     let mut functions: Vec<_> = functions.collect();
     functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
     functions.truncate(MOST_FUNCTIONS);
@@ -217,7 +222,8 @@ mod tests {
             let weight = |word: &str| Weight::new(word.parse().unwrap());
             profile.add(&stack, Weights { before: weight(words[1]), after: weight(words[2]) }).unwrap();
         }
-        let renamed = find_renamed(&profile, 1.0).unwrap();
+        let distinct = profile.frames.iter().map(|(_, name)| name.to_vec()).collect();
+        let renamed = find_renamed(&profile, &distinct).unwrap();
         renamed
             .iter()
             .map(|pair| [&pair.before[..], &pair.after].join(&b'>'))

@@ -1,5 +1,6 @@
 //! Comparisons that keep their runs, so that each difference can be judged by its spread from run to run.
 
+use super::counterparts::Counterparts;
 use super::options::Options;
 use super::scale::Scaling;
 use crate::Error;
@@ -24,6 +25,8 @@ pub struct ComparedRuns {
     pub weight_kind: WeightKind,
     /// A warning about a judgement, if the runs or their weights deserve one.
     pub caveat: Option<&'static str>,
+    /// Names before that are compared under other names.
+    pub counterparts: Counterparts,
 }
 
 impl ComparedRuns {

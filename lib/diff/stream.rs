@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
 /// Compares two files and writes the result, or returns `None` and writes nothing: if the options need all stacks at
-/// once, or if a file cannot be read without a warning.
+/// once, if the files may be of two copies of a program, whose names are joined, or if one cannot be read without a warning.
 ///
 /// Each file is read once before the first byte is written. A sorted file is not held in memory.
 ///
@@ -35,7 +35,7 @@ pub fn diff_streams(
     let Some(Ok([before, after])) = sort_files(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
         return Ok(None);
     };
-    if before.is_empty || after.is_empty {
+    if before.is_empty || after.is_empty || (!options.exact_names && before.names.differ(&after.names)) {
         return Ok(None);
     }
     let is_whole = before.is_whole && after.is_whole;

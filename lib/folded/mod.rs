@@ -4,6 +4,7 @@
 //! each stack once and is sorted frame by frame, bytewise, a stack before its extensions. The man page `fg-folded(5)`
 //! specifies the format.
 
+mod distinct_names;
 mod grammar;
 mod kway_merge;
 mod line_filter;
@@ -22,6 +23,7 @@ mod stack_order;
 mod stack_parser;
 mod write;
 
+pub use distinct_names::DistinctNames;
 pub use grammar::{Line, LineKind, is_comment, parse_line};
 pub use kway_merge::merge_sorted;
 pub use line_filter::{LineFilter, RequiredLiterals};

@@ -2,6 +2,7 @@
 //!
 //! A sorted file is read as it is. Any other file is read into memory on all cores, each of which sorts its part.
 
+use super::distinct_names::DistinctNames;
 use super::grammar::LineKind;
 use super::parallel_files::map_files;
 use super::parallel_read::read_parallel;
@@ -22,6 +23,8 @@ pub struct SortedFile {
     pub is_whole: bool,
     /// True if it has no stacks.
     pub is_empty: bool,
+    /// Names of its programs and source files.
+    pub names: DistinctNames,
     /// Sorted stacks that together are those of the file.
     pub parts: Vec<SortedInput>,
 }
@@ -30,14 +33,17 @@ pub struct SortedFile {
 ///
 /// `None` if a source is not a regular file, has two weights per line, or if there is anything to report about one.
 pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
-    map_files(sources, |source| match check_one(source, |_| true).ok()? {
-        Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
-        Some(SortedSummary { total, is_whole, kind }) => {
-            let is_empty = kind.is_none();
-            let text = SortedInput::Text(source.open().ok()?);
-            Some(SortedFile { total, is_whole, is_empty, parts: vec![text] })
+    map_files(sources, |source| {
+        let mut names = DistinctNames::default();
+        match check_one(source, |_| true, |reader| names.add_sorted(reader.stack(), reader.shared_bytes())).ok()? {
+            Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
+            Some(SortedSummary { total, is_whole, kind }) => {
+                let is_empty = kind.is_none();
+                let text = SortedInput::Text(source.open().ok()?);
+                Some(SortedFile { total, is_whole, is_empty, names, parts: vec![text] })
+            }
+            None => sort_file(source),
         }
-        None => sort_file(source),
     })
 }
 
@@ -45,13 +51,15 @@ pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
 fn sort_file(source: &Source) -> Option<SortedFile> {
     let parts = read_parallel(source, Part::default)?;
     let (mut total, mut is_whole) = (Weights::default(), true);
+    let mut names = DistinctNames::default();
     for part in &parts {
+        names.add_profile(&part.profile);
         total.add(part.profile.total()).ok()?;
         is_whole &= !part.has_fractions;
     }
     let threads = parts.len();
     let parts = parallel::map(parts, threads, Part::into_sorted);
-    Some(SortedFile { total, is_whole, is_empty: false, parts })
+    Some(SortedFile { total, is_whole, is_empty: false, names, parts })
 }
 
 /// The stacks of a file that one thread read.

@@ -23,13 +23,14 @@ pub struct SortedSummary {
 /// `None` if a source is not a regular file, if `is_folded` is false for one, or if one has a malformed line or is not
 /// sorted.
 pub fn check_sorted(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<SortedSummary>> {
-    map_files(sources, |source| check_one(source, &is_folded).ok().flatten())
+    map_files(sources, |source| check_one(source, &is_folded, |_| ()).ok().flatten())
 }
 
-/// Reads one file and sums it up; `None` as in [`check_sorted`].
+/// Reads one file and sums it up; `None` as in [`check_sorted`]. `see` is called with the reader at each stack.
 pub(super) fn check_one(
     source: &Source,
     is_folded: impl Fn(&mut Blocks) -> bool,
+    mut see: impl FnMut(&SortedReader),
 ) -> Result<Option<SortedSummary>, Error> {
     let mut input = source.open()?;
     if !is_folded(&mut input) {
@@ -43,6 +44,7 @@ pub(super) fn check_one(
                 let weights = reader.weights();
                 total.add(weights)?;
                 is_whole &= weights.are_whole();
+                see(&reader);
             }
             LineStatus::End => return Ok(Some(SortedSummary { kind: reader.kind(), total, is_whole })),
             LineStatus::Malformed | LineStatus::OutOfOrder => return Ok(None),

@@ -4,6 +4,7 @@
 //! and reads the [`rings`] into a [`Recording`](crate::perf::recording::Recording). [`run`] is what fg-record runs: it
 //! shows the progress, and prints the result.
 
+mod advice;
 pub mod bpf;
 mod clock;
 pub mod command;

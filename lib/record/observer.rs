@@ -33,6 +33,8 @@ pub struct FinishedRecording {
     pub elapsed: Duration,
     /// The command, which may still run.
     pub command: Option<RunningCommand>,
+    /// True for the last slices of a recording that goes on.
+    pub has_ring: bool,
     /// Notes for the user.
     pub notes: Vec<String>,
     /// The reason why nothing is to be written, if that is so.

@@ -1,5 +1,7 @@
 //! Prints a recording, or a part of one, as folded stacks or as `perf script` does.
 
+use std::path::PathBuf;
+
 use super::clock;
 use super::counters::sampling::CallGraph;
 use super::observer::FinishedRecording;
@@ -28,6 +30,8 @@ pub struct Report {
     pub weight: SampleWeight,
     /// The method by which stacks were collected.
     pub call_graph: CallGraph,
+    /// The file for a summary that programs read: a JSON object with the seconds and the warnings of the recording.
+    pub summary_file: Option<PathBuf>,
 }
 
 /// Messages about a recording.
@@ -37,6 +41,8 @@ pub struct Summary {
     pub lines: Vec<String>,
     /// Lines that are shown with `-v`.
     pub details: Vec<String>,
+    /// What is wrong with the recording; most of it is among the lines.
+    pub warnings: Vec<String>,
 }
 
 /// Writes to an output that [`Report::print`] asks for, and closes it.
@@ -80,7 +86,9 @@ impl Report {
             result = result.and(printed);
         }
         let mut lines = names.warnings().to_vec();
-        lines.extend(summary::lines(finished, self.call_graph, &names, unnamed));
-        (Summary { lines, details: summary::details(finished, self.call_graph) }, result)
+        let hints = summary::hints(finished, self.call_graph, &names);
+        let warnings = [&lines[..], &hints].concat();
+        lines.extend(summary::lines(finished, unnamed, &hints));
+        (Summary { lines, warnings, details: summary::details(finished, self.call_graph) }, result)
     }
 }

@@ -1,6 +1,6 @@
 //! Runs a recording for the command line: shows its progress, prints its parts while it goes on, and its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -62,6 +62,9 @@ pub fn run(
         }
         let (summary, printed) = printer.print(&finished, output);
         show_summary(&summary, observer.diagnostics);
+        if let Some(path) = &report.summary_file {
+            write_summary(path, &finished, &summary)?;
+        }
         Ok::<_, Error>((finished, printed))
     })?;
     let status = finished.command.as_mut().map_or(Ok(0), |command| command.wait())?;
@@ -93,6 +96,13 @@ impl Printer<'_> {
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Writes the summary for programs.
+fn write_summary(path: &Path, finished: &FinishedRecording, summary: &Summary) -> Result<(), Error> {
+    let warnings: Vec<&String> = finished.notes.iter().chain(&summary.warnings).collect();
+    let json = serde_json::json!({ "elapsed_seconds": finished.elapsed.as_secs_f64(), "warnings": warnings });
+    std::fs::write(path, json.to_string()).map_err(|error| Error::write(path.display().to_string(), error))
 }
 
 fn show_summary(summary: &Summary, diagnostics: &mut Diagnostics) {

@@ -15,13 +15,13 @@ use crate::perf::thread_state::ThreadState;
 /// The largest number of lines.
 const MAX_LINES: usize = 5;
 
-/// Returns the lines of the summary.
-pub fn lines(
-    finished: &FinishedRecording,
-    call_graph: CallGraph,
-    names: &LocationFrames,
-    unnamed: UnnamedFrames,
-) -> Vec<String> {
+/// Returns what is wrong with a recording.
+pub fn hints(finished: &FinishedRecording, call_graph: CallGraph, names: &LocationFrames) -> Vec<String> {
+    Hints { finished, call_graph, coverage: Coverage::new(finished), names }.lines()
+}
+
+/// Returns the lines of the summary, with hints at what is wrong.
+pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[String]) -> Vec<String> {
     let counts = &finished.recording.counts;
     let coverage = Coverage::new(finished);
     let seconds = finished.elapsed.as_secs_f64();
@@ -46,7 +46,7 @@ pub fn lines(
     ];
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
     lines.extend(finished.pairs.iter().flat_map(lost_pairs));
-    lines.extend(Hints { finished, call_graph, coverage, names }.lines());
+    lines.extend_from_slice(hints);
     lines.truncate(MAX_LINES);
     lines
 }

@@ -13,7 +13,7 @@ use super::page::{Block, Column, Fact, Item, Number, Page, Row, Table, Value};
 use super::survey::OwnFunction;
 use super::tables::{comparison_columns, comparison_numbers, tree_table};
 use crate::Error;
-use crate::diagnostics::plural;
+use crate::diagnostics::{plural, printable};
 use crate::profile::{FrameId, Weights};
 
 /// Details below this change in percent points are left out.
@@ -54,6 +54,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let (changes, judgement) = find_changes(context)?;
     let tree = CallTree::new(context.profile, Measure::Growth)?;
     let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context)];
+    facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(callees(context, &judgement));
     let is_growth = |weights: &Weights| weights.after > weights.before;

@@ -10,6 +10,7 @@ use super::page::Item;
 use super::survey::Survey;
 use super::waits::Waits;
 use crate::diagnostics::printable;
+use crate::diff::Counterparts;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 
 /// A profile with what is needed to name and weigh its functions.
@@ -24,6 +25,8 @@ pub(super) struct Context<'a> {
     pub(super) evidence: &'a Evidence,
     /// The judgement of all functions of a comparison.
     pub(super) judged: Option<&'a FunctionJudgement>,
+    /// Names before that are compared under other names.
+    pub(super) counterparts: &'a Counterparts,
     /// The parts of the inputs that could not be read.
     pub(super) missing: Missing,
     /// The unit of weights, if the user named it.

@@ -40,7 +40,7 @@ use self::survey::Survey;
 use self::waits::Waits;
 use crate::Error;
 use crate::csv::Categories;
-use crate::diff::ComparedRuns;
+use crate::diff::{ComparedRuns, Counterparts};
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
 use crate::stats::sample_weight::WeightOptions;
@@ -130,9 +130,13 @@ pub enum Inputs {
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
+    let mut counterparts = Counterparts::default();
     let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => (profile, Evidence::Sums(options.weights)),
-        Subject::Runs(compared) => Evidence::of_runs(compared)?,
+        Subject::Runs(mut compared) => {
+            counterparts = std::mem::take(&mut compared.counterparts);
+            Evidence::of_runs(compared)?
+        }
     };
     check_weight(&profile)?;
     let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
@@ -148,6 +152,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         waits: &waits,
         evidence: &evidence,
         judged: judged.as_ref(),
+        counterparts: &counterparts,
         missing: options.missing,
         unit: options.count_name.as_deref(),
         whole: survey.total,

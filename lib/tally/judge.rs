@@ -79,6 +79,12 @@ impl Judgement {
         self.family.adjust(self.judge.test(observation, own))
     }
 
+    /// Returns the p-value of the difference of a row by itself, not adjusted for the number of rows. `own` is the first weight
+    /// of the row.
+    pub fn p_value(&self, observation: &Observation, own: Option<&Observation>) -> f64 {
+        self.judge.test(observation, own).p_value
+    }
+
     /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the
     /// row.
     pub fn growth_p_value(&self, observation: &Observation, own: Option<&Observation>, growth: f64) -> f64 {

@@ -42,9 +42,74 @@ fn names_the_function_that_grew_and_keeps_the_runs() {
     names.sort();
     let expected = ["after", "before"].map(|side| (1..=3).map(move |run| format!("{side}.{run:04}.folded")));
     assert_eq!(names, expected.into_iter().flatten().collect::<Vec<_>>());
-    let again = bench(folder.path(), "cat b", "cat a", &["--pairs=3"]);
-    assert_eq!((again.code(), again.text().as_str()), (2, ""));
-    assert!(again.stderr.contains("fg-bench.runs: has runs already"), "{again:?}");
+}
+
+#[test]
+fn keeps_the_runs_of_the_benchmark_before() {
+    let folder = directory();
+    profiles(folder.path());
+    let files = |name: &str| std::fs::read_dir(folder.path().join(name)).unwrap().count();
+    assert_eq!(bench(folder.path(), "cat b", "cat a", &["--pairs=3"]).stderr, "");
+    std::fs::write(folder.path().join("fg-bench.runs/notes"), "mine").unwrap();
+    let again = bench(folder.path(), "cat b", "cat a", &["--pairs=2"]);
+    assert_eq!(again.code(), 1, "{again:?}");
+    assert_eq!(again.stderr, "fg-bench: the runs of the last benchmark are now in fg-bench.runs.old\n");
+    assert_eq!((files("fg-bench.runs"), files("fg-bench.runs.old")), (2 * 2 + 1, 2 * 3));
+    // Only the last one is kept, and no other file is touched.
+    std::fs::write(folder.path().join("fg-bench.runs.old/other"), "mine").unwrap();
+    bench(folder.path(), "cat b", "cat a", &["--pairs=2"]);
+    assert_eq!((files("fg-bench.runs"), files("fg-bench.runs.old")), (2 * 2 + 1, 2 * 2 + 1));
+}
+
+/// Puts fg-bench beside a program that takes the place of fg-record, and says this of each run.
+#[cfg(unix)]
+fn bench_with_recorder(folder: &Path, summary: &str, options: &[&str]) -> Outcome {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (own, recorder) = (folder.join("fg-bench"), folder.join("fg-record"));
+    std::fs::copy(tool("fg-bench"), &own).unwrap();
+    let script =
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do\ncase $1 in --summary-to) summary=$2;; -o) out=$2;; esac\nshift\ndone\n";
+    let script = format!("{script}echo 'main;f 100' > \"$out\"\necho '{summary}' > \"$summary\"\n");
+    std::fs::write(&recorder, script).unwrap();
+    std::fs::set_permissions(&recorder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = command(&own);
+    command.current_dir(folder).args(["--pairs=2", "--before=x", "--after=y"]).args(options);
+    run_command(command, b"")
+}
+
+#[cfg(unix)]
+#[test]
+fn shows_the_commands_time_and_what_was_wrong_with_recordings() {
+    let folder = directory();
+    let summary = r#"{ "elapsed_seconds": 12.5, "warnings": ["lost 5 of 105 samples (4.8 %)"] }"#;
+    let text = bench_with_recorder(folder.path(), summary, &["-q"]).text();
+    assert!(text.contains("\nelapsed time: +0.00% (12.50 s -> 12.50 s a run), chance "), "{text}");
+    assert!(text.contains(", run 1 and 3 other runs: lost 5 of 105 samples (4.8 %)\n"), "{text}");
+    let json = bench_with_recorder(folder.path(), summary, &["-q", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert!(json["warnings"][0].as_str().unwrap().ends_with("lost 5 of 105 samples (4.8 %)"), "{json}");
+    assert_eq!(json["elapsed_seconds"]["before"], 12.5, "{json}");
+}
+
+#[cfg(unix)]
+#[test]
+fn shows_progress_on_a_terminal_only() {
+    use crate::support::{run_bounded, terminal::Terminal};
+    for (options, expected) in [(&["--pairs=2"][..], true), (&["--pairs=2", "-q"], false)] {
+        let folder = directory();
+        let terminal = Terminal::open();
+        let mut command = command(tool("fg-bench"));
+        // Progress is shown after a second.
+        let slow = "sleep 0.6; echo 5";
+        command.current_dir(folder.path()).args(options).args(["--measure", "sh -c \"$FG_COMMAND\""]);
+        command.args(["--before", slow, "--after", slow]).stdout(Stdio::null()).stderr(terminal.stream());
+        run_bounded(&mut command);
+        drop(command);
+        let shown = terminal.shown();
+        assert_eq!(shown.contains("\rfg-bench: 1 of 2 pairs, "), expected, "{shown:?}");
+        // The line is gone at the end.
+        assert!(shown.is_empty() || shown.ends_with('\r'), "{shown:?}");
+    }
 }
 
 #[test]
@@ -78,7 +143,7 @@ fn ends_when_no_growth_is_possible() {
     )
     .unwrap();
     let outcome = bench(folder.path(), "cat b", "cat x", &["--pairs=2", "--runs=other"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: main before is compared with catb after\n");
+    assert_eq!(outcome.stderr, "fg-bench: main is taken for catb; --exact-names compares them as they are\n");
 }
 
 #[test]
@@ -89,7 +154,7 @@ fn two_checkouts_are_one_program() {
     std::fs::write(folder.path().join("b"), text.replace("SIDE", "old")).unwrap();
     std::fs::write(folder.path().join("a"), text.replace("SIDE", "new")).unwrap();
     let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=3", "--json"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: /w/old before is compared with /w/new after\n");
+    assert_eq!(outcome.stderr, "fg-bench: /w/old/ is taken for /w/new/; --exact-names compares them as they are\n");
     let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(json["counterparts"], serde_json::json!([["/w/old", "/w/new"]]));
 }

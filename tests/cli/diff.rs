@@ -302,25 +302,6 @@ fn accepts_names_that_begin_like_compressed_data() {
 }
 
 #[test]
-fn renamed_functions_are_paired_unless_they_differ() {
-    let compare = |before: &str, after: &str| {
-        let (_folder, before, after) = files(before, after);
-        run("fg-diff", ["--match-renames".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok()
-    };
-    let before = "main;load;read 400\nmain;other 300\nmain;parse_v1;next 100\n";
-    let same = compare(before, "main;load;read 410\nmain;other 290\nmain;parse;next 105\n");
-    assert_eq!(same.text(), "main;load;read 400 410\nmain;other 300 290\nmain;parse;next 100 105\n");
-    assert_eq!(same.stderr, "fg-diff: renamed: parse_v1 -> parse\n");
-    // The weights of this pair are alike enough, but the difference is certain.
-    let grown = compare(
-        &before.replace("read 400", "read 40000").replace("next 100", "next 10000"),
-        "main;load;read 40000\nmain;other 300\nmain;parse;next 19000\n",
-    );
-    assert!(grown.text().contains("parse_v1;next 10000 0\n"), "{grown:?}");
-    assert_eq!(grown.stderr, "");
-}
-
-#[test]
 fn reads_the_names_of_runs_from_lists() {
     let (folder, before, after) = files("a 1\nb 2\n", "a 3\n");
     let list = |name: &str, files: &[&PathBuf]| {

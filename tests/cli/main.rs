@@ -25,9 +25,11 @@ mod harness;
 mod heatmap;
 mod man;
 mod models;
+mod moved_cost;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
+mod renames;
 mod report;
 mod sample_selection;
 mod scaled_verdicts;

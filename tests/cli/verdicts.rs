@@ -1,6 +1,6 @@
 //! Differences as fg-diff, fg-csv, fg-check and fg-report judge them: none contradicts another, and equal programs rarely differ.
 
-mod random;
+pub mod random;
 mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +68,12 @@ impl Runs {
     /// Returns the functions as fg-csv tabulates them.
     fn functions(&self) -> BTreeMap<String, Function> {
         functions(&csv::count_runs(self.compare(), GroupBy::Function).unwrap())
+    }
+
+    /// Returns the functions that both sides have, with the weight of the others below them.
+    fn common_functions(&self) -> BTreeMap<String, Function> {
+        let common = self.compare().into_common().unwrap();
+        functions(&csv::count_runs(common.compared, GroupBy::Function).unwrap())
     }
 
     /// Returns what fg-check finds for the growth of each function, and the same for inclusive growth.
@@ -165,7 +171,7 @@ fn assert_agreement(runs: &Runs) {
     let functions = runs.functions();
     let Ok([growth, inclusive]) = runs.findings() else { return };
     let can_judge = functions.values().all(|function| function.self_chance.is_some());
-    for (name, function) in &functions {
+    for (name, function) in &runs.common_functions() {
         let failed = |verdicts: &BTreeMap<String, Verdict>| verdicts.get(name) == Some(&Verdict::Failed);
         if can_judge {
             let expected = function.has_grown && significant(function.self_chance);

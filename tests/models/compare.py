@@ -229,7 +229,7 @@ def check_difference(rng, before_lines, before, folder):
             file.write(content)
     lines = [(normalize(stack), (weight, Fraction(0))) for stack, (weight,) in before_lines]
     lines += [(normalize(stack), (Fraction(0), weight)) for stack, (weight,) in after_lines]
-    arguments = ["fg-diff", f"{folder}/before", f"{folder}/after"]
+    arguments = ["fg-diff", "--exact-names", f"{folder}/before", f"{folder}/after"]
     return arguments, expect(arguments, "", write(add_up(lines)))
 
 

@@ -4,6 +4,7 @@ mod scripts;
 
 use object::Object as _;
 
+use super::advice;
 use super::counters::ring_size::MAX_STACK_COPY;
 use super::counters::sampling::CallGraph;
 use super::coverage::{Coverage, seconds};
@@ -139,15 +140,9 @@ impl Hints<'_> {
 
     /// Returns the options that make samples fewer or smaller.
     fn reduce_samples(&self) -> &'static str {
-        let has_period = self.finished.events.iter().any(|event| event.rate.period().is_some());
-        match (has_period, self.call_graph) {
-            _ if self.finished.totals.is_some() => {
-                "raise --off-cpu-period, which --ring does not allow, or record fewer threads"
-            }
-            (true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
-            (true, _) => "raise -c",
-            (false, _) => "lower -F",
-        }
+        let FinishedRecording { events, totals, has_ring, .. } = self.finished;
+        let has_period = events.iter().any(|event| event.rate.period().is_some());
+        advice::reduce_samples(totals.is_some().then_some(*has_ring), has_period, self.call_graph)
     }
 
     /// Returns the reason why CPU time was not sampled, if much was not.

@@ -50,6 +50,7 @@ impl RecordingSession {
             command: None,
             notes: self.counters.notes.drain(..).collect(),
             missed: None,
+            has_ring: self.flight_recorder.is_some(),
         }
     }
 
@@ -102,6 +103,7 @@ impl RecordingSession {
             elapsed,
             file_time,
             missed,
+            has_ring: keeps_last_part,
             pairs,
             totals: switches.map(|switches| switches.totals.with_sums_of(&part.recording)).or(totals),
             ..part

@@ -185,7 +185,11 @@ impl Judge {
         }
         let is_sampled = self.design.counting == Counting::Samples;
         let informative = spreads.iter().filter(|row| !is_sampled || row.size >= INFORMATIVE_SAMPLES);
-        self.prior_freedom = self.peers.prior_freedom(&informative.copied().collect::<Vec<_>>(), self.freedom);
+        self.prior_freedom = match has_peers || is_sampled {
+            true => self.peers.prior_freedom(&informative.copied().collect::<Vec<_>>(), self.freedom),
+            // All that is known is the spread of few rows that mirror each other: no second opinion about any of them.
+            false => 0.0,
+        };
         let rare = spreads.iter().filter(|row| row.size > 1.0 && row.size < RARE_SAMPLES);
         let rare: Vec<f64> = rare.map(|row| row.dispersion).collect();
         if rare.len() >= 8 {

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use super::{READERS, Workspace};
-use crate::support::{Outcome, TOOLS, command, run, run_bounded, tool};
+use crate::support::{Outcome, TOOLS, command, run, run_bounded, run_command, tool};
 
 #[test]
 fn short_help_fits_a_screen_and_has_one_example() {
@@ -28,6 +28,26 @@ fn long_help_has_every_option_of_the_short_help() {
             assert!(long.text().contains(option), "{name} --help lacks {option}");
         }
         assert!(long.stderr.is_empty(), "{long:?}");
+    }
+}
+
+/// A line of a command that another one follows ends with a backslash, and a shell can parse the whole.
+#[test]
+fn examples_can_be_pasted() {
+    for name in TOOLS {
+        let help = run(name, ["--help"], b"").ok().text();
+        let (_, examples) = help.rsplit_once("\nExamples:\n").unwrap();
+        let (examples, _) = examples.split_once("\n\nExit status:").unwrap();
+        let lines: Vec<&str> = examples.lines().collect();
+        let is_command = |line: &str| line.starts_with("    ");
+        for pair in lines.windows(2).filter(|pair| is_command(pair[0]) && is_command(pair[1])) {
+            assert!(pair[0].ends_with(" \\"), "{name}: {}", pair[0]);
+        }
+        let commands: Vec<&str> = lines.into_iter().filter(|line| is_command(line)).collect();
+        let mut shell = command("sh");
+        shell.arg("-n");
+        let parsed = run_command(shell, commands.join("\n").as_bytes());
+        assert!(!commands.is_empty() && parsed.code() == 0, "{name}: {parsed:?}");
     }
 }
 

@@ -60,6 +60,24 @@ fn equal_programs_rarely_differ() {
     }
 }
 
+/// Two rows without other ones mirror each other, and do not confirm each other's spread.
+#[test]
+fn two_rows_rarely_differ() {
+    const TRIALS: usize = 600;
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let stacks = ["c0;f0", "c1;f1"].map(|stack| stack.split(';').map(str::to_owned).collect()).to_vec();
+    let mut alarms = 0;
+    for _ in 0..TRIALS {
+        let mut side = || (0..5).map(|_| vec![random.count(3000.0), random.count(3000.0)]).collect();
+        let (before, after) = (side(), side());
+        let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+        let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+        let any = |function: &Function| significant(function.self_chance) || significant(function.inclusive_chance);
+        alarms += usize::from(runs.functions().values().any(any));
+    }
+    assert!(alarms * 20 <= TRIALS, "{alarms} of {TRIALS}");
+}
+
 /// Compares equal programs of a few commands, of which a run is faster or slower than others by some percent, in tables
 /// by command, by call and by function. One run a side does not show that its machine was slow. `FG_VERDICT_TRIALS` is
 /// the number of comparisons of each kind, 20 by default.

@@ -1,0 +1,46 @@
+//! The weights of the functions that both sides have, for rules about the growth of each function.
+
+use super::accumulate::Accumulator;
+use super::chances::Chances;
+use super::clone_frames;
+use crate::Error;
+use crate::diff::{ComparedRuns, OneSided};
+use crate::folded::{LineKind, StackSink as _};
+use crate::stats::sample_weight::WeightOptions;
+
+/// The weights without functions that only one side has, and the chances of their differences.
+pub(super) struct Common<'a> {
+    pub accumulator: Accumulator<'a>,
+    pub chances: Chances,
+}
+
+impl<'a> Common<'a> {
+    /// Returns the weights of a differential profile that was read; `None` if both sides have the same functions, or if no rule
+    /// is about each of them.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn new(
+        all: &mut Accumulator<'a>,
+        runs: Option<&ComparedRuns>,
+        options: WeightOptions,
+    ) -> Result<Option<Self>, Error> {
+        let Some(stacks) = &mut all.stack_sums else { return Ok(None) };
+        let one_sided = OneSided::new(&all.functions.rows()?, &all.frames);
+        if one_sided.is_empty() {
+            return Ok(None);
+        }
+        let mut accumulator = Accumulator::new(all.rules, all.categories);
+        accumulator.frames = clone_frames(&all.frames);
+        let hiding = one_sided.hiding(&mut accumulator.frames);
+        accumulator.begin(LineKind::Differential);
+        for row in stacks.rows()? {
+            accumulator.add_shown_as(&row.frames, &hiding.apply(&row.frames), 0, row.weights[0])?;
+        }
+        // The kind of weights is that of the stacks as they were read.
+        accumulator.survey = std::mem::take(&mut all.survey);
+        let runs = runs.map(|runs| runs.without(&one_sided)).transpose()?;
+        let chances = Chances::new(&mut accumulator, runs.as_ref(), options)?;
+        Ok(Some(Self { accumulator, chances }))
+    }
+}

@@ -1,0 +1,356 @@
+//! Names that differ because the sides are two copies of one program: its file name, and the folder of its sources.
+//!
+//! Both are found in the profiles, since a command does not tell which of its programs does the work. A pair is taken for
+//! one only if the functions of both are alike: what appeared and vanished is a true difference, unless it is a name.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::path_name::{PathName, common_end, rename_folder};
+use super::program::{Program, is_evidence};
+use crate::Error;
+use crate::profile::Profile;
+use crate::tally::{GroupBy, tally_profile};
+
+/// Fewest names of functions that are the same in both folders, and their smallest share of the weight of each.
+const MIN_NAMES: usize = 2;
+const MIN_SHARE: f64 = 0.5;
+
+/// A part of names before, and what is in its place after.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counterpart {
+    /// The name of a program, or a folder, before.
+    pub before: String,
+    /// Its name after.
+    pub after: String,
+    /// True for the folder of source files, false for a whole name.
+    pub is_folder: bool,
+}
+
+/// The names of two sides that are taken for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counterparts(Vec<Counterpart>);
+
+/// The calls of programs by weight, and the names of a side.
+#[derive(Default)]
+struct SideNames {
+    /// Weight of each function, by name.
+    functions: BTreeMap<String, f64>,
+    programs: BTreeMap<String, Program>,
+}
+
+impl Counterparts {
+    /// Returns the counterparts of two sides. A folder is one whose files have functions of equal names. If the heaviest
+    /// program that is only before and the heaviest that is only after call the same functions, they are one.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn find(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
+        let sides = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
+        let mut found = Self(find_folders(&sides));
+        let [mut old, new] = sides;
+        old.rename(&found);
+        if old.has_other_programs(&new) && new.has_other_programs(&old) {
+            let sides = [old.with_calls(before, &found)?, new.with_calls(after, &Self::default())?];
+            if let Some(program) = find_program(&sides) {
+                let object = find_object(&sides, &program);
+                found.0.extend([program].into_iter().chain(object));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the counterparts, folders first.
+    pub fn iter(&self) -> impl Iterator<Item = &Counterpart> {
+        self.0.iter()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the name after of a frame before.
+    pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut renamed = Cow::Borrowed(name);
+        for Counterpart { before, after, is_folder } in &self.0 {
+            if *is_folder {
+                if let Some(name) = rename_folder(&renamed, before, after) {
+                    renamed = Cow::Owned(name);
+                }
+            } else if *renamed == *before.as_bytes() {
+                renamed = Cow::Owned(after.clone().into_bytes());
+            }
+        }
+        renamed
+    }
+
+    /// Describes what is taken for one; `None` if nothing is.
+    pub fn describe(&self) -> Option<String> {
+        let pairs = self.0.iter().map(|Counterpart { before, after, is_folder }| {
+            let slash = if *is_folder { "/" } else { "" };
+            format!("{before}{slash} is taken for {after}{slash}")
+        });
+        let pairs: Vec<String> = pairs.collect();
+        (!pairs.is_empty()).then(|| pairs.join(", "))
+    }
+}
+
+impl SideNames {
+    /// Returns the weights of all functions and programs.
+    fn of_functions(profiles: &[Profile]) -> Result<Self, Error> {
+        let mut side = Self::default();
+        for profile in profiles {
+            let name = |frame| String::from_utf8_lossy(profile.frames.name(frame)).into_owned();
+            for row in tally_profile(profile, GroupBy::Function)? {
+                *side.functions.entry(name(row.frames[0])).or_default() += row.weights[1].after.as_f64();
+            }
+            for row in tally_profile(profile, GroupBy::Comm)? {
+                side.programs.entry(name(row.frames[0])).or_default().weight += row.weights[0].after.as_f64();
+            }
+        }
+        Ok(side)
+    }
+
+    /// Renames all functions and programs.
+    fn rename(&mut self, counterparts: &Counterparts) {
+        if counterparts.is_empty() {
+            return;
+        }
+        for (name, weight) in std::mem::take(&mut self.functions) {
+            *self.functions.entry(renamed(counterparts, &name)).or_default() += weight;
+        }
+        for (name, program) in std::mem::take(&mut self.programs) {
+            self.programs.entry(renamed(counterparts, &name)).or_default().weight += program.weight;
+        }
+    }
+
+    /// Adds the calls within each program.
+    fn with_calls(mut self, profiles: &[Profile], counterparts: &Counterparts) -> Result<Self, Error> {
+        for profile in profiles {
+            let names: Vec<String> =
+                profile.frames.iter().map(|(_, name)| renamed(counterparts, &String::from_utf8_lossy(name))).collect();
+            profile.for_each(|stack, weights| {
+                let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
+                let program = self.programs.entry(names[root.index()].clone()).or_default();
+                let calls: BTreeSet<_> = stack.windows(2).enumerate().map(|(depth, call)| (depth == 0, call)).collect();
+                for (is_first, call) in calls {
+                    let callee = &names[call[1].index()];
+                    if !is_evidence(callee) {
+                        continue;
+                    }
+                    let caller = if is_first { String::new() } else { names[call[0].index()].clone() };
+                    *program.calls.entry((caller, callee.clone())).or_default() += weights.after.as_f64();
+                }
+                Ok(())
+            })?;
+        }
+        Ok(self)
+    }
+
+    fn has_other_programs(&self, other: &Self) -> bool {
+        self.heaviest_only_here(other).is_some()
+    }
+
+    /// Returns the heaviest program that the other side does not have.
+    fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
+        let only = self.programs.iter().filter(|(name, _)| !other.programs.contains_key(*name));
+        let programs = only.filter(|(name, _)| !name.starts_with('['));
+        programs.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|(name, program)| (name.as_str(), program))
+    }
+
+    /// Returns the names that the other side does not have, with their weights.
+    fn only_here<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (&'a str, f64)> {
+        let only = self.functions.iter().filter(|(name, _)| !other.functions.contains_key(*name));
+        only.map(|(name, weight)| (name.as_str(), *weight))
+    }
+}
+
+fn renamed(counterparts: &Counterparts, name: &str) -> String {
+    String::from_utf8_lossy(&counterparts.rename(name.as_bytes())).into_owned()
+}
+
+fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
+    let (old, new) = (before.heaviest_only_here(after)?, after.heaviest_only_here(before)?);
+    old.1.is_same(old.0, new.1, new.0).then(|| Counterpart {
+        before: old.0.to_owned(),
+        after: new.0.to_owned(),
+        is_folder: false,
+    })
+}
+
+/// Returns the names of unknown functions of the program, which are its file in brackets; that of a thread may be cut.
+fn find_object([before, after]: &[SideNames; 2], program: &Counterpart) -> Option<Counterpart> {
+    let object = |names: &mut dyn Iterator<Item = (&str, f64)>, program: &str| -> Option<String> {
+        let mut found = names.filter(|(name, _)| name.strip_prefix('[').is_some_and(|name| name.starts_with(program)));
+        let first = found.next().filter(|(name, _)| name.ends_with(']'));
+        first.filter(|_| found.next().is_none()).map(|(name, _)| name.to_owned())
+    };
+    let old = object(&mut before.only_here(after), &program.before)?;
+    let new = object(&mut after.only_here(before), &program.after)?;
+    Some(Counterpart { before: old, after: new, is_folder: false })
+}
+
+/// Functions of a folder that both sides have.
+#[derive(Default)]
+struct FolderMatch {
+    names: BTreeSet<String>,
+    /// Their weight before and after.
+    weights: (f64, f64),
+}
+
+/// Returns the folders whose files have functions of the same names on both sides, those of most functions first.
+fn find_folders([before, after]: &[SideNames; 2]) -> Vec<Counterpart> {
+    let mut new = BTreeMap::<_, Vec<(PathName<'_>, f64)>>::new();
+    for (name, weight) in after.only_here(before).filter_map(|(name, weight)| Some((PathName::parse(name)?, weight))) {
+        new.entry(name.key()).or_default().push((name, weight));
+    }
+    let mut matches = BTreeMap::<Counterpart, FolderMatch>::new();
+    for (name, weight) in before.only_here(after) {
+        let Some(old) = PathName::parse(name) else { continue };
+        let candidates = new.get(&old.key()).into_iter().flatten();
+        let Some((best, weight_after)) = candidates.max_by_key(|(new, _)| common_end(old.path, new.path)) else {
+            continue;
+        };
+        let common = common_end(old.path, best.path);
+        let [from, to] = [old.path, best.path].map(|path| path[..path.len() - common].to_owned());
+        if !from.is_empty() && !to.is_empty() {
+            let found = matches.entry(Counterpart { before: from, after: to, is_folder: true }).or_default();
+            found.names.insert(name.to_owned());
+            found.weights.0 += weight;
+            found.weights.1 += weight_after;
+        }
+    }
+    let mut folders: Vec<(Counterpart, FolderMatch)> = matches.into_iter().collect();
+    folders.sort_by_key(|(_, found)| std::cmp::Reverse(found.names.len()));
+    let mut seen = BTreeSet::new();
+    folders.retain(|(folder, found)| {
+        let (old, new) = (before.weight_in(&folder.before), after.weight_in(&folder.after));
+        // A folder that both sides use is none of a copy.
+        seen.insert(folder.before.clone())
+            && after.weight_in(&folder.before) == 0.0
+            && found.names.len() >= MIN_NAMES
+            && found.weights.0 >= MIN_SHARE * old
+            && found.weights.1 >= MIN_SHARE * new
+    });
+    folders.into_iter().map(|(folder, _)| folder).collect()
+}
+
+impl SideNames {
+    /// Returns the weight of the functions of a folder, each by itself.
+    fn weight_in(&self, folder: &str) -> f64 {
+        let paths = self.functions.iter().filter_map(|(name, weight)| Some((PathName::parse(name)?, weight)));
+        paths.filter(|(name, _)| name.is_in(folder)).map(|(_, weight)| weight).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counterpart, Counterparts};
+    use crate::profile::{Profile, Weight, Weights};
+
+    fn profile(stacks: &[&str]) -> Profile {
+        let mut profile = Profile::new(false);
+        for (weight, stack) in (1..).zip(stacks) {
+            let frames: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+            profile.add(&frames, Weights::plain(Weight::new(weight))).unwrap();
+        }
+        profile
+    }
+
+    /// Returns the counterparts of two profiles as pairs.
+    fn find(before: &[&str], after: &[&str]) -> Vec<(String, String)> {
+        let found = Counterparts::find(&[profile(before)], &[profile(after)]).unwrap();
+        found.0.into_iter().map(|Counterpart { before, after, .. }| (before, after)).collect()
+    }
+
+    fn pair(before: &str, after: &str) -> (String, String) {
+        (before.to_owned(), after.to_owned())
+    }
+
+    #[test]
+    fn finds_the_program_behind_others() {
+        let found = find(&["sh;main", "env;x", "app-v1;main;[app-v1]"], &["sh;main", "app-v2;main;[app-v2]"]);
+        assert_eq!(found, [pair("app-v1", "app-v2"), pair("[app-v1]", "[app-v2]")]);
+        assert_eq!(find(&["app;main"], &["app;main", "helper;work"]), []);
+        assert_eq!(
+            find(&["old/app.py;run;work", "old/app.py;run"], &["new/app.py;run;work", "new/app.py;run"]),
+            [pair("old/app.py", "new/app.py")]
+        );
+        assert_eq!(find(&["one;parse;read"], &["other;parse;read"]), [pair("one", "other")]);
+    }
+
+    #[test]
+    fn programs_without_common_functions_are_two() {
+        for (before, after) in [
+            (&["value"][..], &["other"][..]),
+            (&["gzip;_start;main;deflate;memcpy"], &["xz;_start;main;lzma;memcpy"]),
+            (&["gzip;main"], &["xz;main"]),
+            (&["gzip;[gzip]"], &["xz;[xz]"]),
+            // The names are alike, but not what they run.
+            (&["worker-1;main;read;parse"], &["worker-2;main;sort;write"]),
+        ] {
+            assert_eq!(find(before, after), [], "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn finds_the_folder_of_the_sources() {
+        let found = find(
+            &["python3;<module> (/w/old/app.py);run (/w/old/lib/x.py:3);sort (/usr/lib/python3/sort.py)"],
+            &["python3;<module> (/w/new/app.py);run (/w/new/lib/x.py:3);sort (/usr/lib/python3/sort.py);a/b"],
+        );
+        assert_eq!(found, [pair("/w/old", "/w/new")]);
+        // The lines of a function may have moved.
+        let found = find(&["p;f:old/app.py:12;g:old/app.py:20"], &["p;f:new/app.py:12;g:new/app.py:25"]);
+        assert_eq!(found, [pair("old", "new")]);
+        // The file of a new function may be in a folder that both have.
+        assert_eq!(find(&["p;f (/src/a.py);g (/src/b.py)"], &["p;f (/lib/a.py);g (/src/b.py)"]), []);
+    }
+
+    #[test]
+    fn one_equal_name_is_no_folder() {
+        assert_eq!(find(&["p;<module> (/x/setup.py)"], &["p;<module> (/y/setup.py)"]), []);
+        let one = |folder: &str, other: &str| {
+            let file = |name: &str| format!("{name} ({folder}/{name}.c)");
+            let name = format!("p;{};{};{};{}", file("main"), file("init"), file(other), file(&format!("{other}2")));
+            [name.clone(), format!("{name};{}", file(&format!("{other}3")))]
+        };
+        let (old, new) = (one("/x", "read"), one("/y", "sort"));
+        assert_eq!(find(&[&old[0], &old[1]], &[&new[0], &new[1]]), [], "most of the folder is another");
+    }
+
+    #[test]
+    fn renames_whole_names_and_folders_only() {
+        let counterpart = |before: &str, after: &str, is_folder| Counterpart {
+            before: before.into(),
+            after: after.into(),
+            is_folder,
+        };
+        let counterparts = Counterparts(vec![
+            counterpart("/w/old", "/w/new", true),
+            counterpart("old", "n$w", true),
+            counterpart("app.v1", "a$=b", false),
+            counterpart("x/app.py", "y/app.py", false),
+        ]);
+        let renamed = |name: &str| String::from_utf8(counterparts.rename(name.as_bytes()).into_owned()).unwrap();
+        assert_eq!(["app.v1", "appxv1", "app.v1x"].map(renamed), ["a$=b", "appxv1", "app.v1x"]);
+        let names = ["f (/w/old/x.py)", "/w/old/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"];
+        assert_eq!(names.map(renamed), ["f (/w/new/x.py)", "/w/new/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"]);
+        let names = ["old/app.py", "f:old/app.py:12", "f (gold/app.py)", "old", "x/app.py", "f (x/app.py)"];
+        assert_eq!(
+            names.map(renamed),
+            ["n$w/app.py", "f:n$w/app.py:12", "f (gold/app.py)", "old", "y/app.py", "f (x/app.py)"]
+        );
+    }
+
+    #[test]
+    fn describes_what_is_taken_for_one() {
+        let found = Counterparts::find(
+            &[profile(&["p;f:old/app.py:12;g:old/app.py:20"])],
+            &[profile(&["p;f:new/app.py:12;g:new/app.py:25"])],
+        );
+        assert_eq!(found.unwrap().describe().unwrap(), "old/ is taken for new/");
+        assert_eq!(Counterparts::default().describe(), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! The names of a profile that tell from which copy of a program it comes.
+
+use std::collections::BTreeSet;
+
+use crate::profile::Profile;
+
+/// Names of the programs (first frames) and of the functions with a path.
+#[derive(Debug, Default)]
+pub struct DistinctNames {
+    programs: BTreeSet<Vec<u8>>,
+    paths: BTreeSet<Vec<u8>>,
+}
+
+impl DistinctNames {
+    /// Adds the names of a sorted stack that shares this many bytes with the stack before.
+    pub(super) fn add_sorted(&mut self, stack: &[u8], shared: usize) {
+        let start = memchr::memrchr(b';', &stack[..shared]).map_or(0, |at| at + 1);
+        let rest = &stack[start..];
+        if start == 0 {
+            let root = &stack[..memchr::memchr(b';', stack).unwrap_or(stack.len())];
+            if !self.programs.contains(root) {
+                self.programs.insert(root.to_vec());
+            }
+        }
+        if memchr::memchr(b'/', rest).is_some() {
+            rest.split(|byte| *byte == b';').for_each(|name| self.add_path(name));
+        }
+    }
+
+    /// Adds the names of a profile.
+    pub(super) fn add_profile(&mut self, profile: &Profile) {
+        let _ = profile.for_each(|stack, _| {
+            if let Some(root) = stack.first().map(|root| profile.frames.name(*root))
+                && !self.programs.contains(root)
+            {
+                self.programs.insert(root.to_vec());
+            }
+            Ok::<(), ()>(())
+        });
+        profile.frames.iter().for_each(|(_, name)| self.add_path(name));
+    }
+
+    fn add_path(&mut self, name: &[u8]) {
+        if memchr::memchr(b'/', name).is_some() && !self.paths.contains(name) {
+            self.paths.insert(name.to_vec());
+        }
+    }
+
+    /// True if each profile has a program, or a path, that the other does not have: they may be two copies of one.
+    pub fn differ(&self, other: &Self) -> bool {
+        let differ = |a: &BTreeSet<Vec<u8>>, b: &BTreeSet<Vec<u8>>| !a.is_subset(b) && !b.is_subset(a);
+        differ(&self.programs, &other.programs) || differ(&self.paths, &other.paths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DistinctNames;
+    use crate::profile::{Profile, Weight, Weights};
+
+    fn of_sorted(stacks: &[&str]) -> DistinctNames {
+        let mut names = DistinctNames::default();
+        let mut last = "";
+        for stack in stacks {
+            let shared = last.bytes().zip(stack.bytes()).take_while(|(a, b)| a == b).count();
+            names.add_sorted(stack.as_bytes(), shared);
+            last = stack;
+        }
+        names
+    }
+
+    #[test]
+    fn collects_programs_and_paths() {
+        let stacks = ["app;main;f (a/x.c)", "app;main;g", "app2;f (a/x.c);f (b/y.c)", "b", "b;c"];
+        let names = of_sorted(&stacks);
+        let mut profile = Profile::new(false);
+        for stack in stacks {
+            let frames: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+            profile.add(&frames, Weights::plain(Weight::ONE)).unwrap();
+        }
+        let mut others = DistinctNames::default();
+        others.add_profile(&profile);
+        assert_eq!((&names.programs, &names.paths), (&others.programs, &others.paths));
+        assert_eq!((names.programs.len(), names.paths.len()), (3, 2));
+    }
+
+    #[test]
+    fn differ_if_each_has_names_of_its_own() {
+        let differ = |one: &[&str], other: &[&str]| of_sorted(one).differ(&of_sorted(other));
+        assert!(differ(&["a;x"], &["b;x"]) && differ(&["a;x (o/y)"], &["a;x (n/y)"]));
+        assert!(!differ(&["a;x"], &["a;y", "b;x"]) && !differ(&["a;x (o/y)"], &["a;z"]));
+    }
+}

@@ -1,0 +1,29 @@
+//! What to change if there were too many samples.
+
+use super::counters::sampling::CallGraph;
+
+/// Returns the options that make samples fewer or smaller. `off_cpu` is given if time off the CPU was recorded, and is true if
+/// that was for `--ring`, which takes the stack of every switch.
+pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallGraph) -> &'static str {
+    match (off_cpu, has_period, call_graph) {
+        (Some(true), ..) => "record fewer threads",
+        (Some(false), ..) => "raise --off-cpu-period, or record fewer threads",
+        (None, true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
+        (None, true, _) => "raise -c",
+        (None, false, _) => "lower -F",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reduce_samples;
+    use crate::record::counters::sampling::CallGraph;
+
+    #[test]
+    fn the_period_of_switches_is_no_option_of_a_ring() {
+        let advice = |off_cpu| reduce_samples(off_cpu, true, CallGraph::FramePointers);
+        assert_eq!(advice(Some(true)), "record fewer threads");
+        assert_eq!(advice(Some(false)), "raise --off-cpu-period, or record fewer threads");
+        assert_eq!(advice(None), "raise -c");
+    }
+}

@@ -1,0 +1,197 @@
+//! Cost that only moved between functions is no growth, and names of copies are one: fg-bench, and the programs that judge the
+//! runs that it leaves.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::support::{Outcome, command, directory, run_command, tool};
+use crate::verdicts::random::Random;
+
+/// Stacks with the mean weight of a run before and after.
+type Stacks<'a> = &'a [(&'a str, f64, f64)];
+
+const PAIRS: usize = 3;
+
+/// Writes the runs of both sides to files `b.1`, `a.1` and so on. `name` changes the stacks of the side after.
+fn write_runs(folder: &Path, stacks: Stacks<'_>, seed: u64, name: impl Fn(&str) -> String) {
+    let mut random = Random(seed);
+    for number in 1..=PAIRS {
+        let (mut before, mut after) = (String::new(), String::new());
+        for (stack, weight_before, weight_after) in stacks {
+            let mut count = |mean: f64| if mean == 0.0 { 0 } else { random.count(mean) };
+            writeln!(before, "{stack} {}", count(*weight_before)).unwrap();
+            writeln!(after, "{} {}", name(stack), count(*weight_after)).unwrap();
+        }
+        std::fs::write(folder.join(format!("b.{number}")), before).unwrap();
+        std::fs::write(folder.join(format!("a.{number}")), after).unwrap();
+    }
+}
+
+/// Runs fg-bench on the runs in files.
+fn bench(folder: &Path) -> Outcome {
+    let measure = "n=$(($(cat n.$FG_SIDE 2> /dev/null || echo 0) + 1)); echo $n > n.$FG_SIDE; cat $FG_SIDE.$n";
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder).args([&format!("--pairs={PAIRS}"), "--before=x", "--after=x", "--measure", measure]);
+    run_command(command, b"")
+}
+
+/// Runs a program on the runs that fg-bench left.
+fn judge(folder: &Path, program: &str, options: &[&str]) -> Outcome {
+    let mut command = command(tool(program));
+    let files =
+        |side: &str| (1..=PAIRS).map(|number| format!("fg-bench.runs/{side}.{number:04}.folded")).collect::<Vec<_>>();
+    command.current_dir(folder).args(options).arg("--before").args(files("before")).arg("--after").args(files("after"));
+    run_command(command, b"")
+}
+
+/// Returns the exit statuses of fg-bench and fg-check, which must agree, and what fg-bench prints.
+fn verdict(stacks: Stacks<'_>) -> (i32, String) {
+    let folder = directory();
+    write_runs(folder.path(), stacks, 0x9e37_79b9_7f4a_7c15, str::to_owned);
+    let benched = bench(folder.path());
+    let checked = judge(folder.path(), "fg-check", &["--growth=2%", "--inclusive-growth=2%"]);
+    assert_eq!(benched.code(), checked.code(), "{benched:?} {checked:?}");
+    // The sums are judged alike, if they can be judged.
+    let compared = judge(folder.path(), "fg-diff", &[]).ok().stdout;
+    let mut check = command(tool("fg-check"));
+    check.args(["--growth=2%", "--inclusive-growth=2%"]);
+    let sums = run_command(check, &compared);
+    assert!(sums.code() <= benched.code(), "{sums:?}");
+    (benched.code(), benched.text())
+}
+
+const OTHERS: [(&str, f64, f64); 6] = [
+    ("app;main;read", 1500.0, 1500.0),
+    ("app;main;sort;swap", 900.0, 900.0),
+    ("app;main;sort;less", 1100.0, 1100.0),
+    ("app;main;write", 700.0, 700.0),
+    ("app;main;hash", 1200.0, 1200.0),
+    ("app;main;init", 400.0, 400.0),
+];
+
+#[test]
+fn moved_cost_is_no_growth() {
+    let moved: [(&str, Stacks<'_>); 5] = [
+        ("extracted", &[("app;main;parse", 2000.0, 1300.0), ("app;main;parse;skip", 0.0, 700.0)]),
+        (
+            "wrapped",
+            &[
+                ("app;main;parse", 0.0, 0.0),
+                ("app;main;parse;get", 2000.0, 0.0),
+                ("app;main;parse;try;get", 0.0, 2000.0),
+            ],
+        ),
+        (
+            "renamed",
+            &[
+                ("app;main;parse", 1300.0, 0.0),
+                ("app;main;parse;get", 700.0, 0.0),
+                ("app;main;parse2", 0.0, 1300.0),
+                ("app;main;parse2;get", 0.0, 700.0),
+            ],
+        ),
+        ("inlined", &[("app;main;parse", 1300.0, 2000.0), ("app;main;parse;skip", 700.0, 0.0)]),
+        ("another thread", &[("worker;main;parse", 2000.0, 0.0), ("pool;main;parse", 0.0, 2000.0)]),
+    ];
+    for (what, stacks) in moved {
+        let (code, text) = verdict(&[&OTHERS[..], stacks].concat());
+        assert_eq!(code, 0, "{what}: {text}");
+        assert!(!text.starts_with("growth"), "{what}: {text}");
+    }
+}
+
+#[test]
+fn a_new_cost_is_growth() {
+    let grown: [(&str, Stacks<'_>, &str); 4] = [
+        (
+            "new function",
+            &[("app;main;parse", 2000.0, 2000.0), ("app;main;parse;validate", 0.0, 400.0)],
+            "parse: self +",
+        ),
+        (
+            "extracted and slower",
+            &[("app;main;parse", 2000.0, 1300.0), ("app;main;parse;skip", 0.0, 1100.0)],
+            "parse: self +",
+        ),
+        (
+            "inlined and slower",
+            &[("app;main;parse", 1300.0, 2400.0), ("app;main;parse;skip", 700.0, 0.0)],
+            "parse: self +",
+        ),
+        ("new thread", &[("app;main;parse", 2000.0, 2000.0), ("logger;run", 0.0, 400.0)], "[unmatched]: self +"),
+    ];
+    for (what, stacks, expected) in grown {
+        let (code, text) = verdict(&[&OTHERS[..], stacks].concat());
+        assert!(code == 1 && text.contains(expected), "{what}: {text}");
+    }
+    let (_, text) = verdict(&[&OTHERS[..], grown[0].1].concat());
+    assert!(text.contains("; new: validate\n"), "{text}");
+}
+
+/// Returns what the programs say of runs: fg-bench, fg-check, fg-diff, fg-csv and fg-report.
+fn all_verdicts(folder: &Path) -> [String; 5] {
+    let benched = bench(folder);
+    let show = |outcome: Outcome| format!("{} {}", outcome.code(), outcome.text());
+    let report = judge(folder, "fg-report", &["--json", "--own=."]).ok();
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let changes = ["grew", "shrank"].map(|key| report[key].clone());
+    let verdict = &report["verdict"];
+    [
+        show(benched),
+        show(judge(folder, "fg-check", &["--growth=2%", "--inclusive-growth=2%"])),
+        show(judge(folder, "fg-diff", &["--significant", "--exit-code"])),
+        show(judge(folder, "fg-csv", &["--sort=function"])),
+        format!("{verdict} {changes:?}"),
+    ]
+}
+
+/// The copies are taken for one, whatever the names of the program and its folder are: all programs say what they say of runs
+/// with equal names.
+#[test]
+fn copies_are_one_program_for_all() {
+    let cases: u64 = std::env::var("FG_COPY_CASES").map_or(3, |cases| cases.parse().unwrap());
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let names: [(&str, &str, &str); 4] = [
+        ("python3", "old/app.py", "new/app.py"),
+        ("old/app.py", "old/app.py", "new/app.py"),
+        ("app-1.2", "app-1.2", "app-1.3"),
+        ("main_a", "main_a", "main_b"),
+    ];
+    for case in 0..cases {
+        for (root, from, to) in names {
+            let factor = if random.uniform() < 0.5 { 1.0 } else { 1.3 };
+            // Without a folder, only the program has another name.
+            let file = if from.contains('/') { from } else { "app.py" };
+            let functions: Vec<(String, f64)> = (0..8)
+                .map(|number| match number % 3 {
+                    0 => (format!("{root};<module>:{file}:3;f{number}:{file}:{number}"), 900.0),
+                    1 => (format!("{root};<module>:{file}:3;f{number} ({file})"), 500.0 + 400.0 * random.uniform()),
+                    _ => (format!("{root};<module>:{file}:3;f{number} ({file});g{number}"), 700.0 * random.uniform()),
+                })
+                .collect();
+            let stacks: Vec<(&str, f64, f64)> = functions
+                .iter()
+                .enumerate()
+                .map(|(number, (stack, mean))| (stack.as_str(), *mean, if number == 4 { factor * mean } else { *mean }))
+                .collect();
+            let rename = |stack: &str| stack.replace(from, to);
+            let (equal, copies) = (directory(), directory());
+            let seed = random.0;
+            write_runs(equal.path(), &stacks, seed, str::to_owned);
+            write_runs(copies.path(), &stacks, seed, rename);
+            // The names after are those of the comparison.
+            for number in 1..=PAIRS {
+                let path = equal.path().join(format!("a.{number}"));
+                std::fs::write(&path, rename(&std::fs::read_to_string(&path).unwrap())).unwrap();
+                let path = equal.path().join(format!("b.{number}"));
+                std::fs::write(&path, rename(&std::fs::read_to_string(&path).unwrap())).unwrap();
+            }
+            let (expected, found) = (all_verdicts(equal.path()), all_verdicts(copies.path()));
+            assert_eq!(found, expected, "case {case}: {root} {from} {to}");
+            let said = judge(copies.path(), "fg-check", &["--growth=2%"]).stderr;
+            assert!(said.contains(" is taken for "), "{said}");
+            let exact = judge(copies.path(), "fg-csv", &["--exact-names"]).ok();
+            assert!(exact.stderr.is_empty() && exact.text().contains(from), "{exact:?}");
+        }
+    }
+}
