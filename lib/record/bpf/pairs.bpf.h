@@ -2,7 +2,8 @@
 //
 // Pairs that are shorter than `pair_over` are only counted. A CPU may spend a share of its time on the stacks of the others,
 // which it measures. As long as time is left, every pair is sent; else one in `pair_every`, which represents the others, and if
-// that is too much, too, one in `pair_every` squared. The recorder may be too late to slow a CPU down: a ring can be full before
+// that is too much, too, one in `pair_every` squared. Which one of so many is random: a program that repeats itself may make as many
+// pairs each time. The recorder may be too late to slow a CPU down: a ring can be full before
 // it has seen any pair. Long pairs are thinned later than others, if their length is known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
@@ -26,10 +27,11 @@ struct pair_key { u64 thread, one, two; };
 // stands, and `id` that of the record.
 struct pair_start { u64 time, sent, id; };
 // Sums of a CPU: pairs and their nanoseconds, those that were too short, pairs or stacks for which there was no room, and pairs
-// whose stack was sent but which began again before they were over: a function may be left without a return. The next
-// `represented` pairs are represented by one that was sent before. At `updated`, `left` nanoseconds could be spent on stacks.
+// whose stack was sent but which began again before they were over: a function may be left without a return. Of a group of
+// `group` pairs, of which `missing` are to come, the one is sent before which `chosen` are missing. At `updated`, `left` nanoseconds
+// could be spent on stacks.
 struct pair_sums {
-    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, represented, updated;
+    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, group, missing, chosen, updated;
     s64 left;
 };
 
@@ -52,13 +54,12 @@ static __always_inline u64 count_represented(struct pair_sums *sums, u64 now, in
     sums->updated = now;
     sums->left = left;
     if (left > 0 || (is_long && left > -burst)) return 1;
-    if (sums->represented) {
-        sums->represented--;
-        return 0;
+    // A program at a function of user space may be preempted between the two steps below.
+    if (!sums->missing || sums->missing > sums->group) {
+        sums->group = sums->missing = left > -burst ? pair_every : pair_every * pair_every;
+        sums->chosen = 1 + bpf_get_prandom_u32() % sums->group;
     }
-    u64 count = left > -burst ? pair_every : pair_every * pair_every;
-    sums->represented = count - 1;
-    return count;
+    return sums->missing-- == sums->chosen ? sums->group : 0;
 }
 
 // Notes that a stack was taken.
