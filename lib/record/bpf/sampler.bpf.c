@@ -151,8 +151,8 @@ MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
 // The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
 // block from which it holds in 8 bits, and the number of its rule in 24.
-MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 20) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
-MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 22) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 21) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 23) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
 // A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47, and the place of the saved rbp, in
 // words from the CFA, in bits 0 to 15 (0: rbp is not saved).
 MAP(rules, BPF_MAP_TYPE_ARRAY, 1 << 16, BPF_F_MMAPABLE, u32, u64);
