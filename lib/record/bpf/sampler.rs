@@ -109,6 +109,7 @@ impl StackSampler {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
+        Refusal::check_pid_namespace().map_err(|refusal| refusal.to_string())?;
         Self::load(target, uses).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
