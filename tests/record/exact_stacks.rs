@@ -5,9 +5,9 @@ use std::path::Path;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use crate::support::callers::{LeafSamples, has_leaf};
-use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record, record};
-use crate::support::{Outcome, directory, skip};
+use crate::support::programs::{program, sources};
+use crate::support::recording::{Profile, can_record, finish, record, recorder};
+use crate::support::{Outcome, command, directory, require, skip};
 
 /// Returns true if a recording with `-v` took its stacks with the BPF program. Otherwise reports the test as skipped.
 #[track_caller]
@@ -122,4 +122,30 @@ fn a_sample_leaves_the_stack_of_a_call_that_it_interrupts_alone() {
         let samples = read(event);
         assert!(samples.all > 0, "{event}: {outcome:?}");
     }
+}
+
+/// `_Unwind_Resume` writes the address of a handler over a return address before it returns there.
+#[test]
+fn a_stack_on_which_an_exception_is_handled_has_its_root() {
+    if !can_record() || !require("c++") {
+        return;
+    }
+    let folder = directory();
+    let program = folder.path().join("exceptions").display().to_string();
+    let mut compiler = command("c++");
+    compiler.current_dir(sources()).args(["-O2", "-fno-optimize-sibling-calls", "-o", &program, "exceptions.cc"]);
+    assert!(compiler.status().unwrap().success());
+    let mut samples = 0;
+    for options in [&[][..], &["--call-graph", "dwarf,65528"]] {
+        let mut recorder = recorder(["-F", "20000"]);
+        let outcome = finish(recorder.args(options).args(["--", &program, "1.5"]).spawn().unwrap()).ok();
+        for stack in Profile::from_stdout(&outcome).0 {
+            if stack.frames.iter().any(|frame| frame == "descend" || frame == "throw_and_catch") {
+                let is_whole = stack.contains(&["main", "throw_and_catch"]) || stack.contains(&["[truncated]"]);
+                assert!(is_whole, "{options:?} {stack:?}");
+                samples += stack.weight;
+            }
+        }
+    }
+    assert!(samples > 0);
 }
