@@ -1,14 +1,15 @@
-//! Interpreters in containers, whose files have no symbols and are deleted when they run.
+//! Containers: interpreters whose files have no symbols and are deleted when they run, and the recorder itself.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use super::{node, python};
 use crate::support::process::{Background, cpu_time};
-use crate::support::programs::sources;
+use crate::support::programs::{program, sources};
 use crate::support::recording::{Profile, can_record, finish, recorder, wait_until_recording};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
-use crate::support::{command, directory, eventually, pythons, require, signals, skip};
+use crate::support::{command, directory, eventually, pythons, require, signals, skip, tool};
 
 /// Records an interpreter whose copy lies in a file system that only its own mount namespace has. The copy has no symbols, is
 /// deleted when it runs, and has process IDs of its own.
@@ -68,4 +69,19 @@ fn shows_the_functions_of_node() {
     if let (Some(program), true) = (program, has_containers() && node::has_node()) {
         assert_callers_in_container(&program.canonicalize().unwrap(), "functions.js", node::CALLERS);
     }
+}
+
+/// In a PID namespace, processes have other IDs for the recorder than for BPF programs.
+#[test]
+fn a_recorder_in_a_container_copies_stacks() {
+    let (true, Some(busy)) = (has_containers(), program("busy")) else { return };
+    let mut container = command("unshare");
+    container.args(["-pf", "--mount-proc", "--kill-child"]).arg(tool("fg-record")).args(["-v", "--", &busy, "0.3"]);
+    let outcome = finish(container.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    if outcome.stderr.starts_with("unshare: ") {
+        return skip("unshare is not permitted here");
+    }
+    let outcome = outcome.ok();
+    Profile::from_stdout(&outcome).assert_contains(&["busy", "_start", "main", "spin"]);
+    assert!(outcome.stderr.contains("stacks copied") && outcome.stderr.contains("PID namespace"), "{outcome:?}");
 }

@@ -1,9 +1,13 @@
 //! Stacks that the BPF program takes: whole and right, however deep, and of every process from its first instant.
 
+use std::path::Path;
+
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
+
 use crate::support::callers::{LeafSamples, has_leaf};
-use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record, record};
-use crate::support::{Outcome, skip};
+use crate::support::programs::{program, sources};
+use crate::support::recording::{Profile, can_record, finish, record, recorder};
+use crate::support::{Outcome, command, directory, require, skip};
 
 /// Returns true if a recording with `-v` took its stacks with the BPF program. Otherwise reports the test as skipped.
 #[track_caller]
@@ -51,4 +55,97 @@ fn samples_belong_to_the_target_and_its_children_alone() {
     let ids: Vec<&str> = headers.filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert!(ids.len() > 100 && !ids.contains(&&*stranger.pid()), "{ids:?}");
     assert!(text.lines().any(|line| line.starts_with("busy ")), "{text}");
+}
+
+/// A probe at a function of a program, as `perf probe -x` makes them. It is removed at the end.
+struct Probe {
+    name: String,
+}
+
+const PROBES: &str = "/sys/kernel/tracing/uprobe_events";
+
+impl Probe {
+    /// Makes a probe. Returns nothing if that is not permitted.
+    fn create(program: &str, function: &str) -> Option<Self> {
+        let bytes = std::fs::read(program).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let address = file.symbols().find(|symbol| symbol.name() == Ok(function)).unwrap().address();
+        let contains = |start: u64, size: u64| address >= start && address - start < size;
+        let segment = file.segments().find(|segment| contains(segment.address(), segment.size())).unwrap();
+        let offset = address - segment.address() + segment.file_range().0;
+        let name = format!("fg_{}/{function}", std::process::id());
+        write_probes(&format!("p:{name} {program}:{offset:#x}")).then_some(Self { name })
+    }
+
+    /// Returns the name as that of an event.
+    fn event(&self) -> String {
+        self.name.replace('/', ":")
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        assert!(write_probes(&format!("-:{}", self.name)));
+    }
+}
+
+fn write_probes(line: &str) -> bool {
+    use std::io::Write as _;
+    let file = std::fs::OpenOptions::new().append(true).open(PROBES);
+    file.and_then(|mut file| file.write_all(line.as_bytes())).is_ok()
+}
+
+/// The stack of a call is taken in the thread, which a sample of the clock may interrupt meanwhile.
+#[test]
+fn a_sample_leaves_the_stack_of_a_call_that_it_interrupts_alone() {
+    let (true, Some(callers)) = (can_record(), program("callers")) else { return };
+    let Some(probes) = ["odd_leaf", "even_leaf"]
+        .into_iter()
+        .map(|function| Probe::create(&callers, function))
+        .collect::<Option<Vec<Probe>>>()
+    else {
+        return skip("probes need root and tracefs");
+    };
+    let folder = directory();
+    let output = folder.path().join("%e.folded").display().to_string();
+    let [odd, even] = [&probes[0].event(), &probes[1].event()];
+    let outcome =
+        record(["-v", "-e", odd, "-e", even, "-e", "cpu-clock", "-o", &output, "--", &callers, "2", "900"]).ok();
+    if !took_stacks(&outcome) {
+        return;
+    }
+    let read = |event: &str| {
+        let file: &Path = &folder.path().join(format!("{}.folded", event.replace(':', "-")));
+        LeafSamples::count(&Profile::parse(&std::fs::read(file).unwrap()), 900)
+    };
+    for event in [odd, even, "cpu-clock"] {
+        let samples = read(event);
+        assert!(samples.all > 0, "{event}: {outcome:?}");
+    }
+}
+
+/// `_Unwind_Resume` writes the address of a handler over a return address before it returns there.
+#[test]
+fn a_stack_on_which_an_exception_is_handled_has_its_root() {
+    if !can_record() || !require("c++") {
+        return;
+    }
+    let folder = directory();
+    let program = folder.path().join("exceptions").display().to_string();
+    let mut compiler = command("c++");
+    compiler.current_dir(sources()).args(["-O2", "-fno-optimize-sibling-calls", "-o", &program, "exceptions.cc"]);
+    assert!(compiler.status().unwrap().success());
+    let mut samples = 0;
+    for options in [&[][..], &["--call-graph", "dwarf,65528"]] {
+        let mut recorder = recorder(["-F", "20000"]);
+        let outcome = finish(recorder.args(options).args(["--", &program, "1.5"]).spawn().unwrap()).ok();
+        for stack in Profile::from_stdout(&outcome).0 {
+            if stack.frames.iter().any(|frame| frame == "descend" || frame == "throw_and_catch") {
+                let is_whole = stack.contains(&["main", "throw_and_catch"]) || stack.contains(&["[truncated]"]);
+                assert!(is_whole, "{options:?} {stack:?}");
+                samples += stack.weight;
+            }
+        }
+    }
+    assert!(samples > 0);
 }

@@ -61,7 +61,7 @@ fn shows_the_methods_of_a_process_that_runs_already() {
     }
     let program = sources().join("Functions.java").display().to_string();
     // Without the first two, the compiler does not say where in the innermost method it inlined another one. Even with them, it
-    // sometimes says of a whole sort that it is the method that sorts.
+    // sometimes says of a whole sort that it is the method that sorts. Java Flight Recorder then shows the same.
     let options = [
         "-XX:+UnlockDiagnosticVMOptions",
         "-XX:+DebugNonSafepoints",

@@ -7,13 +7,14 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 15] = [
+const PROGRAMS: [(&str, &[&str]); 16] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("faults", &["faults.c"]),
     ("memory", &["memory.c"]),
     ("pool", &["-DNO_MAIN", "pool.c", "busy.c", "-pthread"]),
     ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),
+    ("rotation", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "rotation.c"]),
     ("serial", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "serial.c", "-pthread"]),
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
     (

@@ -72,3 +72,18 @@ fn stacks_of_frequent_pairs_share_the_time_of_all() {
         assert!(is_equal, "{recorded} us recorded of {exact} s: {outcome:?}");
     }
 }
+
+/// Which pairs are sent does not depend on how many a program makes each time.
+#[test]
+fn functions_that_call_in_turn_have_equal_shares() {
+    let Some(program) = program("rotation").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    statistical(|| {
+        let outcome = finish(recorder(["--syscall-latency", "--", &program, "2"]).spawn().unwrap()).ok();
+        let profile = Profile::from_stdout(&outcome);
+        let weights: Vec<u64> = (1..=17).map(|number| profile.weight(&[&format!("caller_{number}")])).collect();
+        let mean = weights.iter().sum::<u64>() / 17;
+        let is_near = |weight: &u64| *weight * 3 > mean && *weight < 3 * mean;
+        ensure!(weights.iter().all(is_near), "{weights:?}: {}", outcome.stderr);
+        Ok(())
+    });
+}

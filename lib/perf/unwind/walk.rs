@@ -5,6 +5,7 @@ use framehop::FrameAddress;
 
 use super::Unwinder;
 use super::arch::{Architecture, Registers, StepOutcome};
+use super::bare_code::is_return_address;
 use super::cfi_stepper::CfiStepper;
 use super::code::Code;
 use super::frame::Frame;
@@ -31,6 +32,7 @@ impl Unwinder {
     ) -> StopReason {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
         let mut mapping = snapshot.find_mapping(address);
+        let mut checks_calls = false;
         loop {
             self.frames.push(Frame { address, mapping, stack_pointer: Native::stack_pointer(regs) });
             if self.frames.len() >= self.max_frames {
@@ -58,6 +60,13 @@ impl Unwinder {
                 StepOutcome::Failed => return StopReason::NoUnwindInformation,
                 StepOutcome::Caller(next) => next,
             };
+            if self.frames.len() == 1 {
+                checks_calls = Native::READS_CODE && code.is_some_and(|code| self.steps_by_cfi(&code));
+            }
+            // At its end, a function that unwinds for an exception (`_Unwind_Resume`) writes the address of the handler over a
+            // return address. The handler's frame is known at its first instruction; the one before may belong to another path.
+            let is_handler = checks_calls && !next.exact && !is_return_address(snapshot, next.value);
+            let next = if is_handler { Address { exact: true, ..next } } else { next };
             let same = mapping.filter(|mapping| (mapping.start..mapping.end).contains(&next.lookup()));
             let Some(next_mapping) = same.or_else(|| snapshot.find_mapping(next)) else {
                 return StopReason::NoUnwindInformation;
@@ -114,6 +123,12 @@ impl Unwinder {
             false => FrameAddress::from_return_address(base + svma),
         };
         self.step_with_framehop(lookup, address, regs, stack)
+    }
+
+    /// True in a function that framehop cannot step, of an object that was loaded. The frame of a signal is none.
+    fn steps_by_cfi(&self, code: &Code<'_>) -> bool {
+        let Some(UnwindInfo::Loaded { cfi, .. }) = self.modules.get(code) else { return false };
+        cfi.find(code.svma).is_some_and(|entry| !entry.is_signal())
     }
 
     /// Steps to the caller with framehop. `lookup` is the address in the address space of the modules.

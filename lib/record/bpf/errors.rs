@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// The reason why a program could not be loaded or attached.
@@ -12,11 +13,24 @@ pub(in crate::record) enum Refusal {
     NoTypeInformation,
     /// We lack the capabilities.
     NoPermission,
+    /// We are in a PID namespace, whose process IDs programs do not know.
+    InPidNamespace,
     /// The kernel rejects the program, with this message.
     Rejected(String),
 }
 
+/// The inode of the initial PID namespace (`PROC_PID_INIT_INO` of the kernel).
+const INITIAL_PID_NAMESPACE: u64 = 0xefff_fffc;
+
 impl Refusal {
+    /// Checks that processes have the same IDs for us as for BPF programs.
+    pub(in crate::record) fn check_pid_namespace() -> Result<(), Self> {
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map(|file| file.ino());
+        // Unknown is that of a system without /proc, where nothing can be recorded.
+        namespace
+            .map_or(Ok(()), |inode| if inode == INITIAL_PID_NAMESPACE { Ok(()) } else { Err(Self::InPidNamespace) })
+    }
+
     /// Finds the reason among the causes of an error.
     pub(in crate::record) fn from_error<'a>(error: &'a (dyn StdError + 'static)) -> Self {
         let causes = std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
@@ -52,6 +66,9 @@ impl fmt::Display for Refusal {
         match self {
             Self::NoTypeInformation => f.write_str("this kernel has no type information (CONFIG_DEBUG_INFO_BTF)"),
             Self::NoPermission => f.write_str("BPF needs root, or CAP_BPF and CAP_PERFMON"),
+            Self::InPidNamespace => {
+                f.write_str("BPF needs the PID namespace of the host, as docker --pid=host gives it")
+            }
             Self::Rejected(message) => write!(f, "this kernel rejects the BPF program: {message}"),
         }
     }

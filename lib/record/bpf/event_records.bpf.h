@@ -21,10 +21,12 @@ static __always_inline void send_event(void *context, struct scratch *s, u64 kin
     bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, (3 + EVENT_REGISTERS) * 8);
 }
 
-// Sends an event with the stacks of the current thread.
-static __always_inline void send_event_with_stack(void *context, struct scratch *s, u64 kind, u64 subject,
-                                                  u64 nanoseconds) {
+// Sends an event with the stacks of the current thread. The program's memory is locked.
+static __always_inline void send_event_with_stack(void *context, u64 kind, u64 subject, u64 nanoseconds) {
     take_user_stack(context, bpf_get_current_pid_tgid() >> 32);
+    // Looked up again: the combined stack has no room for it meanwhile.
+    struct scratch *s = this_scratch();
+    if (!s) return;
     struct event_record *event = (void *)s->record;
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     __builtin_memset(event->registers, 0, sizeof event->registers);

@@ -2,7 +2,8 @@
 //
 // Pairs that are shorter than `pair_over` are only counted. A CPU may spend a share of its time on the stacks of the others,
 // which it measures. As long as time is left, every pair is sent; else one in `pair_every`, which represents the others, and if
-// that is too much, too, one in `pair_every` squared. The recorder may be too late to slow a CPU down: a ring can be full before
+// that is too much, too, one in `pair_every` squared. Which one of so many is random: a program that repeats itself may make as many
+// pairs each time. The recorder may be too late to slow a CPU down: a ring can be full before
 // it has seen any pair. Long pairs are thinned later than others, if their length is known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
@@ -26,10 +27,11 @@ struct pair_key { u64 thread, one, two; };
 // stands, and `id` that of the record.
 struct pair_start { u64 time, sent, id; };
 // Sums of a CPU: pairs and their nanoseconds, those that were too short, pairs or stacks for which there was no room, and pairs
-// whose stack was sent but which began again before they were over: a function may be left without a return. The next
-// `represented` pairs are represented by one that was sent before. At `updated`, `left` nanoseconds could be spent on stacks.
+// whose stack was sent but which began again before they were over: a function may be left without a return. Of a group of
+// `group` pairs, of which `missing` are to come, the one is sent before which `chosen` are missing. At `updated`, `left` nanoseconds
+// could be spent on stacks.
 struct pair_sums {
-    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, represented, updated;
+    u64 pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned, group, missing, chosen, updated;
     s64 left;
 };
 
@@ -52,13 +54,12 @@ static __always_inline u64 count_represented(struct pair_sums *sums, u64 now, in
     sums->updated = now;
     sums->left = left;
     if (left > 0 || (is_long && left > -burst)) return 1;
-    if (sums->represented) {
-        sums->represented--;
-        return 0;
+    // A program at a function of user space may be preempted between the two steps below.
+    if (!sums->missing || sums->missing > sums->group) {
+        sums->group = sums->missing = left > -burst ? pair_every : pair_every * pair_every;
+        sums->chosen = 1 + bpf_get_prandom_u32() % sums->group;
     }
-    u64 count = left > -burst ? pair_every : pair_every * pair_every;
-    sums->represented = count - 1;
-    return count;
+    return sums->missing-- == sums->chosen ? sums->group : 0;
 }
 
 // Notes that a stack was taken.
@@ -68,12 +69,11 @@ static __always_inline void spend(struct pair_sums *sums, u64 start) {
     sums->left -= time < pair_burst ? time : pair_burst;
 }
 
-// A program at a function of user space may be preempted. Another one must not use the same memory meanwhile: then returns 0.
-static __always_inline struct scratch *lock_scratch(struct pair_sums *sums) {
-    struct scratch *s = this_scratch();
-    if (s && !__sync_val_compare_and_swap(&s->is_locked, 0, 1)) return s;
-    sums->dropped++;
-    return 0;
+// Takes the memory for the stack of a pair, or notes that it has none.
+static __always_inline struct scratch *lock_pair_scratch(struct pair_sums *sums) {
+    struct scratch *s = lock_scratch(1);
+    if (!s) sums->dropped++;
+    return s;
 }
 
 static __always_inline void begin_pair(void *context, struct pair_key *key) {
@@ -81,13 +81,13 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return;
     u64 now = pair_first ? bpf_ktime_get_ns() : 0, count = pair_first ? count_represented(sums, now, 0) : 0;
-    struct scratch *s = count ? lock_scratch(sums) : 0;
+    struct scratch *s = count ? lock_pair_scratch(sums) : 0;
     struct pair_start start = {.sent = s ? count : 0};
     if (s) {
         // Two CPUs may begin a pair at the same time.
         start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
-        send_event_with_stack(context, s, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
-        s->is_locked = 0;
+        send_event_with_stack(context, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
+        unlock_scratch(0);
         spend(sums, now);
     }
     struct pair_start *before = pair_first ? bpf_map_lookup_elem(&pair_starts, key) : 0;
@@ -102,9 +102,8 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
     struct pair_start *found = bpf_map_lookup_elem(&pair_starts, key);
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     if (!found || !sums) return;
-    struct pair_start start = *found;
+    u64 nanoseconds = now - found->time, count = found->sent, id = found->id, is_short = nanoseconds < pair_over;
     bpf_map_delete_elem(&pair_starts, key);
-    u64 nanoseconds = now - start.time, is_short = nanoseconds < pair_over;
     if (is_short) {
         sums->short_pairs++;
         sums->short_nanoseconds += nanoseconds;
@@ -112,17 +111,16 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
         sums->pairs++;
         sums->nanoseconds += nanoseconds;
     }
-    u64 count = start.sent;
     if (!pair_first && !is_short) count = count_represented(sums, now, nanoseconds >= LONG_PAIR);
     if (!count) return;
-    struct scratch *s = lock_scratch(sums);
+    struct scratch *s = lock_pair_scratch(sums);
     if (!s) return;
     // The stack of a short pair, which was sent, is not needed.
     if (pair_first)
-        send_event(context, s, EVENT_TYPE(PAIR_END, is_short ? 0 : count), start.id, nanoseconds);
+        send_event(context, s, EVENT_TYPE(PAIR_END, is_short ? 0 : count), id, nanoseconds);
     else
-        send_event_with_stack(context, s, EVENT_TYPE(PAIR, count), 0, nanoseconds);
-    s->is_locked = 0;
+        send_event_with_stack(context, EVENT_TYPE(PAIR, count), 0, nanoseconds);
+    unlock_scratch(0);
     spend(sums, now);
 }
 

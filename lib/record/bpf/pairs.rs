@@ -17,7 +17,7 @@ type BoxError = Box<dyn std::error::Error>;
 
 /// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped and abandoned pairs, and the program's own
 /// counters.
-type SumWords = [u64; 9];
+type SumWords = [u64; 11];
 
 /// `struct pair_key`: the thread and two fields.
 type KeyWords = [u64; 3];

@@ -126,7 +126,7 @@ struct scratch {
     struct scan scan;
     struct probed_return probed;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    u64 is_locked;
+    volatile u64 is_locked, is_nested;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
@@ -151,12 +151,12 @@ MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
 // The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
 // block from which it holds in 8 bits, and the number of its rule in 24.
-MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 20) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
-MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 22) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 21) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 23) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
 // A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47, and the place of the saved rbp, in
 // words from the CFA, in bits 0 to 15 (0: rbp is not saved).
 MAP(rules, BPF_MAP_TYPE_ARRAY, 1 << 16, BPF_F_MMAPABLE, u32, u64);
-// Number of entries set to that of the CPUs when the program is loaded.
+// The number of entries is set when the program is loaded: one for each CPU, and another one where programs interrupt each other.
 MAP(scratches, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct scratch);
 struct {
     __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -175,9 +175,48 @@ static __always_inline int is_wanted(u32 process, u32 thread) {
     return target && target->state == WANTED;
 }
 
-static __always_inline struct scratch *this_scratch(void) {
+// The number of CPUs.
+const volatile u64 cpus;
+
+static __always_inline struct scratch *first_scratch(void) {
     u32 cpu = bpf_get_smp_processor_id();
     return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+// Returns the memory of the program that runs on this CPU.
+static __always_inline struct scratch *this_scratch(void) {
+    u32 cpu = bpf_get_smp_processor_id();
+    struct scratch *s = bpf_map_lookup_elem(&scratches, &cpu);
+    if (!s || !s->is_nested) return s;
+    cpu += cpus;
+    return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+// Takes the memory for a program. Returns 0 if others have it. A program at a function of user space may be interrupted by a
+// sample, which gets memory of its own: it is over before the other one goes on. It may also be preempted. Another one of its
+// kind, whose end is not known, gets no memory meanwhile. A function of its own keeps its variables out of the combined stack.
+__attribute__((noinline)) int take_scratch(int is_preemptible) {
+    struct scratch *s = first_scratch();
+    if (!s) return 0;
+    if (!__sync_val_compare_and_swap(&s->is_locked, 0, 1)) return 1;
+    if (is_preemptible || s->is_nested) return 0;
+    s->is_nested = 1;
+    if (this_scratch()) return 1;
+    s->is_nested = 0;
+    return 0;
+}
+
+static __always_inline struct scratch *lock_scratch(int is_preemptible) {
+    return take_scratch(is_preemptible) ? this_scratch() : 0;
+}
+
+__attribute__((noinline)) int unlock_scratch(u32 unused) {
+    asm volatile("" ::"r"(unused));
+    struct scratch *s = first_scratch();
+    if (!s) return 0;
+    if (s->is_nested) s->is_nested = 0;
+    else s->is_locked = 0;
+    return 0;
 }
 
 static __always_inline u64 read_word(u64 at) {
@@ -674,14 +713,18 @@ static __always_inline int take_user_stack(void *context, u32 process) {
 #include "pairs.bpf.h"
 
 // Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
-static __always_inline int take_stack(void *context) {
+static __always_inline int take_stack(void *context, int is_preemptible) {
     u64 ids = bpf_get_current_pid_tgid();
-    return is_wanted(ids >> 32, ids) && take_user_stack(context, ids >> 32);
+    if (!is_wanted(ids >> 32, ids)) return 0;
+    if (!lock_scratch(is_preemptible)) return 1;
+    int is_taken = take_user_stack(context, ids >> 32);
+    unlock_scratch(0);
+    return is_taken;
 }
 
 SEC("perf_event")
 int on_sample(void *context) {
-    if (!take_stack(context)) return 0;
+    if (!take_stack(context, 0)) return 0;
     if (with_wakers) note_block(bpf_get_current_pid_tgid() >> 32);
     return 1;
 }
@@ -690,13 +733,13 @@ int on_sample(void *context) {
 // recorders too, if one returns 0.
 SEC("tracepoint")
 int on_tracepoint(void *context) {
-    take_stack(context);
+    take_stack(context, 0);
     return 1;
 }
 
 SEC("kprobe")
 int on_probe(void *context) {
-    take_stack(context);
+    take_stack(context, 1);
     return 1;
 }
 

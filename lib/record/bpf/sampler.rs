@@ -109,6 +109,7 @@ impl StackSampler {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
+        Refusal::check_pid_namespace().map_err(|refusal| refusal.to_string())?;
         Self::load(target, uses).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
@@ -121,6 +122,9 @@ impl StackSampler {
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
+        let cpus_word = u64::from(cpus);
+        // These are not kept from interrupting each other, or being interrupted.
+        let is_nested = with_wakers || pair.is_some() || kinds.contains(&ProgramKind::Probe);
         let [with_wakers_word, with_context_word, with_task_word] =
             [with_wakers, with_context, with_task].map(u64::from);
         let own_pid = u64::from(std::process::id());
@@ -132,7 +136,8 @@ impl StackSampler {
             .override_global("with_context", &with_context_word, true)
             .override_global("with_task", &with_task_word, true)
             .override_global("own", &own_pid, true)
-            .map_max_entries("scratches", cpus)
+            .override_global("cpus", &cpus_word, true)
+            .map_max_entries("scratches", if is_nested { 2 * cpus } else { cpus })
             .map_max_entries("outputs", cpus)
             // The kernel allocates all entries at once.
             .map_max_entries("blocked", if with_wakers { MAX_BLOCKED } else { 1 })

@@ -3,8 +3,6 @@
 //! The rows of an object are made when the program has met the object without them: what does not run costs nothing.
 //! Nothing in the tables is overwritten while the program may use it.
 
-use std::collections::hash_map::Entry;
-
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,13 +15,13 @@ use crate::perf::objects::object::{JitMemory, Object, ObjectId};
 use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::thread_context::VariableWords;
-use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rules};
+use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rows, Rules};
 use crate::record::clock;
 use crate::record::sys::MappedArray;
 
 /// Sizes of the program's maps, in elements.
-const MAX_BLOCKS: usize = 1 << 20;
-const MAX_ROWS: usize = 1 << 22;
+const MAX_BLOCKS: usize = 1 << 21;
+const MAX_ROWS: usize = 1 << 23;
 const MAX_MAPPINGS: usize = 256;
 const CODE_WORDS: usize = 512;
 
@@ -49,8 +47,7 @@ pub struct Tables {
     block_map: MappedArray<u32>,
     row_map: MappedArray<u32>,
     used_rules: usize,
-    used_blocks: usize,
-    used_rows: usize,
+    room: Room,
     /// The number of each process's layout.
     processes: HashMap<MapData, u32, u32>,
     layout_map: HashMap<MapData, u32, LayoutWords>,
@@ -90,8 +87,31 @@ impl<T: aya::Pod> ProcessMap<T> {
     }
 }
 
+/// The parts of the maps that are in use.
+///
+/// A quarter is kept for programs whose stacks can be taken by rows alone: those of others are unwound from words.
+#[derive(Debug)]
+struct Room {
+    blocks: usize,
+    rows: usize,
+}
+
+impl Room {
+    /// Takes as many blocks and rows, and returns the numbers of the first ones. `None` if there are not so many.
+    fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
+        let limit = |size: usize| if is_required { size } else { size / 4 * 3 };
+        let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
+        if blocks_end > limit(MAX_BLOCKS) || rows_end > limit(MAX_ROWS) - ROWS_READ_AHEAD {
+            return None;
+        }
+        let first = (self.blocks, self.rows);
+        (self.blocks, self.rows) = (blocks_end, rows_end);
+        Some(first)
+    }
+}
+
 /// The part of an object's code that has rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct ObjectTable {
     /// The first address, a multiple of the size of a block.
     start: u64,
@@ -101,12 +121,14 @@ struct ObjectTable {
     first_block: u64,
     /// True if some of its stacks can only be walked in the program.
     switches_stacks: bool,
+    /// True if it has no rows because there was no room for them, except where they are required.
+    is_left_out: bool,
 }
 
 impl std::fmt::Debug for Tables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { used_rules, used_blocks, used_rows, .. } = self;
-        write!(f, "Tables({used_rules} rules, {used_blocks} blocks, {used_rows} rows)")
+        let Self { used_rules, room, .. } = self;
+        write!(f, "Tables({used_rules} rules, {room:?})")
     }
 }
 
@@ -129,8 +151,7 @@ impl Tables {
             rules: Rules::default(),
             used_rules: 0,
             // Place 0 means that there are no rows.
-            used_blocks: 1,
-            used_rows: 0,
+            room: Room { blocks: 1, rows: 0 },
             processes,
             layout_map,
             layouts: Layouts::default(),
@@ -205,7 +226,7 @@ impl Tables {
         let mut new_objects = recording.take_sparse_objects();
         new_objects.retain(|object| !self.objects.contains_key(object));
         let has_new = !new_objects.is_empty();
-        self.add_objects(new_objects, recording);
+        self.add_objects(new_objects, recording, false);
         let (objects, with_contexts) = (&self.objects, self.thread_variables.is_some());
         let mut needed = self.layouts.take_needed(|pid| {
             recording.runs_interpreter(pid)
@@ -247,50 +268,58 @@ impl Tables {
             }
             self.interpreters.set(*pid, description.map(|description| description.words));
         }
-        walked.retain(|object| !self.objects.contains_key(object));
-        self.add_objects(walked, recording);
+        walked.retain(|object| self.objects.get(object).is_none_or(|table| table.is_left_out));
+        self.add_objects(walked, recording, true);
     }
 
-    /// Makes the rows of objects. The processes that have mapped them are published again.
-    fn add_objects(&mut self, objects: FxHashSet<ObjectId>, recording: &Recording) {
+    /// Makes the rows of objects. The processes that have mapped them are published again. They are required if stacks of these
+    /// processes cannot be taken without them.
+    fn add_objects(&mut self, objects: FxHashSet<ObjectId>, recording: &Recording, are_required: bool) {
         if objects.is_empty() {
             return;
         }
         let maps = |pid: &u32| recording.mappings(*pid).any(|mapping| objects.contains(&mapping.object));
         let processes: Vec<u32> = self.layouts.processes().filter(maps).collect();
         processes.into_iter().for_each(|pid| self.layouts.note_need(pid));
-        objects.into_iter().for_each(|object| self.add_object(object, recording));
+        objects.into_iter().for_each(|object| self.add_object(object, recording, are_required));
     }
 
     /// Makes the rows of an object that is about to run.
     pub fn prepare_object(&mut self, id: ObjectId, recording: &Recording) {
-        self.add_object(id, recording);
+        self.add_object(id, recording, false);
     }
 
     /// Makes the rows of an object, unless they are made.
-    fn add_object(&mut self, id: ObjectId, recording: &Recording) {
-        let Entry::Vacant(entry) = self.objects.entry(id) else { return };
+    fn add_object(&mut self, id: ObjectId, recording: &Recording, is_required: bool) {
+        if self.objects.get(&id).is_some_and(|table| !(is_required && table.is_left_out)) {
+            return;
+        }
         let rows = match recording.objects.get(id) {
             Object::Elf(elf) => rows::compile(elf, &mut self.rules),
             _ => None,
         };
-        let mut table = ObjectTable { start: 0, blocks: 0, first_block: 0, switches_stacks: false };
-        if let Some(rows) = rows {
-            let (first_block, first_row) = (self.used_blocks, self.used_rows);
-            let (blocks_end, rows_end) = (first_block + rows.blocks.len(), first_row + rows.rows.len());
-            if blocks_end <= MAX_BLOCKS && rows_end + ROWS_READ_AHEAD <= MAX_ROWS {
-                self.row_map.write(first_row, rows.rows.iter().copied());
-                self.block_map.write(first_block, rows.blocks.iter().map(|row| row + first_row as u32));
-                (self.used_blocks, self.used_rows) = (blocks_end, rows_end);
-                let blocks = rows.blocks.len() as u64 - 1;
-                let switches_stacks = rows.switches_stacks;
-                table = ObjectTable { start: rows.start, blocks, first_block: first_block as u64, switches_stacks };
-            }
-        }
-        entry.insert(table);
+        let table = rows.map(|rows| self.write_rows(&rows, is_required)).unwrap_or_default();
+        self.objects.insert(id, table);
         let rules = self.rules.all();
         self.rule_map.write(self.used_rules, rules[self.used_rules..].iter().copied());
         self.used_rules = rules.len();
+    }
+
+    /// Writes the rows of an object into the maps, if there is room.
+    fn write_rows(&mut self, rows: &Rows, is_required: bool) -> ObjectTable {
+        let is_required = is_required || rows.switches_stacks;
+        let Some((first_block, first_row)) = self.room.take(rows.blocks.len(), rows.rows.len(), is_required) else {
+            return ObjectTable { is_left_out: !is_required, ..ObjectTable::default() };
+        };
+        self.row_map.write(first_row, rows.rows.iter().copied());
+        self.block_map.write(first_block, rows.blocks.iter().map(|row| row + first_row as u32));
+        ObjectTable {
+            start: rows.start,
+            blocks: rows.blocks.len() as u64 - 1,
+            first_block: first_block as u64,
+            switches_stacks: rows.switches_stacks,
+            is_left_out: false,
+        }
     }
 
     /// Returns the layout of a process.
@@ -349,4 +378,19 @@ fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
     let Object::Elf(elf) = recording.objects.get(mapping.object) else { return mapping.end };
     let size = elf.end_of_code(mapping.offset).map(|end| end - mapping.offset);
     size.map_or(mapping.end, |size| mapping.end.min(mapping.start.saturating_add(size)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BLOCKS, MAX_ROWS, ROWS_READ_AHEAD, Room};
+
+    #[test]
+    fn a_quarter_is_kept_for_what_is_required() {
+        let mut room = Room { blocks: 1, rows: 0 };
+        assert_eq!(room.take(10, 20, false), Some((1, 0)));
+        assert_eq!(room.take(5, MAX_ROWS / 4 * 3, false), None);
+        assert_eq!(room.take(MAX_BLOCKS / 4 * 3, 5, false), None);
+        assert_eq!(room.take(5, MAX_ROWS - 20 - ROWS_READ_AHEAD, true), Some((11, 20)));
+        assert_eq!(room.take(1, 1, true), None);
+    }
 }

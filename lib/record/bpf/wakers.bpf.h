@@ -36,7 +36,8 @@ SEC("raw_tp/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *wakee) {
     u32 thread = BPF_CORE_READ(wakee, pid);
     if (!is_recorded_block(wakee, thread)) return 0;
-    struct scratch *s = this_scratch();
-    if (s) send_event_with_stack(ctx, s, EVENT_TYPE(WAKING, 1), thread, 0);
+    if (!take_scratch(0)) return 0;
+    send_event_with_stack(ctx, EVENT_TYPE(WAKING, 1), thread, 0);
+    unlock_scratch(0);
     return 0;
 }

@@ -82,8 +82,11 @@ impl Hints<'_> {
             .filter(|(_, samples)| samples * 4 > self.counts().samples)?;
         let share = percentage(samples, self.counts().samples);
         let help = match (&self.finished.copy_reason, self.call_graph) {
-            (None, CallGraph::FramePointers) => "use --call-graph dwarf as root",
-            _ => "run fg-record as root",
+            (None, CallGraph::FramePointers) => "use --call-graph dwarf as root".to_owned(),
+            (Some(reason), _) if rustix::process::geteuid().is_root() => {
+                format!("a BPF program finds the names, but {reason}")
+            }
+            _ => "run fg-record as root".to_owned(),
         };
         let other = if language == "Python" { ", or start Python 3.12 or later with -X perf" } else { "" };
         Some(format!("{share} of stacks are of {language} functions without names; {help}{other}"))

@@ -59,6 +59,5 @@ pub const STACK_SHARE: u64 = 40;
 /// The time that a CPU may spend on stacks at once: that of some hundred stacks. The rings, of 2 MiB or more, hold them.
 pub const BURST: Duration = Duration::from_millis(5);
 
-/// Where pairs are dense, one of this many is sent, or of the square of this. It is prime, because a program that repeats
-/// itself may make a round number of pairs each time.
+/// Where pairs are dense, one of this many is sent, or of the square of this.
 pub const SPARSE_EVERY: u64 = 17;

@@ -24,7 +24,8 @@ mod return_address;
 
 pub(super) use self::findings::BareCode;
 use self::findings::Rules;
-use self::return_address::{MAX_FRAME, find_call_target, has_return_address, is_return_address, return_address};
+pub(super) use self::return_address::is_return_address;
+use self::return_address::{MAX_FRAME, find_call_target, has_return_address, return_address};
 use super::Unwinder;
 use super::arch::{Architecture, Registers, StepOutcome};
 use super::code::Code;

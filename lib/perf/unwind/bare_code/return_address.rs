@@ -22,7 +22,7 @@ pub(super) fn return_address(value: u64) -> Address {
 
 /// True if a word may be a return address: behind a call instruction of an ELF file, or anywhere in generated code.
 /// Interpreters that are generated push addresses to which they return themselves.
-pub(super) fn is_return_address(snapshot: ProcessSnapshot<'_>, word: u64) -> bool {
+pub(in crate::perf::unwind) fn is_return_address(snapshot: ProcessSnapshot<'_>, word: u64) -> bool {
     let Some(mapping) = snapshot.find_mapping(return_address(word)) else { return false };
     let is_elf = matches!(snapshot.objects.get(mapping.object), Object::Elf(_));
     !is_elf || read_before(snapshot, word, mapping).is_some_and(|bytes| ends_with_call(&bytes))

@@ -13,6 +13,7 @@ use crate::diagnostics::plural;
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
+use crate::record::bpf::Refusal;
 use crate::record::off_cpu::OffCpuOptions;
 use crate::record::off_cpu::totals::{Amount, StateTotals};
 use crate::record::target::Target;
@@ -61,6 +62,7 @@ impl Aggregation {
         }
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         errors::check_release(&release)?;
+        Refusal::check_pid_namespace().map_err(errors::refusal_error)?;
         Self::load(target, options, std::process::id()).map_err(|error| errors::load_error(&*error))
     }
 

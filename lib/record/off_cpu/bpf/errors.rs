@@ -21,11 +21,17 @@ pub fn check_release(release: &str) -> Result<(), Error> {
 
 /// Returns the error for a program that could not be loaded or attached.
 pub fn load_error(error: &(dyn StdError + 'static)) -> Error {
-    Error::System(match Refusal::from_error(error) {
+    refusal_error(Refusal::from_error(error))
+}
+
+/// Returns the error for a program that was refused.
+pub fn refusal_error(refusal: Refusal) -> Error {
+    Error::System(match refusal {
         Refusal::NoTypeInformation => {
             "--bpf needs a kernel with type information (CONFIG_DEBUG_INFO_BTF); record without --bpf".to_owned()
         }
         Refusal::NoPermission => "--bpf needs root, or CAP_BPF and CAP_PERFMON".to_owned(),
+        refusal @ Refusal::InPidNamespace => format!("--bpf: {refusal}; record without --bpf"),
         Refusal::Rejected(message) => {
             format!("--bpf needs Linux 5.18 or later; this kernel rejects the program: {message}")
         }
