@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
+use fgkit::diff::Scaling;
 use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
-use fgkit::report::{self, Format, Inputs, Missing, Options, Subject, TextStyle};
+use fgkit::report::{self, Format, Inputs, Missing, Options, Repeated, Subject, TextStyle};
 use fgkit::{Error, folded};
 
 /// Width of the page if it does not go to a terminal.
@@ -127,6 +128,25 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 impl Args {
+    /// Returns the options that the commands on the page repeat.
+    fn repeated(&self) -> Repeated {
+        let mut scaling = Vec::new();
+        match self.runs.scale {
+            _ if self.runs.normalize => scaling.push("-n".to_owned()),
+            Some(Scaling::Factor(factor)) => scaling.push(format!("--scale={factor}")),
+            Some(Scaling::Median) => scaling.push("--scale=median".to_owned()),
+            Some(Scaling::Runs | Scaling::Totals) | None => {}
+        }
+        let mut others = Vec::new();
+        let content = &self.content;
+        others.extend(self.weights.per_sample.map(|weight| format!("--per-sample={weight}")));
+        others.extend(self.weights.exact.then(|| "--exact".to_owned()));
+        others.extend(content.own.as_ref().map(|own| format!("--own={}", own.pattern())));
+        others.extend(content.categories.as_ref().map(|path| format!("--categories={}", path.display())));
+        others.extend(content.countname.as_ref().map(|unit| format!("--countname={unit}")));
+        Repeated { scaling, others }
+    }
+
     fn format(&self, terminal: Option<(usize, usize)>) -> Format {
         let colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         match () {
@@ -178,6 +198,7 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let weights = self.weights.options();
+        let repeated = self.repeated();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
                 let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
@@ -203,6 +224,7 @@ impl Tool for Args {
             focus: self.content.focus,
             own: self.content.own,
             count_name: self.content.countname,
+            repeated,
             missing: Missing {
                 lines: session.diagnostics.skipped_lines(),
                 has_inputs: session.diagnostics.has_failed(),

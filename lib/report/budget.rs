@@ -16,7 +16,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Distributes the lines that `facts` lines leave of a page. Tables that do not fit get no rows.
     pub(super) fn new(lines: usize, facts: usize) -> Self {
-        let commands = if lines >= WHOLE_PAGE { 3 } else { 1 };
+        let commands = if lines >= WHOLE_PAGE { 2 } else { 1 };
         // A table also needs its heading, and a blank line before it.
         let tables = match lines {
             0..16 => 1,

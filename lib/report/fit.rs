@@ -57,20 +57,6 @@ pub(super) fn without_directories(name: &str) -> String {
     short
 }
 
-/// Returns as many items as fit, at least part of the first.
-pub(super) fn fit_list(items: &[String], room: usize) -> String {
-    let mut line = String::new();
-    for (number, item) in items.iter().map(|item| shortened(item)).enumerate() {
-        let separator = if number == 0 { "" } else { ", " };
-        if number > 0 && width(&line) + separator.len() + width(&item) > room {
-            break;
-        }
-        line.push_str(separator);
-        line.push_str(&item);
-    }
-    cut_middle(&line, room)
-}
-
 /// Returns functions joined by ` > ` on one line, or on two if parts must be left out of one. The callers right before the
 /// last function tell more than any others.
 pub(super) fn wrap_path(names: &[String], room: usize) -> Vec<String> {
@@ -144,7 +130,7 @@ pub(super) fn cut_end(text: &str, room: usize) -> String {
 }
 
 /// Returns a text without its middle, if it is too long. More of its end is kept, where names differ.
-fn cut_middle(text: &str, room: usize) -> String {
+pub(super) fn cut_middle(text: &str, room: usize) -> String {
     let length = width(text);
     if length <= room {
         return text.to_owned();
@@ -156,7 +142,7 @@ fn cut_middle(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_middle, fit_list, fit_path, shortened, wrap_path};
+    use super::{cut_middle, fit_path, shortened, wrap_path};
 
     fn strings(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -174,7 +160,6 @@ mod tests {
         assert_eq!(fit_path(&own_first, 32), "app > main > own > callee");
         assert_eq!(fit_path(&own_first, 22), "app > … > own > callee");
         assert_eq!(fit_path(&path, 5), "e…ode");
-        assert_eq!(fit_list(&strings(&["a 1%", "b 2%", "c 3%"]), 10), "a 1%, b 2%");
         assert_eq!(cut_middle("abcdefghij", 7), "ab…ghij");
     }
 

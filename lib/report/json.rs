@@ -14,7 +14,7 @@ pub(super) fn render(page: &Page) -> String {
                 let (key, value) = match &fact.value {
                     Value::Text(text) => ("text", json!(text)),
                     Value::List(items) => ("items", items_to_json(items)),
-                    Value::Path(items) => ("path", items_to_json(items)),
+                    Value::Path(items, _) => ("path", items_to_json(items)),
                 };
                 object.insert(key.to_owned(), value);
                 object.extend(fact.numbers.iter().map(|(name, number)| ((*name).to_owned(), number_to_json(*number))));
@@ -44,7 +44,16 @@ fn items_to_json(items: &[Item]) -> Json {
 }
 
 fn item_to_json(item: &Item) -> Json {
-    json!({"name": item.name, "percent": item.number.and_then(|number| number.value())})
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(item.name));
+    object.insert("percent".to_owned(), json!(item.number.and_then(|number| number.value())));
+    if let Some(inner) = &item.inner {
+        object.insert("inner".to_owned(), json!(inner));
+    }
+    if !item.parts.is_empty() {
+        object.insert("parts".to_owned(), items_to_json(&item.parts));
+    }
+    Json::Object(object)
 }
 
 fn row_to_json(table: &Table, row: &Row) -> Json {
@@ -57,5 +66,9 @@ fn row_to_json(table: &Table, row: &Row) -> Json {
         object.insert("depth".to_owned(), json!(row.depth));
     }
     object.insert(table.details_key.to_owned(), items_to_json(&row.details));
+    if !row.notes.is_empty() {
+        let notes = row.notes.iter().map(|note| json!({"label": note.label, "items": items_to_json(&note.items)}));
+        object.insert("notes".to_owned(), notes.collect());
+    }
     Json::Object(object)
 }
