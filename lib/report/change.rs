@@ -16,13 +16,46 @@ use super::survey::OwnFunction;
 use super::tables::{comparison_columns, comparison_numbers, tree_table};
 use crate::Error;
 use crate::diagnostics::plural;
-use crate::profile::{FrameId, Weights};
+use crate::profile::{FrameId, Weight, Weights};
 
 /// Most functions of libraries that are named.
 const MOST_CALLEES: usize = 5;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 4;
+
+/// Most functions that are listed if none changed by more than noise.
+const MOST_NOISE: usize = 3;
+
+/// Differences within noise are listed from this many percent points on.
+const MIN_NOISE: f64 = 1.0;
+
+/// The changes that a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Grew,
+    Shrank,
+    Noise,
+}
+
+impl Shown {
+    fn contains(self, change: &Change<'_>, total: Weight) -> bool {
+        match self {
+            Self::Grew => change.counts && change.is_growth(),
+            Self::Shrank => change.counts && !change.is_growth(),
+            Self::Noise => !change.counts && percent_change(change.function.weights, total).abs() >= MIN_NOISE,
+        }
+    }
+
+    /// Returns the name of the table for programs, and its title.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Grew => ("grew", "own functions that grew"),
+            Self::Shrank => ("shrank", "own functions that shrank"),
+            Self::Noise => ("noise", "own functions that differ most, all within noise"),
+        }
+    }
+}
 
 /// The change of one of the program's own functions.
 struct Change<'a> {
@@ -65,14 +98,17 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(growth_path(context, &tree).filter(|_| has_grown));
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
-    let grew = change_table(context, &changes, true, rows.first)?;
-    let shrank = change_table(context, &changes, false, rows.second + rows.third)?;
-    let rows = rows.reassign(grew.rows.len() + shrank.rows.len());
+    let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
+    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third)?;
+    // Without any, the largest differences are all that there is to look at.
+    let noise_rows = if grew.rows.is_empty() && shrank.rows.is_empty() { rows.first.min(MOST_NOISE) } else { 0 };
+    let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
+    let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
     let changed_tree = CallTree::new(context.profile, Measure::Moved)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
     let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
     let commands = commands.for_function(context, largest, rows.commands);
-    let tables = [grew, shrank, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let tables = [grew, shrank, noise, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect(), source: context.single_source() })
@@ -158,11 +194,10 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
     Some(Fact::new("grew at", Value::Path(shorten_path(items, Item::new("…", None)), PathLines::Two)))
 }
 
-/// Returns the table of the functions that grew, or of those that shrank.
-fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit: usize) -> Result<Table, Error> {
+/// Returns the table of the functions with these changes.
+fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, limit: usize) -> Result<Table, Error> {
     let total = context.survey.total.before;
-    let wanted: Vec<&Change<'_>> =
-        changes.iter().filter(|change| change.counts && change.is_growth() == grew).collect();
+    let wanted: Vec<&Change<'_>> = changes.iter().filter(|change| shown.contains(change, total)).collect();
     let all = wanted.len();
     let wanted = &wanted[..wanted.len().min(limit)];
     let below = below::find(context, &wanted.iter().map(|change| change.frame).collect::<Vec<_>>())?;
@@ -178,7 +213,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit
         }
     });
     let rows: Vec<Row> = rows.collect();
-    let (key, what) = if grew { ("grew", "own functions that grew") } else { ("shrank", "own functions that shrank") };
+    let (key, what) = shown.names();
     let count = if rows.len() < all { format!(" ({} of {})", rows.len(), format_count(all)) } else { String::new() };
     let title = format!("{what}, in % of the total before{count}");
     let mut columns = comparison_columns();

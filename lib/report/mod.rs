@@ -47,6 +47,7 @@ use self::waits::Waits;
 use self::work::Work;
 use crate::Error;
 use crate::csv::Categories;
+use crate::diagnostics::plural;
 use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
@@ -207,15 +208,23 @@ fn page(
 ) -> Result<Page, Error> {
     let (names, [before, after]) = match inputs {
         Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
-        Inputs::Runs(before, after) => {
-            (vec!["comparison".to_owned()], [before, after].map(|files| join_some(files, " + ")))
-        }
+        Inputs::Runs(before, after) => (vec!["comparison".to_owned()], [before, after].map(|files| name_side(files))),
     };
     let commands = Commands::new(inputs, repeated);
     match focus {
         Some(focus) => focus::page(context, focus, &names, lines),
         None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
         None => plain::page(context, &commands, &names, lines),
+    }
+}
+
+/// Returns the first run of a side, and the number of the others.
+fn name_side(files: &[String]) -> String {
+    match files {
+        [first, others @ ..] if !others.is_empty() => {
+            format!("{first} and {} more", plural(others.len() as u64, "run"))
+        }
+        _ => files.concat(),
     }
 }
 
