@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::page::{Block, Item, Page, Row, Table, Value};
+use super::page::{Block, Item, Number, Page, Row, Table, Value};
 
 /// Returns the page as a JSON object.
 pub(super) fn render(page: &Page) -> String {
@@ -46,7 +46,8 @@ fn items_to_json(items: &[Item]) -> Json {
 fn item_to_json(item: &Item) -> Json {
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(item.name));
-    object.insert("percent".to_owned(), json!(item.number.and_then(|number| number.value())));
+    let key = if matches!(item.number, Some(Number::Part(_))) { "percent_of_it" } else { "percent" };
+    object.insert(key.to_owned(), json!(item.number.and_then(|number| number.value())));
     if let Some(inner) = &item.inner {
         object.insert("inner".to_owned(), json!(inner));
     }

@@ -244,7 +244,7 @@ impl<'a> Origins<'a> {
             .or_else(|| known.clone().take(open).position(|known| known.is_library_file))
             .or_else(|| self.system_call(below))
             .or_else(|| known.clone().position(|known| known.calls == Calls::Closed))
-            .or_else(|| known.clone().position(|known| known.origin == Origin::Library && !known.is_glue))
+            .or_else(|| known.clone().position(|known| known.origin == Origin::Unknown))
             .or(below.len().checked_sub(1))
     }
 
