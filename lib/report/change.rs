@@ -52,7 +52,7 @@ impl Shown {
         match self {
             Self::Grew => ("grew", "own functions that grew"),
             Self::Shrank => ("shrank", "own functions that shrank"),
-            Self::Noise => ("noise", "own functions that differ most, all within noise"),
+            Self::Noise => ("noise", "largest differences, all within noise"),
         }
     }
 }

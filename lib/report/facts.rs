@@ -144,7 +144,7 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
 /// Returns the weight by thread state, if there are states.
 fn states(context: &Context<'_>) -> Option<Fact> {
     let states = &context.survey.states;
-    if states.keys().all(Option::is_none) {
+    if !states.keys().flatten().any(|state| context.is_state(*state)) {
         return None;
     }
     let named = states.iter().map(|(state, weights)| {

@@ -47,7 +47,6 @@ use self::waits::Waits;
 use self::work::Work;
 use crate::Error;
 use crate::csv::Categories;
-use crate::diagnostics::plural;
 use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
@@ -222,7 +221,7 @@ fn page(
 fn name_side(files: &[String]) -> String {
     match files {
         [first, others @ ..] if !others.is_empty() => {
-            format!("{first} and {} more", plural(others.len() as u64, "run"))
+            format!("{first} + {} more", measure::format_count(others.len()))
         }
         _ => files.concat(),
     }

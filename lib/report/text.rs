@@ -230,7 +230,7 @@ fn draw_bar(share: f64, cells: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{Column, Number};
+    use super::super::page::{Column, Number, PathLines};
     use super::{Block, Fact, Item, Page, Row, Table, TextStyle, Value, draw_bar, render};
 
     #[test]
