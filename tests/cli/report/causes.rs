@@ -20,7 +20,10 @@ const CAUSES: &[(&str, &[&str])] = &[
          py;<module> (/srv/a.py) 40\n",
         &["60.0%  find", "list_contains 60.0% (searching)"],
     ),
-    ("app;_start;main;scan;[app];[libfoo.so.2];memcpy 7\napp;_start;main 3\n", &["[libfoo.so.2] 70.0% (copying)"]),
+    (
+        "app;_start;main;scan;[app];[libfoo.so.2];memcpy 7\napp;_start;main 3\n",
+        &["[libfoo.so.2] > memcpy 70.0% (copying)"],
+    ),
     // Modules of Python's library are no own code.
     (
         "python3;<module> (/srv/a.py);day (/srv/a.py);_strptime (_strptime.py);[python3.11] 50\n\
@@ -38,7 +41,7 @@ const CAUSES: &[(&str, &[&str])] = &[
         &[
             "poll_jobs 50.0% (__nanosleep 100.0% of it)",
             "main 50.0% (store > fdatasync 60.0% of it)",
-            "work      sleep 50.0% (poll_jobs), file sync 30.0% (store), pipe read 10.0% (next), events 8.0% (serve)",
+            "work      sleep 50.0% (poll_jobs), file sync 30.0% (store), pipe read 10.0% (next), events 8.0%",
             "50.0%  poll_jobs  __nanosleep 50.0% (sleep)",
             "30.0%  store      fdatasync 30.0% (file sync)",
         ],
