@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::below;
-use super::budget::Rows;
+use super::budget::{Rows, WHOLE_PAGE};
 use super::call_tree::CallTree;
 use super::commands::Commands;
 use super::context::Context;
@@ -42,7 +42,11 @@ const FACT_LINES: usize = 5;
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let tree = CallTree::new(context.profile, Measure::After)?;
-    let PlainFacts { first, second } = facts::plain(context, &Overview::new(context)?, inputs, &tree);
+    let PlainFacts { first, mut second } = facts::plain(context, &Overview::new(context)?, inputs, &tree);
+    if lines < WHOLE_PAGE {
+        // Own functions say more.
+        second.retain(|fact| fact.label == "quality");
+    }
     let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
     let own = own_table(context, rows.first)?;
@@ -60,8 +64,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let commands = commands.for_function(context, hottest, rows.commands);
     let tables = [selfs, waits, totals, tree_table(context, &tree, rows.tree)];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
-    let blocks = [Block::Facts(first), Block::Table(own), Block::Facts(second)];
-    let blocks = blocks.into_iter().chain(tables).chain([Block::Commands(commands)]).collect();
+    let second = (!second.is_empty()).then_some(Block::Facts(second));
+    let blocks = [Block::Facts(first), Block::Table(own)];
+    let blocks = blocks.into_iter().chain(second).chain(tables).chain([Block::Commands(commands)]).collect();
     Ok(Page { blocks, source: context.single_source() })
 }
 
