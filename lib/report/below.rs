@@ -154,7 +154,7 @@ impl Sums {
         let part = self.parts.entry((index.map(|index| below[index]), activity)).or_default();
         part.weights.add(weights)?;
         if let Some(index) = index {
-            part.kinds.entry(context.work.kind(below)).or_default().add(weights)?;
+            part.kinds.entry(context.work.kind(stack[own], below)).or_default().add(weights)?;
             let end =
                 below.iter().position(|frame| context.origins.is_closed(*frame)).map_or(below.len(), |end| end + 1);
             part.add_inner(context, &below[index..end.max(index)], weights)?;

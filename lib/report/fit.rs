@@ -32,6 +32,10 @@ pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
 
 /// Returns a long name without generic, template and call arguments, and without the directories of files.
 pub(super) fn shortened(name: &str) -> String {
+    // A number after the name must not hide the suffix `_[k]`, whose brackets are no arguments.
+    if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| number.ends_with('%')) {
+        return format!("{} {number}", shortened(stem));
+    }
     // Functions of scripts have no such arguments: brackets contain a file, or `<module>`.
     let is_script = name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (");
     match width(name) > LONG_NAME {
@@ -171,6 +175,7 @@ mod tests {
             ("github.com/example/pkg.(*Server).Run", "github.com/example/pkg.(*Server).Run"),
             ("a::very::long::path::of<names, and::arguments>", "a::very::long::path::of"),
             ("/", "/"),
+            ("copy_page_to_the_iterator_[k] 41.0%", "copy_page_to_the_iterator_[k] 41.0%"),
             ("py::<module>:/srv/application/app.py", "py::<module>:app.py"),
             ("<module> (/srv/application/app.py)", "<module> (app.py)"),
             ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),

@@ -70,7 +70,7 @@ impl Overview {
             group.places.entry((stack[index], callee)).or_default().add(weights)?;
             // Threads of a runtime that wait for work do none.
             let is_idle = own.is_none() && activity == Activity::Blocked;
-            match context.work.kind(below).filter(|_| callee.is_some() && !is_idle) {
+            match context.work.kind(stack[index], below).filter(|_| callee.is_some() && !is_idle) {
                 Some(kind) => overview.kinds.entry(kind).or_default().entry(stack[index]).or_default().add(weights),
                 None => Ok(()),
             }

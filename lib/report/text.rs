@@ -26,6 +26,9 @@ const MAX_NOTES: usize = 3;
 /// The details of a row with at least this share in percent may take two lines.
 const WRAPPED_SHARE: f64 = 15.0;
 
+/// Names of rows with at least this share in percent determine the width of all names.
+const WIDE_SHARE: f64 = 5.0;
+
 /// Largest indentation in columns.
 const MAX_INDENT: usize = 24;
 
@@ -150,8 +153,12 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
 
 /// Returns the width of the names of a table, so that details have room beside most of them.
 fn name_width(rows: &[Row], room: usize) -> usize {
-    let longest = rows.iter().filter(|row| !row.details.is_empty()).map(|row| indent(row) + chain_width(row));
-    longest.max().unwrap_or(0).min(room * 2 / 5)
+    let widths = |min: f64| {
+        let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
+        rows.map(|row| indent(row) + chain_width(row)).max()
+    };
+    // Small rows take no room from the details of large ones.
+    widths(WIDE_SHARE).or(widths(0.0)).unwrap_or(0).min(room * 2 / 5)
 }
 
 /// Returns the width of the names of a row with the arrows between them.

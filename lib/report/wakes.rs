@@ -107,7 +107,7 @@ fn find_waits(context: &Context<'_>, holders: &[FrameId]) -> Result<HashMap<Fram
         let Some(own) = context.origins.place(stack).own else { return Ok(()) };
         let Some(index) = stack[..=own].iter().rposition(|frame| sums.contains_key(frame)) else { return Ok(()) };
         let below = &stack[own + 1..stack.len() - 1];
-        let kind = context.work.kind(below);
+        let kind = context.work.kind(stack[own], below);
         let Some(sums) = sums.get_mut(&stack[index]).filter(|_| !kind.is_some_and(|kind| LOCKS.contains(&kind))) else {
             return Ok(());
         };

@@ -20,15 +20,19 @@ struct Kinds {
     names: Vec<&'static str>,
     /// The number of kinds at the start of the list that are system calls and waits.
     kernel: usize,
+    /// The number of kinds at the start of the list that count wherever they are.
+    anywhere: usize,
     patterns: RegexSet,
 }
 
 impl Kinds {
     fn parse() -> Self {
-        let (mut names, mut patterns, mut kernel) = (Vec::new(), Vec::new(), 0);
+        let (mut names, mut patterns, mut kernel, mut anywhere) = (Vec::new(), Vec::new(), 0, 0);
         for line in LIST.lines() {
-            if line.starts_with("= library") {
-                kernel = names.len();
+            match line {
+                "= runtime" => kernel = names.len(),
+                "= library" => anywhere = names.len(),
+                _ => {}
             }
             if let Some((name, pattern)) = line.split_once("  ").filter(|_| !line.starts_with(['#', '='])) {
                 names.push(name);
@@ -36,21 +40,41 @@ impl Kinds {
             }
         }
         let patterns = RegexSetBuilder::new(patterns).unicode(false).size_limit(SIZE_LIMIT).build();
-        Self { names, kernel, patterns: patterns.expect("valid patterns") }
+        Self { names, kernel, anywhere, patterns: patterns.expect("valid patterns") }
     }
 }
+
+/// Functions of Python, and the interpreter.
+static PYTHON: LazyLock<RegexSet> =
+    LazyLock::new(|| RegexSet::new([r"\.py\)$|^py::", r"^\[(lib)?python3|^_?PyEval_"]).expect("valid patterns"));
+
+/// The kind of waits for a condition.
+const CONDITION: &str = "condition";
+
+/// The kind of waits for the lock of an interpreter.
+const INTERPRETER_LOCK: &str = "interpreter lock";
 
 /// The kinds of all frames of a profile.
 pub(super) struct Work {
     /// The index of the kind of each frame.
     kinds: Vec<Option<u16>>,
+    /// True for each function of Python.
+    is_python: Vec<bool>,
+    /// True for each frame of Python's interpreter.
+    is_interpreter: Vec<bool>,
 }
 
 impl Work {
     /// Finds the kind of each frame by its name.
     pub(super) fn new(frames: &Frames) -> Self {
         let kind = |name: &[u8]| KINDS.patterns.matches(markers::strip_suffix(name)).iter().next();
-        Self { kinds: frames.iter().map(|(_, name)| kind(name).and_then(|kind| u16::try_from(kind).ok())).collect() }
+        let is_python =
+            |index: usize| frames.iter().map(move |(_, name)| PYTHON.matches(name).matched(index)).collect();
+        Self {
+            kinds: frames.iter().map(|(_, name)| kind(name).and_then(|kind| u16::try_from(kind).ok())).collect(),
+            is_python: is_python(0),
+            is_interpreter: is_python(1),
+        }
     }
 
     /// True for a kind that is a wait or a system call.
@@ -58,12 +82,22 @@ impl Work {
         KINDS.names[..KINDS.kernel].contains(&kind)
     }
 
-    /// Returns the kind of work of the functions below an own one: that of a system call or wait, else that of the
-    /// outermost function that has a kind.
-    pub(super) fn kind(&self, below: &[FrameId]) -> Option<&'static str> {
+    /// Returns the kind of work of the functions below an own one: that of a system call or wait, else that of work of a
+    /// runtime such as exceptions, else that of the outermost function that has a kind.
+    pub(super) fn kind(&self, own: FrameId, below: &[FrameId]) -> Option<&'static str> {
         let kinds = || below.iter().filter_map(|frame| self.kinds[frame.index()].map(usize::from));
-        let kernel = kinds().filter(|kind| *kind < KINDS.kernel).min();
-        kernel.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])
+        let anywhere = kinds().filter(|kind| *kind < KINDS.anywhere).min();
+        let kind = anywhere.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])?;
+        Some(if kind == CONDITION && self.waits_for_interpreter(own, below) { INTERPRETER_LOCK } else { kind })
+    }
+
+    /// True for a wait of Python's interpreter itself. The only condition that it waits for is that of its lock: locks of
+    /// programs are semaphores.
+    fn waits_for_interpreter(&self, own: FrameId, below: &[FrameId]) -> bool {
+        let is_wait =
+            |frame: &FrameId| self.kinds[frame.index()].is_some_and(|kind| KINDS.names[usize::from(kind)] == CONDITION);
+        let mut before = below.iter().take_while(|frame| !is_wait(frame));
+        self.is_python[own.index()] && before.all(|frame| self.is_interpreter[frame.index()])
     }
 }
 
@@ -73,9 +107,14 @@ mod tests {
     use crate::profile::{FrameId, Frames};
 
     fn kind(stack: &str) -> &'static str {
+        kind_below("main", stack)
+    }
+
+    fn kind_below(own: &str, stack: &str) -> &'static str {
         let mut frames = Frames::new();
+        let own = frames.intern(own.as_bytes());
         let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
-        Work::new(&frames).kind(&stack).unwrap_or("-")
+        Work::new(&frames).kind(own, &stack).unwrap_or("-")
     }
 
     #[test]
@@ -98,6 +137,7 @@ mod tests {
             ("__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1]", "exceptions"),
             ("[python3.11];deflate;[libz.so.1.2.13]", "compression"),
             ("[_sqlite3.cpython-311-x86_64-linux-gnu.so];sqlite3_step", "database"),
+            ("java.lang.Integer.parseInt;java.lang.Throwable.fillInStackTrace", "exceptions"),
             ("usort (php)", "sorting"),
             ("_strptime_datetime (_strptime.py)", "dates and times"),
             ("runtime.newobject;runtime.mallocgc", "allocation"),
@@ -106,6 +146,14 @@ mod tests {
         ] {
             assert_eq!(kind(stack), expected, "{stack}");
         }
+    }
+
+    #[test]
+    fn waits_of_pythons_interpreter_are_for_its_lock() {
+        let wait = "[python3.11];pthread_cond_timedwait;__pthread_cond_wait_common";
+        assert_eq!(kind_below("crunch (/srv/a.py)", wait), "interpreter lock");
+        assert_eq!(kind_below("crunch", wait), "condition");
+        assert_eq!(kind_below("crunch (/srv/a.py)", &format!("[libblas.so.3];{wait}")), "condition");
     }
 
     #[test]
