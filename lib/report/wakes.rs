@@ -33,6 +33,9 @@ type Sums<K> = HashMap<K, Weights, FxBuildHasher>;
 /// A function that ended waits: how it is named, and its frame if it is the program's own.
 type Waker = (String, Option<FrameId>);
 
+/// A place in which a thread waits: the own functions on the way to it with what the last one calls, and the kind of wait.
+type Place = (Vec<FrameId>, Option<&'static str>);
+
 /// Returns for each of these own functions who ended its waits.
 ///
 /// # Errors
@@ -94,8 +97,7 @@ fn largest(context: &Context<'_>, sums: Sums<Waker>) -> Vec<(Waker, f64)> {
 /// Returns the places in which the threads of these functions wait for anything but a lock: the path of own functions
 /// from there on with what they call, and the kind of wait.
 fn find_waits(context: &Context<'_>, holders: &[FrameId]) -> Result<HashMap<FrameId, Vec<Item>>, Error> {
-    let mut sums: HashMap<FrameId, Sums<(Vec<FrameId>, Option<&'static str>)>> =
-        holders.iter().map(|holder| (*holder, Sums::default())).collect();
+    let mut sums: HashMap<FrameId, Sums<Place>> = holders.iter().map(|holder| (*holder, Sums::default())).collect();
     if holders.is_empty() {
         return Ok(HashMap::new());
     }
