@@ -136,7 +136,7 @@ pub enum Inputs {
 /// };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
 /// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
-/// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% |"));
+/// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% (`copying`) |"));
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
