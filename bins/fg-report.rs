@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
+use fgkit::diff::Scaling;
 use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
-use fgkit::report::{self, Format, Inputs, Missing, Options, Subject, TextStyle};
+use fgkit::report::{self, Format, Inputs, Missing, Options, Repeated, Subject, TextStyle};
 use fgkit::{Error, folded};
 
 /// Width of the page if it does not go to a terminal.
@@ -87,27 +88,44 @@ struct FormatArgs {
 
 /// The man page's section about the parts of a page.
 const PARTS: &[(&str, &str)] = &[
-    ("profile", "The total weight, the number of distinct stacks, and the depth of stacks."),
+    (
+        "profile",
+        "The total weight, its shares by thread state if there are states, and the number of distinct stacks. If the names of \
+         all own functions contain the same source file, it is named here and left out below.",
+    ),
     (
         "quality",
         "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack.",
-    ),
-    ("states, threads", "Shares of the thread states and of the root frames, if there are several."),
-    (
-        "code",
-        "Shares of self weight by kind of code: own code, libraries, and the categories of fg-csv(1), such as allocator or \
-         kernel-net.",
+         time without a stack. It is below the own functions if nothing is missing.",
     ),
     (
-        "hot path",
-        "The path from the root along the largest callees, as far as each has half of its caller's weight. The share is \
-         shown where it drops.",
+        "threads",
+        "Shares of threads, if there are several with different work. Threads that run the same own function and have equal \
+         names but for a number are one. In parentheses is the place with the most of a thread's time, in percent `of it`.",
+    ),
+    (
+        "work",
+        "Shares by kind of work, with the own functions for which it is done: sleep, lock, file sync, allocation, copying, \
+         sorting and others. It follows from the names of functions below an own one: a system call or wait counts if there \
+         is one, then exceptions, garbage collection and compilation, else the outermost function whose kind is known. What own functions do themselves has no kind.",
+    ),
+    (
+        "hot path, branches",
+        "The path from the root along the largest callees, as far as each has three fifths of its caller's weight. The share \
+         is shown where it drops. If the path ends in an own function, the branches are the largest callees there.",
     ),
     (
         "own functions",
         "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this weight: in \
-         itself, in a library or in a system call.",
+         itself, or in the first function below it that does more than pass the call on; after `>` a function further down \
+         that has at least 70% of that callee's weight; in parentheses the kinds of work. `calls itself` states the number of \
+         calls in the median stack. Recordings with wakers state who ended the waits of a function, and where these threads \
+         wait themselves, except for locks.",
+    ),
+    (
+        "states, code, depth",
+        "Shares of the thread states; shares of self weight by kind of code: own code, libraries, and the categories of \
+         fg-csv(1), such as allocator or kernel-net; the number of frames of stacks.",
     ),
     ("functions by self weight", "Leaves of stacks, whatever their origin, and the own functions above them."),
     (
@@ -116,7 +134,8 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "call tree",
-        "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it.",
+        "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it. In \
+         a comparison, branches are chosen by the sum of the differences of their stacks, whatever their signs.",
     ),
     (
         "verdict",
@@ -127,6 +146,25 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 impl Args {
+    /// Returns the options that the commands on the page repeat.
+    fn repeated(&self) -> Repeated {
+        let mut scaling = Vec::new();
+        match self.runs.scale {
+            _ if self.runs.normalize => scaling.push("-n".to_owned()),
+            Some(Scaling::Factor(factor)) => scaling.push(format!("--scale={factor}")),
+            Some(Scaling::Median) => scaling.push("--scale=median".to_owned()),
+            Some(Scaling::Runs | Scaling::Totals) | None => {}
+        }
+        let mut others = Vec::new();
+        let content = &self.content;
+        others.extend(self.weights.per_sample.map(|weight| format!("--per-sample={weight}")));
+        others.extend(self.weights.exact.then(|| "--exact".to_owned()));
+        others.extend(content.own.as_ref().map(|own| format!("--own={}", own.pattern())));
+        others.extend(content.categories.as_ref().map(|path| format!("--categories={}", path.display())));
+        others.extend(content.countname.as_ref().map(|unit| format!("--countname={unit}")));
+        Repeated { scaling, others }
+    }
+
     fn format(&self, terminal: Option<(usize, usize)>) -> Format {
         let colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         match () {
@@ -167,7 +205,7 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "A page has these parts, as far as there is something to say and room for it. The JSON object has the same \
-             keys; those of the tables are own, self, total, tree, grew and shrank.";
+             keys; those of the tables are own, self, waits, total, tree, grew, shrank and noise.";
         vec![Section { heading: "PARTS OF THE PAGE", text, entries: PARTS.to_vec() }]
     }
 
@@ -178,6 +216,7 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let weights = self.weights.options();
+        let repeated = self.repeated();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {
                 let [before, after] = [self.runs.before(), self.runs.after()].map(Source::from_operands);
@@ -203,6 +242,7 @@ impl Tool for Args {
             focus: self.content.focus,
             own: self.content.own,
             count_name: self.content.countname,
+            repeated,
             missing: Missing {
                 lines: session.diagnostics.skipped_lines(),
                 has_inputs: session.diagnostics.has_failed(),

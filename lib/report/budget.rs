@@ -1,7 +1,7 @@
 //! Distributes the lines of a page over its parts.
 
 /// Lines of a page on which all parts have their usual number of lines.
-const WHOLE_PAGE: usize = 40;
+pub(super) const WHOLE_PAGE: usize = 40;
 
 /// The number of rows of each table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Distributes the lines that `facts` lines leave of a page. Tables that do not fit get no rows.
     pub(super) fn new(lines: usize, facts: usize) -> Self {
-        let commands = if lines >= WHOLE_PAGE { 3 } else { 1 };
+        let commands = if lines >= WHOLE_PAGE { 2 } else { 1 };
         // A table also needs its heading, and a blank line before it.
         let tables = match lines {
             0..16 => 1,
@@ -28,9 +28,9 @@ impl Rows {
         let part = |share: usize| (room * share / 100).max(1);
         let (first, second, third) = match tables {
             1 => (room, 0, 0),
-            2 => (part(50), 0, 0),
-            3 => (part(40), part(20), 0),
-            _ => (part(28), part(22), part(15)),
+            2 => (part(65), 0, 0),
+            3 => (part(55), part(15), 0),
+            _ => (part(30), part(20), part(13)),
         };
         let tree = if tables == 1 { 0 } else { room.saturating_sub(first + second + third) };
         Self { first, second, third, tree, commands }

@@ -26,6 +26,8 @@ pub(super) struct Node {
     pub(super) weights: Weights,
     /// The weight of the node alone.
     pub(super) itself: Weights,
+    /// The sum of the differences between after and before of its stacks.
+    moved: Weight,
     /// The indices of the callees that are kept, the largest first.
     children: Vec<usize>,
     /// The number of callees that are not kept.
@@ -47,6 +49,7 @@ impl CallTree {
             builder.open.extend(added.map(|frame| Node { frame: Some(*frame), ..Node::default() }));
             let Some(leaf) = builder.open.last_mut() else { return Ok(()) };
             leaf.weights.add(stack.weights)?;
+            leaf.moved = leaf.moved.checked_add(stack.weights.difference()).ok_or(Error::Overflow)?;
             leaf.itself.add(stack.weights)
         })?;
         builder.close_to(1)?;
@@ -56,8 +59,8 @@ impl CallTree {
         for index in 0..nodes.len() {
             let mut children = std::mem::take(&mut nodes[index].children);
             children.sort_by_key(|child| {
-                let Node { frame, weights, .. } = &nodes[*child];
-                (Reverse(measure.size(*weights)), frame.map_or(0, |frame| ranks[frame.index()]))
+                let Node { frame, weights, moved, .. } = &nodes[*child];
+                (Reverse(measure.size(*weights, *moved)), frame.map_or(0, |frame| ranks[frame.index()]))
             });
             nodes[index].children = children;
         }
@@ -74,8 +77,13 @@ impl CallTree {
         node.children.iter().map(|child| &self.nodes[*child])
     }
 
+    /// Returns the functions from a node down along callees that take nearly all of its weight.
+    pub(super) fn chain(&self, node: &Node) -> Vec<FrameId> {
+        compress(self, node).frames
+    }
+
     fn size(&self, node: &Node) -> u128 {
-        self.measure.size(node.weights).millionths()
+        self.measure.size(node.weights, node.moved).millionths()
     }
 
     /// Returns the path of the largest weight: from the root to the first node of which no callee takes three fifths.
@@ -131,6 +139,7 @@ impl Builder {
         while self.open.len() > depth {
             let (Some(node), Some(parent)) = (self.open.pop(), self.open.last_mut()) else { break };
             parent.weights.add(node.weights)?;
+            parent.moved = parent.moved.checked_add(node.moved).ok_or(Error::Overflow)?;
             if node.weights.before.max(node.weights.after).millionths() < self.kept {
                 parent.cut += 1;
             } else {
@@ -214,7 +223,8 @@ impl<'a> Selection<'a> {
 /// Returns the chain of a node and the callees below it that take nearly all of its weight.
 fn compress<'a>(tree: &'a CallTree, node: &'a Node) -> Chain<'a> {
     let (mut frames, mut last): (Vec<FrameId>, _) = (node.frame.into_iter().collect(), node);
-    while let Some(child) = tree.children(last).next().filter(|child| tree.size(child) * 100 >= tree.size(last) * 98) {
+    // The whole chain may lose as much as one step, or long recursion would lose its weight on the way.
+    while let Some(child) = tree.children(last).next().filter(|child| tree.size(child) * 100 >= tree.size(node) * 98) {
         frames.extend(child.frame);
         last = child;
     }

@@ -2,28 +2,60 @@
 
 use std::cmp::Reverse;
 
+use super::below::{self, Below};
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::commands::Commands;
 use super::context::{Context, shorten_path};
+use super::details;
 use super::facts;
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_count, percent_change};
-use super::page::{Block, Column, Fact, Item, Number, Page, Row, Table, Value};
+use super::page::{Block, Column, Fact, Item, Number, Page, PathLines, Row, Table, Value};
 use super::survey::OwnFunction;
 use super::tables::{comparison_columns, comparison_numbers, tree_table};
 use crate::Error;
 use crate::diagnostics::{plural, printable};
-use crate::profile::{FrameId, Weights};
-
-/// Details below this change in percent points are left out.
-const MIN_DETAIL: f64 = 0.1;
+use crate::profile::{FrameId, Weight, Weights};
 
 /// Most functions of libraries that are named.
 const MOST_CALLEES: usize = 5;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 4;
+
+/// Most functions that are listed if none changed by more than noise.
+const MOST_NOISE: usize = 3;
+
+/// Differences within noise are listed from this many percent points on.
+const MIN_NOISE: f64 = 1.0;
+
+/// The changes that a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Grew,
+    Shrank,
+    Noise,
+}
+
+impl Shown {
+    fn contains(self, change: &Change<'_>, total: Weight) -> bool {
+        match self {
+            Self::Grew => change.counts && change.is_growth(),
+            Self::Shrank => change.counts && !change.is_growth(),
+            Self::Noise => !change.counts && percent_change(change.function.weights, total).abs() >= MIN_NOISE,
+        }
+    }
+
+    /// Returns the name of the table for programs, and its title.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Grew => ("grew", "own functions that grew"),
+            Self::Shrank => ("shrank", "own functions that shrank"),
+            Self::Noise => ("noise", "largest differences, all within noise"),
+        }
+    }
+}
 
 /// The change of one of the program's own functions.
 struct Change<'a> {
@@ -53,7 +85,11 @@ impl Change<'_> {
 pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2], lines: usize) -> Result<Page, Error> {
     let (changes, judgement) = find_changes(context)?;
     let tree = CallTree::new(context.profile, Measure::Growth)?;
-    let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context)];
+    let quality = facts::quality(context);
+    let mut facts = vec![facts::totals(context, &Amount::new(context), sides)];
+    let is_defect = facts::is_defect(&quality);
+    let (first, second) = if is_defect { (Some(quality), None) } else { (None, Some(quality)) };
+    facts.extend(first);
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(callees(context, &judgement));
@@ -61,18 +97,22 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let has_grown = changes.iter().any(|change| change.counts && change.is_growth())
         || judgement.callees.iter().any(|(_, weights)| is_growth(weights));
     facts.extend(growth_path(context, &tree).filter(|_| has_grown));
-    let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
-    let grew = change_table(context, &changes, true, rows.first);
-    let shrank = change_table(context, &changes, false, rows.second + rows.third);
-    let rows = rows.reassign(grew.rows.len() + shrank.rows.len());
-    let changed_tree = CallTree::new(context.profile, Measure::Change)?;
+    let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
+    let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
+    let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
+    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third)?;
+    // Without any, the largest differences are all that there is to look at.
+    let noise_rows = if grew.rows.is_empty() && shrank.rows.is_empty() { rows.first.min(MOST_NOISE) } else { 0 };
+    let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
+    let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
+    let changed_tree = CallTree::new(context.profile, Measure::Moved)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
-    let hottest: Vec<FrameId> =
-        changes.iter().filter(|change| change.counts).map(|change| change.frame).take(2).collect();
-    let commands = commands.for_functions(context, &hottest, rows.commands);
-    let tables = [grew, shrank, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
-    let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
-    Ok(Page { blocks: blocks.collect() })
+    let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
+    let commands = commands.for_function(context, largest, rows.commands);
+    let tables = [grew, shrank, noise, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let second = second.map(|quality| Block::Facts(vec![quality]));
+    let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
+    Ok(Page { blocks: blocks.collect(), source: context.single_source() })
 }
 
 /// Returns the changes of all own functions, the largest first.
@@ -134,8 +174,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
 fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
     let total = context.survey.total.before;
     let items = judgement.callees.iter().take(MOST_CALLEES).map(|(frame, weights)| Item {
-        name: context.name(*frame),
-        number: Some(Number::Change(percent_change(*weights, total))),
+        ..Item::new(context.name(*frame), Some(Number::Change(percent_change(*weights, total))))
     });
     let items: Vec<Item> = items.collect();
     (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
@@ -151,71 +190,47 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
     for (index, omitted) in context.shown_on_path(&frames) {
         items.extend(omitted.item());
         let number = (index + 1 == frames.len()).then_some(change);
-        items.push(Item { name: context.name(frames[index]), number });
+        items.push(Item::new(context.name(frames[index]), number));
     }
-    Some(Fact::new("grew at", Value::Path(shorten_path(items, Item { name: "…".to_owned(), number: None }))))
+    Some(Fact::new("grew at", Value::Path(shorten_path(items, Item::new("…", None)), PathLines::Two)))
 }
 
-/// Returns the table of the functions that grew, or of those that shrank.
-fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit: usize) -> Table {
+/// Returns the table of the functions with these changes.
+fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, limit: usize) -> Result<Table, Error> {
     let total = context.survey.total.before;
-    let wanted: Vec<&Change<'_>> =
-        changes.iter().filter(|change| change.counts && change.is_growth() == grew).collect();
+    let wanted: Vec<&Change<'_>> = changes.iter().filter(|change| shown.contains(change, total)).collect();
     let all = wanted.len();
-    let rows = wanted.into_iter().take(limit).map(|change| {
+    let wanted = &wanted[..wanted.len().min(limit)];
+    let below = below::find(context, &wanted.iter().map(|change| change.frame).collect::<Vec<_>>())?;
+    let rows = wanted.iter().zip(&below).map(|(change, below)| {
         let (mut numbers, share) = comparison_numbers(change.function.weights, total);
         numbers.push(change.chance.map_or(Number::Unknown, Number::Chance));
         Row {
             numbers,
             share,
             names: vec![context.name(change.frame)],
-            details: details(context, change),
+            details: details_of(context, change, below),
             ..Row::default()
         }
     });
     let rows: Vec<Row> = rows.collect();
-    let (key, what) = if grew { ("grew", "own functions that grew") } else { ("shrank", "own functions that shrank") };
+    let (key, what) = shown.names();
     let count = if rows.len() < all { format!(" ({} of {})", rows.len(), format_count(all)) } else { String::new() };
     let title = format!("{what}, in % of the total before{count}");
     let mut columns = comparison_columns();
     columns.push(Column { key: "chance", heading: "chance" });
-    Table { key, title, details_key: "calls", columns, rows }
+    Ok(Table { key, title, details_key: "calls", columns, rows })
 }
 
 /// Returns if a function is new or gone, and the changes of what it calls.
-fn details(context: &Context<'_>, change: &Change<'_>) -> Vec<Item> {
-    let total = context.survey.total.before;
+fn details_of(context: &Context<'_>, change: &Change<'_>, below: &Below) -> Vec<Item> {
     let inclusive = change.inclusive(context);
     let mut items: Vec<Item> = Vec::new();
     for (what, weight) in [("appeared", inclusive.before), ("vanished", inclusive.after)] {
         if weight.is_zero() {
-            items.push(Item { name: what.to_owned(), number: None });
+            items.push(Item::new(what, None));
         }
     }
-    if change.function.callees.is_empty() {
-        return items;
-    }
-    let ranks = context.profile.frames.ranks();
-    let mut parts: Vec<_> = change
-        .function
-        .callees
-        .iter()
-        .map(|((callee, state), weights)| {
-            let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
-            let order = (ranks[callee.index()], state.map_or(0, |state| ranks[state.index()]));
-            (Reverse(weights.difference()), order, context.name(*callee) + &state_name, *weights)
-        })
-        .collect();
-    parts.push((
-        Reverse(change.function.itself.difference()),
-        (u32::MAX, 0),
-        "itself".to_owned(),
-        change.function.itself,
-    ));
-    parts.sort_by_key(|part| (part.0, part.1));
-    items.extend(parts.into_iter().filter_map(|(_, _, name, weights)| {
-        let points = percent_change(weights, total);
-        (points.abs() >= MIN_DETAIL).then_some(Item { name, number: Some(Number::Change(points)) })
-    }));
+    items.extend(details::changes(context, below));
     items
 }

@@ -7,48 +7,65 @@ use crate::profile::FrameId;
 /// Longest name in a command, in bytes: more does not fit on a page.
 const MAX_NAME: usize = 500;
 
+/// Options of the call that commands repeat.
+#[derive(Clone, Debug, Default)]
+pub struct Repeated {
+    /// How weights before are scaled: arguments of fg-diff and fg-report.
+    pub scaling: Vec<String>,
+    /// Other arguments of fg-report.
+    pub others: Vec<String>,
+}
+
 /// Writes commands for the inputs of a page.
 pub(super) struct Commands {
+    /// A call of fg-report on the same inputs with the same options, up to the options.
+    report: String,
+    /// Its inputs.
+    inputs: String,
     /// The start of a pipe that makes the profile; empty if there is a file.
     pipe: String,
-    /// The files as arguments, each after a blank.
+    /// The files as arguments of the other programs, each after a blank; none if there is a pipe.
     files: String,
 }
 
 impl Commands {
     /// Creates the commands for these inputs. Standard input cannot be named again: its name is a placeholder.
-    pub(super) fn new(inputs: &Inputs) -> Self {
+    pub(super) fn new(inputs: &Inputs, repeated: &Repeated) -> Self {
+        let join = |options: &[String]| options.iter().map(|option| format!(" {}", quote(option))).collect::<String>();
+        let scaling = join(&repeated.scaling);
+        let report = format!("fg-report{scaling}{}", join(&repeated.others));
         match inputs {
-            Inputs::Files(names) => Self { pipe: String::new(), files: arguments("", names) },
+            Inputs::Files(names) => {
+                let files = arguments(names);
+                Self { report, inputs: files.clone(), pipe: String::new(), files }
+            }
             Inputs::Runs(before, after) => {
-                let files = match (&before[..], &after[..]) {
-                    ([_], [_]) => arguments("", before) + &arguments("", after),
-                    _ => arguments("--before ", before) + &arguments("--after ", after),
+                let runs = format!(" --before{} --after{}", arguments(before), arguments(after));
+                let sides = match (&before[..], &after[..]) {
+                    ([_], [_]) => arguments(before) + &arguments(after),
+                    _ => runs.clone(),
                 };
-                Self { pipe: format!("fg-diff{files} | "), files: String::new() }
+                Self { report, inputs: runs, pipe: format!("fg-diff{scaling}{sides} | "), files: String::new() }
             }
         }
     }
 
-    /// Returns up to `limit` commands for the functions that matter most.
-    pub(super) fn for_functions(&self, context: &Context<'_>, functions: &[FrameId], limit: usize) -> Vec<String> {
-        let Self { pipe, files } = self;
-        let patterns: Vec<String> = functions.iter().filter_map(|frame| pattern(context, *frame)).collect();
-        let mut commands: Vec<String> =
-            patterns.iter().map(|pattern| format!("{pipe}fg-report --focus {pattern}{files}")).collect();
-        let draw = match patterns.first().filter(|_| !context.profile.is_differential()) {
-            Some(pattern) => format!("{pipe}fg-filter --focus {pattern}{files} | fg-svg > flame.svg"),
+    /// Returns up to `limit` commands for the function that matters most.
+    pub(super) fn for_function(&self, context: &Context<'_>, function: Option<FrameId>, limit: usize) -> Vec<String> {
+        let Self { report, inputs, pipe, files } = self;
+        let pattern = function.and_then(|frame| pattern(context, frame));
+        let focus = pattern.as_ref().map(|pattern| format!("{report} --focus {pattern}{inputs}"));
+        let draw = match pattern.filter(|_| !context.profile.is_differential()) {
+            Some(pattern) => format!("fg-filter --focus {pattern}{files} | fg-svg > flame.svg"),
             None => format!("{pipe}fg-svg{files} > flame.svg"),
         };
-        commands.insert(commands.len().min(1), draw);
-        commands.truncate(limit);
-        commands
+        focus.into_iter().chain([draw]).take(limit).collect()
     }
 }
 
-/// Returns files as arguments, each after a blank and an option.
-fn arguments(option: &str, files: &[String]) -> String {
-    files.iter().map(|file| format!(" {option}{}", file_argument(file))).collect()
+/// Returns files as arguments, each after a blank.
+fn arguments(files: &[String]) -> String {
+    files.iter().map(|file| format!(" {}", file_argument(file))).collect()
 }
 
 /// Returns a file as an argument of a shell that is no option, or a placeholder for standard input.

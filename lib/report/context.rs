@@ -5,13 +5,16 @@ use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
 use super::judgement::FunctionJudgement;
 use super::measure::percent;
-use super::own_code::Origins;
+use super::own_code::{Origin, Origins};
 use super::page::Item;
 use super::survey::Survey;
 use super::waits::Waits;
+use super::work::Work;
 use crate::diagnostics::printable;
 use crate::diff::Counterparts;
+use crate::markers;
 use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::script_source::source_of;
 
 /// A profile with what is needed to name and weigh its functions.
 #[derive(Clone, Copy)]
@@ -19,6 +22,8 @@ pub(super) struct Context<'a> {
     pub(super) profile: &'a Profile,
     pub(super) origins: &'a Origins<'a>,
     pub(super) survey: &'a Survey<'a>,
+    /// The kinds of work of all frames.
+    pub(super) work: &'a Work,
     /// The blocks of which the waker is known.
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
@@ -45,7 +50,7 @@ pub(super) enum Omitted {
 impl Omitted {
     /// Returns the item that replaces the functions that are not shown.
     pub(super) fn item(self) -> Option<Item> {
-        (self == Self::Some).then(|| Item { name: "…".to_owned(), number: None })
+        (self == Self::Some).then(|| Item::new("…", None))
     }
 }
 
@@ -86,9 +91,14 @@ impl Context<'_> {
     pub(super) fn hot_path<'t>(&self, tree: &'t CallTree) -> Vec<&'t Node> {
         let mut path = tree.hot_path();
         path.dedup_by_key(|node| node.frame);
+        // What happens inside of a system call or of the C library's functions is no path of the program.
+        let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
+        let closed = self.origins.place(&frames).open;
+        let is_entry = frames.get(closed).is_some_and(|frame| closed > 1 && !self.origins.says_something(*frame));
+        path.truncate((closed + usize::from(!is_entry)).max(1));
         while path.len() > 1
             && let Some(leaf) = path.last()
-            && leaf.frame.is_some_and(|frame| self.origins.is_run_time(frame))
+            && leaf.frame.is_some_and(|frame| self.origins.is_run_time(frame) || self.is_state(frame))
         {
             path.pop();
         }
@@ -110,6 +120,26 @@ impl Context<'_> {
             _ => format!("{} ×{count}", self.name(frame)),
         });
         shorten_path(names.collect(), "…".to_owned())
+    }
+
+    /// Returns the source file that the names of all own functions contain, if it is the same.
+    pub(super) fn single_source(&self) -> Option<String> {
+        let mut sources = self.survey.own.keys().filter_map(|frame| {
+            let name = std::str::from_utf8(self.profile.frames.name(*frame)).ok()?;
+            source_of(name).filter(|_| self.origins.origin(*frame) == Origin::Own)
+        });
+        let first = sources.next()?;
+        sources.all(|source| source == first).then(|| first.to_owned())
+    }
+
+    /// True for a frame that states what the thread did.
+    pub(super) fn is_state(&self, frame: FrameId) -> bool {
+        markers::is_thread_state(self.profile.frames.name(frame))
+    }
+
+    /// True if there is weight of threads that ran.
+    pub(super) fn has_running(&self) -> bool {
+        self.survey.states.contains_key(&None)
     }
 
     /// Returns the name of a function as it is shown.

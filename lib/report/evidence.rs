@@ -46,6 +46,11 @@ impl Evidence {
         Ok((profile, Self::Runs { runs, kind, design, total, caveat }))
     }
 
+    /// True if the user gave the weight of a sample.
+    pub(super) fn has_sample_weight(&self) -> bool {
+        matches!(self, Self::Sums(options) if options.per_sample.is_some())
+    }
+
     /// Returns what the weights tell of samples.
     pub(super) fn sampling(&self, profile: &Profile) -> Sampling {
         match self {

@@ -2,12 +2,14 @@
 
 use std::cmp::Reverse;
 
-use super::call_tree::CallTree;
+use super::call_tree::{CallTree, Node};
 use super::context::{Context, shorten_path};
 use super::join_some;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
-use super::page::{Fact, Item, Value};
+use super::overview::Overview;
+use super::own_code::Origin;
+use super::page::{Fact, Item, PathLines, Value};
 use super::survey::{Quality, Survey};
 use crate::diagnostics::plural;
 use crate::profile::{FrameId, Weight, Weights};
@@ -18,28 +20,70 @@ const MIN_SHARE: f64 = 0.05;
 /// The hot path names a share again once it has fallen by this many percent points.
 const SHARE_STEP: f64 = 5.0;
 
+/// The share in percent from which on a defect is stated at the top of the page.
+const MIN_DEFECT: f64 = 0.5;
+
+/// A branch is named where the hot path forks if it has this share in percent, and this part of the path's end.
+const MIN_BRANCH: f64 = 2.0;
+const MIN_BRANCH_PART: f64 = 0.05;
+
+/// Most branches that are named.
+const MOST_BRANCHES: usize = 4;
+
+/// The facts about a profile.
+pub(super) struct PlainFacts {
+    /// Those at the top of the page.
+    pub(super) first: Vec<Fact>,
+    /// Those below the table of own functions.
+    pub(super) second: Vec<Fact>,
+}
+
 /// Returns the facts about one profile.
-pub(super) fn plain(context: &Context<'_>, inputs: &[String], tree: &CallTree) -> Vec<Fact> {
+pub(super) fn plain(context: &Context<'_>, overview: &Overview, inputs: &[String], tree: &CallTree) -> PlainFacts {
+    let quality = quality(context);
+    let (mut first, mut second) = (vec![summary(context, inputs)], Vec::new());
+    if is_defect(&quality) {
+        first.push(quality)
+    } else {
+        second.push(quality)
+    }
+    let threads = overview.threads(context);
+    let path = hot_path(context, tree, threads.is_some());
+    first.extend(threads);
+    first.extend(overview.work(context));
+    first.extend(path);
+    second.extend(states(context));
+    second.push(kinds(context));
+    second.push(depth(context));
+    PlainFacts { first, second }
+}
+
+/// Returns the fact about the depth of stacks.
+fn depth(context: &Context<'_>) -> Fact {
+    let depth = depth_range(context.survey);
+    let text = format!("{} frames in the median, {} to {} in all", depth[1], depth[0], depth[2]);
+    let numbers = ["min", "median", "max"].into_iter().zip(depth.map(|depth| depth as f64)).collect();
+    Fact { label: "depth", value: Value::Text(text), numbers }
+}
+
+/// Returns the fact about the size of a profile.
+fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let Survey { total, stacks, .. } = context.survey;
     let amount = Amount::new(context);
-    let depth = depth_range(context.survey);
+    let states = states(context).map(|fact| match fact.value {
+        Value::List(items) => items.iter().map(Item::text).collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    });
     let text = format!(
-        "{}: {}, {} stacks, depth {} ({} to {})",
+        "{}: {}{}, {} stacks{}",
         join_some(inputs, ", "),
         amount.text(total.after),
+        states.map_or_else(String::new, |states| format!(" ({states})")),
         format_count(*stacks),
-        depth[1],
-        depth[0],
-        depth[2]
+        context.single_source().map_or_else(String::new, |source| format!(", own functions in {source}")),
     );
-    let mut numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
-    numbers.extend(["depth_min", "depth_median", "depth_max"].into_iter().zip(depth.map(|depth| depth as f64)));
-    let mut facts = vec![Fact { label: "profile", value: Value::Text(text), numbers }, quality(context)];
-    facts.extend(states(context));
-    facts.extend(threads(context));
-    facts.push(kinds(context));
-    facts.push(hot_path(context, tree));
-    facts
+    let numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
+    Fact { label: "profile", value: Value::Text(text), numbers }
 }
 
 /// Returns the smallest, the median and the largest depth of a stack, by weight.
@@ -54,13 +98,18 @@ fn depth_range(survey: &Survey<'_>) -> [usize; 3] {
     depths.map(|depth| depth.map_or(0, |(depth, _)| *depth))
 }
 
+/// True if so much is missing that it belongs to the top of the page.
+pub(super) fn is_defect(quality: &Fact) -> bool {
+    quality.numbers.iter().any(|(name, number)| *number >= MIN_DEFECT || !name.ends_with("_pct") && *number > 0.0)
+}
+
 /// Returns what is missing from the stacks.
 pub(super) fn quality(context: &Context<'_>) -> Fact {
     let (survey, missing) = (context.survey, context.missing);
     let Quality { lost, truncated, unknown, unsampled, without_scripts } = survey.quality;
     let parts = [
         ("lost_pct", lost, "of the samples lost"),
-        ("truncated_pct", truncated, "cut before the root, so that totals of callers are too low"),
+        ("truncated_pct", truncated, "cut before the root"),
         ("unknown_pct", unknown, "in code without a symbol"),
         ("unsampled_pct", unsampled, "without a stack"),
         (
@@ -82,6 +131,7 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
         bad.push(format!("{} skipped", plural(missing.lines, "malformed line")));
     }
     if missing.has_inputs {
+        numbers.push(("missing_inputs", 1.0));
         bad.push("an input could not be read".to_owned());
     }
     let text = match bad.is_empty() {
@@ -94,7 +144,7 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
 /// Returns the weight by thread state, if there are states.
 fn states(context: &Context<'_>) -> Option<Fact> {
     let states = &context.survey.states;
-    if states.keys().all(Option::is_none) {
+    if !states.keys().flatten().any(|state| context.is_state(*state)) {
         return None;
     }
     let named = states.iter().map(|(state, weights)| {
@@ -102,13 +152,6 @@ fn states(context: &Context<'_>) -> Option<Fact> {
         (name, weights.after)
     });
     Some(Fact::new("states", Value::List(largest(context, named))))
-}
-
-/// Returns the weight by root frame, if there are several.
-fn threads(context: &Context<'_>) -> Option<Fact> {
-    let roots = &context.survey.roots;
-    let named = roots.iter().map(|(root, weights)| (context.name(*root), weights.after));
-    (roots.len() > 1).then(|| Fact::new("threads", Value::List(largest(context, named))))
 }
 
 fn kinds(context: &Context<'_>) -> Fact {
@@ -125,11 +168,14 @@ fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>)
 }
 
 /// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions
-/// that the program calls are shown, and the last one of all.
-fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
+/// that the program calls are shown, and the last one of all. If the path ends where the weight is divided, the branches
+/// follow.
+fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl Iterator<Item = Fact> {
     // Recursion is shown once, with the share of the outermost call.
     let path = context.hot_path(tree);
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
+    // Where a library divides the weight is no choice of the program's.
+    let is_own_end = context.origins.place(&frames).own.is_none_or(|own| own + 1 == frames.len());
     let shown = context.shown_on_path(&frames);
     let (mut last, mut items) = (100.0, Vec::new());
     for (number, omitted) in shown {
@@ -139,9 +185,40 @@ fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
             last = share;
         }
         items.extend(omitted.item());
-        items.push(if is_stated { Item::share(name, share) } else { Item { name, number: None } });
+        items.push(if is_stated { Item::share(name, share) } else { Item::new(name, None) });
     }
-    Fact::new("hot path", Value::Path(shorten_path(items, Item { name: "…".to_owned(), number: None })))
+    let items = shorten_path(items, Item::new("…", None));
+    let branches = match is_own_end {
+        true => branches(context, tree, path.last().copied().unwrap_or(tree.root())),
+        false => Vec::new(),
+    };
+    let lines = if branches.len() > 1 { PathLines::One } else { PathLines::Two };
+    // A path that ends at the entry of a thread, and its branches, say what the threads say.
+    let own = context.origins.find_own(&frames).into_iter().filter(|is_own| *is_own).count();
+    let is_known = has_threads && is_own_end && own <= 1;
+    let path = (!items.is_empty() && !is_known).then(|| Fact::new("hot path", Value::Path(items, lines)));
+    let branches = (branches.len() > 1 && !is_known).then(|| Fact::new("branches", Value::List(branches)));
+    path.into_iter().chain(branches)
+}
+
+/// Returns the largest branches below a node, each named by the first own function on it.
+fn branches(context: &Context<'_>, tree: &CallTree, node: &Node) -> Vec<Item> {
+    let mut sums: Vec<(String, u128)> = Vec::new();
+    for branch in tree.children(node) {
+        let chain = tree.chain(branch);
+        let own = chain.iter().find(|frame| context.origins.origin(**frame) == Origin::Own);
+        let named = chain.iter().find(|frame| context.origins.says_something(**frame));
+        let Some(frame) = own.or(named).or(chain.first()) else { continue };
+        let (name, weight) = (context.name(*frame), branch.weights.after.millionths());
+        match sums.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += weight,
+            None => sums.push((name, weight)),
+        }
+    }
+    sums.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+    let min = (context.share(node.weights.after) * MIN_BRANCH_PART).max(MIN_BRANCH);
+    let items = sums.into_iter().map(|(name, weight)| (name, context.share(Weight::from_millionths(weight))));
+    items.filter(|(_, share)| *share >= min).take(MOST_BRANCHES).map(|(name, share)| Item::share(name, share)).collect()
 }
 
 /// Returns the fact about the totals of two profiles.

@@ -32,6 +32,10 @@ pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
 
 /// Returns a long name without generic, template and call arguments, and without the directories of files.
 pub(super) fn shortened(name: &str) -> String {
+    // A number after the name must not hide the suffix `_[k]`, whose brackets are no arguments.
+    if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| number.ends_with('%')) {
+        return format!("{} {number}", shortened(stem));
+    }
     // Functions of scripts have no such arguments: brackets contain a file, or `<module>`.
     let is_script = name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (");
     match width(name) > LONG_NAME {
@@ -55,20 +59,6 @@ pub(super) fn without_directories(name: &str) -> String {
         short.push_str(file.filter(|file| !file.is_empty()).unwrap_or(part));
     }
     short
-}
-
-/// Returns as many items as fit, at least part of the first.
-pub(super) fn fit_list(items: &[String], room: usize) -> String {
-    let mut line = String::new();
-    for (number, item) in items.iter().map(|item| shortened(item)).enumerate() {
-        let separator = if number == 0 { "" } else { ", " };
-        if number > 0 && width(&line) + separator.len() + width(&item) > room {
-            break;
-        }
-        line.push_str(separator);
-        line.push_str(&item);
-    }
-    cut_middle(&line, room)
 }
 
 /// Returns functions joined by ` > ` on one line, or on two if parts must be left out of one. The callers right before the
@@ -144,7 +134,7 @@ pub(super) fn cut_end(text: &str, room: usize) -> String {
 }
 
 /// Returns a text without its middle, if it is too long. More of its end is kept, where names differ.
-fn cut_middle(text: &str, room: usize) -> String {
+pub(super) fn cut_middle(text: &str, room: usize) -> String {
     let length = width(text);
     if length <= room {
         return text.to_owned();
@@ -156,7 +146,7 @@ fn cut_middle(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_middle, fit_list, fit_path, shortened, wrap_path};
+    use super::{cut_middle, fit_path, shortened, wrap_path};
 
     fn strings(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -174,7 +164,6 @@ mod tests {
         assert_eq!(fit_path(&own_first, 32), "app > main > own > callee");
         assert_eq!(fit_path(&own_first, 22), "app > … > own > callee");
         assert_eq!(fit_path(&path, 5), "e…ode");
-        assert_eq!(fit_list(&strings(&["a 1%", "b 2%", "c 3%"]), 10), "a 1%, b 2%");
         assert_eq!(cut_middle("abcdefghij", 7), "ab…ghij");
     }
 
@@ -186,6 +175,7 @@ mod tests {
             ("github.com/example/pkg.(*Server).Run", "github.com/example/pkg.(*Server).Run"),
             ("a::very::long::path::of<names, and::arguments>", "a::very::long::path::of"),
             ("/", "/"),
+            ("copy_page_to_the_iterator_[k] 41.0%", "copy_page_to_the_iterator_[k] 41.0%"),
             ("py::<module>:/srv/application/app.py", "py::<module>:app.py"),
             ("<module> (/srv/application/app.py)", "<module> (app.py)"),
             ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),

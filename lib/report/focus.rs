@@ -7,14 +7,14 @@ use super::call_tree::CallTree;
 use super::context::Context;
 use super::facts;
 use super::join_some;
-use super::measure::{Measure, format_count, format_percent};
-use super::page::{Block, Fact, Item, Page, Table, Value};
+use super::measure::{Measure, format_count, format_percent, percent, percent_change};
+use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
 use super::survey::Survey;
 use super::tables::tree_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
-use crate::profile::{FrameId, Profile, Weights};
+use crate::profile::{FrameId, Profile, Weight, Weights};
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 3;
@@ -43,13 +43,15 @@ pub(super) fn page(
     if parts.matches.is_empty() {
         return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
     }
-    let measure = if context.profile.is_differential() { Measure::Change } else { Measure::After };
+    let measure = if context.profile.is_differential() { Measure::Moved } else { Measure::After };
     let facts = vec![summary(context, inputs), focused(context, &parts), facts::quality(context)];
     let rows = Rows::new(lines, FACT_LINES);
     let half = (rows.first + rows.second + rows.third + rows.tree) / 2;
     let survey = Survey::new(&parts.callees, context.origins)?;
     let below = Context { profile: &parts.callees, survey: &survey, ..*context };
-    let selfs = self_table(&below, rows.second)?;
+    // Shares of self weight are those of one profile.
+    let self_rows = if context.profile.is_differential() { 0 } else { rows.second };
+    let selfs = self_table(&below, self_rows)?;
     let rest = half.saturating_sub(selfs.rows.len());
     let callees = tree_table(&below, &CallTree::new(&parts.callees, measure)?, rest.max(half / 2));
     let above = Context { profile: &parts.callers, ..*context };
@@ -57,7 +59,8 @@ pub(super) fn page(
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
     let tables = [callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
-    Ok(Page { blocks: [Block::Facts(facts)].into_iter().chain(tables).collect() })
+    let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
+    Ok(Page { blocks, source: context.single_source() })
 }
 
 /// Splits all stacks at their first match. The derived profiles have the frames of the whole one, with the same ids.
@@ -81,7 +84,16 @@ fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
 
 fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let amount = super::judgement::Amount::new(context);
-    let text = format!("{}: {}", join_some(inputs, ", "), amount.text(context.survey.total.after));
+    let total = context.survey.total;
+    let text = match context.profile.is_differential() {
+        true => format!(
+            "{}: {} before, {} after; all numbers in % of the total before",
+            join_some(inputs, ", "),
+            amount.text(total.before),
+            amount.text(total.after)
+        ),
+        false => format!("{}: {}", join_some(inputs, ", "), amount.text(total.after)),
+    };
     Fact { label: "profile", value: Value::Text(text), numbers: vec![("total", context.survey.total.after.as_f64())] }
 }
 
@@ -90,11 +102,23 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     let ranks = context.profile.frames.ranks();
     let mut matches = parts.matches.clone();
     matches.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
-    let share = context.share(parts.callees.total().after);
+    let total = parts.callees.total();
+    let share = context.share(total.after);
     let count = format_count(matches.len());
     let functions = if matches.len() == 1 { "function" } else { "functions" };
-    let whole = Item { name: format!("{count} {functions} in {}", format_percent(share)), number: None };
-    let each = matches.iter().map(|(frame, weights)| Item::share(context.name(*frame), context.share(weights.after)));
+    // All numbers of a comparison are in percent of the total before.
+    let is_differential = context.profile.is_differential();
+    let base = |weight: Weight| format_percent(percent(weight, context.whole.before));
+    let text = match is_differential {
+        true => format!("{count} {functions} in {} before and {} after", base(total.before), base(total.after)),
+        false => format!("{count} {functions} in {}", format_percent(share)),
+    };
+    let whole = Item::new(text, None);
+    let number = |weights: Weights| match is_differential {
+        true => Number::Change(percent_change(weights, context.whole.before)),
+        false => Number::Share(context.share(weights.after)),
+    };
+    let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
     let items = [whole].into_iter().chain(each).collect();
     Fact { label: "focus", value: Value::List(items), numbers: vec![("total_pct", share)] }
 }

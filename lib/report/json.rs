@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::page::{Block, Item, Page, Row, Table, Value};
+use super::page::{Block, Item, Number, Page, Row, Table, Value};
 
 /// Returns the page as a JSON object.
 pub(super) fn render(page: &Page) -> String {
@@ -14,7 +14,7 @@ pub(super) fn render(page: &Page) -> String {
                 let (key, value) = match &fact.value {
                     Value::Text(text) => ("text", json!(text)),
                     Value::List(items) => ("items", items_to_json(items)),
-                    Value::Path(items) => ("path", items_to_json(items)),
+                    Value::Path(items, _) => ("path", items_to_json(items)),
                 };
                 object.insert(key.to_owned(), value);
                 object.extend(fact.numbers.iter().map(|(name, number)| ((*name).to_owned(), number_to_json(*number))));
@@ -44,7 +44,17 @@ fn items_to_json(items: &[Item]) -> Json {
 }
 
 fn item_to_json(item: &Item) -> Json {
-    json!({"name": item.name, "percent": item.number.and_then(|number| number.value())})
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(item.name));
+    let key = if matches!(item.number, Some(Number::Part(_))) { "percent_of_it" } else { "percent" };
+    object.insert(key.to_owned(), json!(item.number.and_then(|number| number.value())));
+    if let Some(inner) = &item.inner {
+        object.insert("inner".to_owned(), json!(inner));
+    }
+    if !item.parts.is_empty() {
+        object.insert("parts".to_owned(), items_to_json(&item.parts));
+    }
+    Json::Object(object)
 }
 
 fn row_to_json(table: &Table, row: &Row) -> Json {
@@ -57,5 +67,9 @@ fn row_to_json(table: &Table, row: &Row) -> Json {
         object.insert("depth".to_owned(), json!(row.depth));
     }
     object.insert(table.details_key.to_owned(), items_to_json(&row.details));
+    if !row.notes.is_empty() {
+        let notes = row.notes.iter().map(|note| json!({"label": note.label, "items": items_to_json(&note.items)}));
+        object.insert("notes".to_owned(), notes.collect());
+    }
     Json::Object(object)
 }

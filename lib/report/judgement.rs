@@ -18,6 +18,9 @@ use crate::tally::{self, GroupBy, Row, observe_runs, observe_sum, observe_sums, 
 /// The name by which users mean microseconds.
 const MICROSECONDS: &str = "us";
 
+/// Weights from this total on are not taken for samples: a quarter of an hour at 1000 Hz.
+const MOST_SAMPLES: u64 = 1_000_000;
+
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount<'a> {
@@ -40,11 +43,13 @@ impl<'a> Amount<'a> {
     pub(super) fn new(context: &Context<'a>) -> Self {
         let profile = context.profile;
         let has_states = profile.frames.iter().any(|(_, name)| is_thread_state(name));
+        let is_given = context.evidence.has_sample_weight();
         let unit = match (context.unit, context.evidence.sampling(profile).kind) {
             (Some(MICROSECONDS), _) => Unit::Microseconds,
             (Some(unit), _) => Unit::Named(unit),
             (None, _) if has_states => Unit::Microseconds,
-            (None, WeightKind::Samples(sample)) => Unit::Samples(sample),
+            // Large weights may count anything: instructions of a simulator, nanoseconds.
+            (None, WeightKind::Samples(sample)) if is_given || is_small(profile, sample) => Unit::Samples(sample),
             (None, _) => Unit::Unknown,
         };
         Self { unit }
@@ -64,6 +69,12 @@ impl<'a> Amount<'a> {
             Unit::Unknown => format!("weight {}", format_weight(weight)),
         }
     }
+}
+
+/// True if the total is so small that it probably is a number of samples of this weight.
+fn is_small(profile: &Profile, sample: Weight) -> bool {
+    let total = profile.total();
+    sample == Weight::ONE && total.after.max(total.before) < Weight::new(MOST_SAMPLES)
 }
 
 /// The judgement of all functions of a comparison, as fg-csv and fg-check judge them.

@@ -1,6 +1,6 @@
 //! Writes a page as Markdown, for comments in code reviews.
 
-use super::page::{Block, Item, Page, Table, Value};
+use super::page::{Block, Item, Note, Page, Table, Value};
 
 /// Returns the page as Markdown.
 pub(super) fn render(page: &Page) -> String {
@@ -28,15 +28,17 @@ fn value(value: &Value) -> String {
     match value {
         Value::Text(text) => escape(text),
         Value::List(items) => list(items, ", "),
-        Value::Path(items) => list(items, " > "),
+        Value::Path(items, _) => list(items, " > "),
     }
 }
 
 /// Returns names as code, with their numbers.
 fn list(items: &[Item], separator: &str) -> String {
-    let items = items.iter().map(|item| match item.number {
-        Some(number) => format!("{} {}", code(&item.name), escape(&number.text())),
-        None => code(&item.name),
+    let items = items.iter().map(|item| {
+        let inner = item.inner.iter().map(|inner| format!(" > {}", code(inner)));
+        let number = item.number.iter().map(|number| format!(" {}", escape(&number.text())));
+        let parts = if item.parts.is_empty() { String::new() } else { format!(" ({})", list(&item.parts, ", ")) };
+        code(&item.name) + &inner.chain(number).collect::<String>() + &parts
     });
     items.collect::<Vec<_>>().join(separator)
 }
@@ -51,9 +53,14 @@ fn push_table(text: &mut String, table: &Table) {
         // Blanks at the start of a cell are dropped, these are not.
         let indent = "\u{a0}\u{a0}".repeat(row.depth);
         let numbers: Vec<String> = row.numbers.iter().map(|number| escape(&number.text())).collect();
-        let (numbers, details) = (numbers.join(" | "), list(&row.details, ", "));
+        let (numbers, details) = (numbers.join(" | "), list(&row.details, ", ") + &notes(&row.notes));
         text.push_str(&format!("| {numbers} | {indent}{} | {details} |\n", names.join(" > ")));
     }
+}
+
+/// Returns notes as text, each on a line of its own.
+fn notes(notes: &[Note]) -> String {
+    notes.iter().map(|note| format!("<br>{} {}", escape(&note.label), list(&note.items, ", "))).collect()
 }
 
 /// Returns a name as code, in which only a backquote and the separator of cells have a meaning.

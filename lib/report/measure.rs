@@ -7,18 +7,18 @@ use crate::profile::{Weight, Weights};
 pub(super) enum Measure {
     /// The weight; in a comparison the one after.
     After,
-    /// The difference between after and before, whatever its sign.
-    Change,
+    /// The sum of the differences between after and before of all stacks, whatever their signs.
+    Moved,
     /// The growth: by how much the weight after is more than that before.
     Growth,
 }
 
 impl Measure {
-    /// Returns the number of these weights.
-    pub(super) fn size(self, weights: Weights) -> Weight {
+    /// Returns the number of a branch with these weights, whose stacks differ by `moved` in all.
+    pub(super) fn size(self, weights: Weights, moved: Weight) -> Weight {
         match self {
             Self::After => weights.after,
-            Self::Change => weights.difference(),
+            Self::Moved => moved,
             Self::Growth => weights.after.saturating_sub(weights.before),
         }
     }

@@ -7,11 +7,13 @@
 //! Weight is charged to the program's own functions: what a library or the kernel does on behalf of a function counts
 //! for it (see `own_code`). A stack therefore counts for one own function only, and their weights add up to the total.
 
+mod below;
 mod budget;
 mod call_tree;
 mod change;
 mod commands;
 mod context;
+mod details;
 mod evidence;
 mod facts;
 mod fit;
@@ -20,6 +22,7 @@ mod json;
 mod judgement;
 mod markdown;
 mod measure;
+mod overview;
 mod own_code;
 mod page;
 mod plain;
@@ -27,7 +30,10 @@ mod survey;
 mod tables;
 mod text;
 mod waits;
+mod wakes;
+mod work;
 
+pub use commands::Repeated;
 pub use text::TextStyle;
 
 use self::commands::Commands;
@@ -38,6 +44,7 @@ use self::own_code::Origins;
 use self::page::Page;
 use self::survey::Survey;
 use self::waits::Waits;
+use self::work::Work;
 use crate::Error;
 use crate::csv::Categories;
 use crate::diff::{ComparedRuns, Counterparts};
@@ -68,6 +75,8 @@ pub struct Options {
     pub count_name: Option<String>,
     /// The parts of the inputs that could not be read.
     pub missing: Missing,
+    /// The options that the commands of the page repeat.
+    pub repeated: Repeated,
 }
 
 /// The parts of the inputs that the profile lacks.
@@ -123,10 +132,11 @@ pub enum Inputs {
 /// let categories = Categories::load(None)?;
 /// let options = report::Options {
 ///     lines: 40, focus: None, own: None, categories, weights: Default::default(), count_name: None, missing: Default::default(),
+///     repeated: Default::default(),
 /// };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
 /// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
-/// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% |"));
+/// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% (`copying`) |"));
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
@@ -143,12 +153,15 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let waits = Waits::take_from(&mut profile)?;
     evidence.remove_wakers()?;
     profile.presort(crate::parallel::cores());
-    let origins = Origins::new(&profile.frames, &options.categories, options.own.take());
+    let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
+    origins.find_thread_names(&profile);
     let survey = Survey::new(&profile, &origins)?;
+    let work = Work::new(&profile.frames);
     let context = Context {
         profile: &profile,
         origins: &origins,
         survey: &survey,
+        work: &work,
         waits: &waits,
         evidence: &evidence,
         judged: judged.as_ref(),
@@ -159,7 +172,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     };
     let mut lines = options.lines;
     loop {
-        let page = page(&context, inputs, options.focus.as_mut(), lines)?;
+        let page = page(&context, inputs, &options.repeated, options.focus.as_mut(), lines)?;
         let text = render(&page, format);
         let excess = text.lines().count().saturating_sub(options.lines);
         if excess == 0 || matches!(format, Format::Json) {
@@ -190,18 +203,32 @@ fn cut_page(mut page: Page, format: Format, lines: usize) -> String {
     }
 }
 
-fn page(context: &Context<'_>, inputs: &Inputs, focus: Option<&mut FrameMatcher>, lines: usize) -> Result<Page, Error> {
+fn page(
+    context: &Context<'_>,
+    inputs: &Inputs,
+    repeated: &Repeated,
+    focus: Option<&mut FrameMatcher>,
+    lines: usize,
+) -> Result<Page, Error> {
     let (names, [before, after]) = match inputs {
         Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
-        Inputs::Runs(before, after) => {
-            (vec!["comparison".to_owned()], [before, after].map(|files| join_some(files, " + ")))
-        }
+        Inputs::Runs(before, after) => (vec!["comparison".to_owned()], [before, after].map(|files| name_side(files))),
     };
-    let commands = Commands::new(inputs);
+    let commands = Commands::new(inputs, repeated);
     match focus {
         Some(focus) => focus::page(context, focus, &names, lines),
         None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
         None => plain::page(context, &commands, &names, lines),
+    }
+}
+
+/// Returns the first run of a side, and the number of the others.
+fn name_side(files: &[String]) -> String {
+    match files {
+        [first, others @ ..] if !others.is_empty() => {
+            format!("{first} + {} more", measure::format_count(others.len()))
+        }
+        _ => files.concat(),
     }
 }
 

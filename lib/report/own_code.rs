@@ -6,21 +6,33 @@
 //! own, whatever its name. Below the entry of an interpreter or of a virtual machine, only functions of the interpreted
 //! language are.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::bytes::RegexSet;
 
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
-use crate::profile::{FrameId, Frames};
-use crate::script_source::{SourceOrigin, find_origin};
+use crate::profile::{FrameId, Frames, Profile};
+use crate::script_source::{SourceOrigin, find_origin, source_of};
 use crate::{java, markers};
 
 /// Patterns of libraries that are no category of their own.
 static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("libraries.txt")));
 
+/// The modules of Python's standard library.
+static PYTHON_LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("python_library.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_whitespace).collect()
+});
+
 /// Patterns of functions that only prepare the call of the next one: the start of a process or a thread.
 static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("start.txt")));
+
+/// Patterns of those of a thread.
+static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
+    patterns(r"^(_?_?clone3?|start_thread|thread_start|thread_native_entry|runtime\.(goexit|mstart[01]?)(\.abi0)?)$")
+});
 
 /// Patterns of functions that call no function of the program.
 static CLOSED: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("closed.txt")));
@@ -31,6 +43,19 @@ static RUN_TIMES: LazyLock<RegexSet> =
 
 /// Patterns of functions of these languages.
 static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scripts.txt")));
+
+/// Patterns of functions that only pass calls on.
+static GLUE: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("glue.txt")));
+
+/// Patterns of shared libraries, as code without a symbol is named.
+static LIBRARY_FILES: LazyLock<RegexSet> = LazyLock::new(|| patterns(r"^\[.*\.so[.\d]*( \(deleted\))?\]$"));
+
+/// Patterns of those that say nothing: interpreters and the C library.
+static COMMON_FILES: LazyLock<RegexSet> = LazyLock::new(|| {
+    patterns(
+        r"^\[(libpython|libruby|libphp|libjvm|libnode|libperl|liblua|libmono|libcoreclr|libc[.-]|ld-|libpthread|libm[.-]|libdl[.-])",
+    )
+});
 
 /// Patterns of functions of these languages that are named with their file.
 static SCRIPT_FILES: LazyLock<RegexSet> =
@@ -98,17 +123,32 @@ struct Known<'a> {
     is_script: bool,
     /// True for such a function that is named with its file: native functions below it belong to the interpreter.
     has_script_file: bool,
+    /// True for a function that only passes calls on.
+    is_glue: bool,
+    /// True for a function that starts a thread.
+    starts_thread: bool,
+    /// True for a library without symbols that is not an interpreter.
+    is_library_file: bool,
 }
 
 impl<'a> Known<'a> {
-    /// True for a function that is not part of a runtime.
+    /// True for a function with a name that does more than pass the call on.
     fn is_function(&self) -> bool {
-        matches!(self.calls, Calls::Any | Calls::Closed) && self.kind != INTERPRETER
+        self.calls != Calls::Start && !self.is_glue && matches!(self.origin, Origin::Own | Origin::Library)
     }
 
     /// Creates the properties of a frame that is no function of a script.
     fn native(origin: Origin, kind: &'a str) -> Self {
-        Self { origin, kind, calls: Calls::Any, is_script: false, has_script_file: false }
+        Self {
+            origin,
+            kind,
+            calls: Calls::Any,
+            is_script: false,
+            has_script_file: false,
+            is_glue: false,
+            starts_thread: false,
+            is_library_file: false,
+        }
     }
 }
 
@@ -132,6 +172,10 @@ pub(super) struct Origins<'a> {
     known: Vec<Known<'a>>,
     /// True if functions of scripts have frames.
     has_scripts: bool,
+    /// True if some of them are named with the whole path of their file. Python's own modules are named without one then.
+    has_script_paths: bool,
+    /// True if the roots of stacks are names of threads.
+    has_thread_names: bool,
     /// True if some of them are in no package. Packages are libraries then; else they are all that there is.
     has_own_scripts: bool,
 }
@@ -142,13 +186,35 @@ impl<'a> Origins<'a> {
     pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
         let has_own_scripts = frames.iter().any(|(_, name)| matches!(find_origin(name), Some(SourceOrigin::Own(_))));
         let known = Vec::with_capacity(frames.len());
-        let mut origins = Self { categories, own, known, has_scripts: false, has_own_scripts };
+        let has_script_paths = frames.iter().any(|(_, name)| source(name).is_some_and(|file| file.starts_with('/')));
+        let mut origins = Self {
+            categories,
+            own,
+            known,
+            has_scripts: false,
+            has_script_paths,
+            has_thread_names: false,
+            has_own_scripts,
+        };
         for (frame, name) in frames.iter() {
             let known = origins.classify(frames, frame, name);
             origins.known.push(known);
         }
         origins.has_scripts = origins.known.iter().any(|known| known.is_script && known.origin == Origin::Own);
         origins
+    }
+
+    /// Finds out whether the roots of stacks are names of threads, as they are if the start of a thread comes below one.
+    /// They are no functions of the program then, whatever they are called.
+    pub(super) fn find_thread_names(&mut self, profile: &Profile) {
+        let has_start = |stack: &[FrameId]| stack.len() > 2 && (1..3).any(|index| self.is_start(stack[index]));
+        let found = profile.for_each(|stack, _| if has_start(stack) { Err(()) } else { Ok(()) });
+        self.has_thread_names = found.is_err();
+    }
+
+    /// Returns the index of the first frame that may be a function.
+    fn first_function(&self) -> usize {
+        usize::from(self.has_thread_names)
     }
 
     /// Returns the origin of a frame by its name.
@@ -161,15 +227,43 @@ impl<'a> Origins<'a> {
         self.known[frame.index()].calls == Calls::Start
     }
 
-    /// Returns the index of the function among those below an own one that says most about the call: a function of a
-    /// script, else the first that is not part of an interpreter or of the start of a thread.
+    /// True if a stack is that of a thread that was started, not of a process.
+    pub(super) fn is_in_thread(&self, stack: &[FrameId]) -> bool {
+        stack.iter().take(4).any(|frame| self.known[frame.index()].starts_thread)
+    }
+
+    /// Returns the index of the function among those below an own one that says most about the call. That is a function
+    /// of a script; else the first that has a name and does more than pass the call on; else a library without symbols;
+    /// else the first function of the C library or of the kernel.
     pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
-        let mut known = below.iter().map(|frame| &self.known[frame.index()]);
-        let script = known.clone().position(|known| self.has_scripts && known.has_script_file);
+        let known = below.iter().map(|frame| &self.known[frame.index()]);
+        let open = known.clone().take_while(|known| known.calls != Calls::Closed).count();
+        let script = known.clone().position(|known| self.has_scripts && known.has_script_file && !known.is_glue);
         script
-            .or_else(|| known.clone().position(Known::is_function))
-            .or_else(|| known.position(|known| known.calls != Calls::Start))
-            .or(if below.is_empty() { None } else { Some(0) })
+            .or_else(|| known.clone().take(open).position(Known::is_function))
+            .or_else(|| known.clone().take(open).position(|known| known.is_library_file))
+            .or_else(|| self.system_call(below))
+            .or_else(|| known.clone().position(|known| known.calls == Calls::Closed))
+            .or_else(|| known.clone().position(|known| known.origin == Origin::Unknown))
+            .or(below.len().checked_sub(1))
+    }
+
+    /// Returns the index of the function of a system call, if nothing but the kernel's entry comes before it.
+    fn system_call(&self, below: &[FrameId]) -> Option<usize> {
+        let entry = below.iter().position(|frame| self.known[frame.index()].calls == Calls::Closed)?;
+        let known = |index: usize| &self.known[below[index].index()];
+        let call = (entry..below.len()).find(|index| !known(*index).is_glue)?;
+        (known(entry).is_glue && known(call).kind.starts_with(KERNEL)).then_some(call)
+    }
+
+    /// True for a function that has a name and does more than pass the call on.
+    pub(super) fn says_something(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].is_function()
+    }
+
+    /// True for a function that calls nothing of the program.
+    pub(super) fn is_closed(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].calls == Calls::Closed
     }
 
     /// True unless the function only runs others: it is part of an interpreter, or of the start of a thread.
@@ -187,13 +281,14 @@ impl<'a> Origins<'a> {
     pub(super) fn place(&self, stack: &[FrameId]) -> Place<'a> {
         let mut place = Place { open: stack.len(), ..Place::default() };
         if self.own.is_some() {
-            place.own = stack.iter().rposition(|frame| self.origin(*frame) == Origin::Own);
+            let own = stack.iter().rposition(|frame| self.origin(*frame) == Origin::Own);
+            place.own = own.filter(|own| *own >= self.first_function());
             return place;
         }
         let mut is_managed = false;
         for (index, frame) in stack.iter().enumerate() {
             let known = &self.known[frame.index()];
-            if is_own(known, is_managed) {
+            if index >= self.first_function() && is_own(known, is_managed) {
                 place.own = Some(index);
             }
             match known.calls {
@@ -221,9 +316,9 @@ impl<'a> Origins<'a> {
     pub(super) fn find_own(&self, stack: &[FrameId]) -> Vec<bool> {
         let may_be_managed = self.own.is_none() && self.has_scripts;
         let mut is_managed = false;
-        let own = stack.iter().map(|frame| {
+        let own = stack.iter().enumerate().map(|(index, frame)| {
             let known = &self.known[frame.index()];
-            let is_own = is_own(known, is_managed);
+            let is_own = index >= self.first_function() && is_own(known, is_managed);
             is_managed |= may_be_managed && (known.calls == Calls::Scripts || known.has_script_file);
             is_own
         });
@@ -249,11 +344,13 @@ impl<'a> Origins<'a> {
             return Known::native(Origin::Marker, category);
         }
         if markers::is_without_symbol(name) {
-            return Known::native(Origin::Unknown, "unknown");
+            let is_library_file = LIBRARY_FILES.is_match(plain) && !COMMON_FILES.is_match(plain);
+            return Known { is_library_file, ..Known::native(Origin::Unknown, "unknown") };
         }
         let is_library = LIBRARIES.is_match(plain)
             || match find_origin(plain) {
                 Some(SourceOrigin::Package(_)) => self.has_own_scripts,
+                Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
                 origin => origin == Some(SourceOrigin::StandardLibrary),
             };
         let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
@@ -273,8 +370,22 @@ impl<'a> Origins<'a> {
             false => (Origin::Library, category),
         };
         let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
-        Known { origin, kind, calls, is_script, has_script_file }
+        let starts_thread = THREAD_START.is_match(plain);
+        let is_glue = GLUE.is_match(plain);
+        Known { origin, kind, calls, is_script, has_script_file, is_glue, starts_thread, is_library_file: false }
     }
+}
+
+/// Returns the source file that the name of a script function contains.
+fn source(name: &[u8]) -> Option<&str> {
+    source_of(std::str::from_utf8(markers::strip_suffix(name)).ok()?)
+}
+
+/// True for a file of a module of Python's standard library, without the folders before the module.
+fn is_python_module(file: &str) -> bool {
+    let module = file.split(['/', ':']).next().unwrap_or_default();
+    module.len() < file.len() && PYTHON_LIBRARY.contains(module)
+        || module.strip_suffix(".py").is_some_and(|module| PYTHON_LIBRARY.contains(module))
 }
 
 /// True if a function is the program's own. Below the entry of an interpreter, only functions of scripts are.

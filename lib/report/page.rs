@@ -8,9 +8,36 @@ use crate::tally::format_chance;
 pub(super) struct Page {
     /// Its parts, from top to bottom.
     pub(super) blocks: Vec<Block>,
+    /// The file of all own functions, as their names contain it, if there is only one. Text need not repeat it.
+    pub(super) source: Option<String>,
 }
 
 impl Page {
+    /// Returns the page without the file of all own functions in their names.
+    pub(super) fn without_source(mut self) -> Self {
+        let Some(source) = self.source.take().map(|source| format!(" ({source})")) else { return self };
+        for block in &mut self.blocks {
+            match block {
+                Block::Facts(facts) => facts.iter_mut().for_each(|fact| match &mut fact.value {
+                    Value::List(items) | Value::Path(items, _) => {
+                        items.iter_mut().for_each(|item| item.remove(&source));
+                    }
+                    Value::Text(_) => {}
+                }),
+                Block::Table(table) => table.rows.iter_mut().for_each(|row| {
+                    row.names.iter_mut().for_each(|name| *name = name.replace(&source, ""));
+                    row.details.iter_mut().for_each(|item| item.remove(&source));
+                    for note in &mut row.notes {
+                        note.label = note.label.replace(&source, "");
+                        note.items.iter_mut().for_each(|item| item.remove(&source));
+                    }
+                }),
+                Block::Commands(_) => {}
+            }
+        }
+        self
+    }
+
     /// Removes the last part, or the last fact if there is no other part; `false` if there is only one.
     pub(super) fn pop_part(&mut self) -> bool {
         if self.blocks.len() > 1 {
@@ -55,11 +82,12 @@ impl Fact {
     /// Returns the number of lines that the fact takes on a page of 80 columns, if its text fits on one line.
     pub(super) fn line_count(&self) -> usize {
         match &self.value {
-            Value::Path(items) => {
+            Value::Path(items, PathLines::Two) => {
                 let width: usize = items.iter().map(|item| item.text().chars().count() + 3).sum();
                 if width > PATH_WIDTH { 2 } else { 1 }
             }
-            Value::Text(_) | Value::List(_) => 1,
+            Value::List(_) if self.label == "threads" => 2,
+            Value::Path(..) | Value::Text(_) | Value::List(_) => 1,
         }
     }
 }
@@ -71,27 +99,73 @@ pub(super) enum Value {
     Text(String),
     /// Items, the most important first. Those that do not fit are left out.
     List(Vec<Item>),
-    /// Functions, each called by the one before. Those in the middle are left out if they do not fit on two lines.
-    Path(Vec<Item>),
+    /// Functions, each called by the one before. Those in the middle are left out if they do not fit.
+    Path(Vec<Item>, PathLines),
+}
+
+/// The most lines that a path takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PathLines {
+    One,
+    Two,
 }
 
 /// A name with a number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
     pub(super) name: String,
+    /// A function below it that has nearly all of its weight.
+    pub(super) inner: Option<String>,
     pub(super) number: Option<Number>,
+    /// What it consists of, or is an example of.
+    pub(super) parts: Vec<Item>,
 }
 
 impl Item {
-    /// Creates a name with a share in percent.
-    pub(super) fn share(name: impl Into<String>, percent: f64) -> Self {
-        Self { name: name.into(), number: Some(Number::Share(percent)) }
+    /// Removes a text from all names.
+    fn remove(&mut self, text: &str) {
+        self.name = self.name.replace(text, "");
+        self.inner = self.inner.take().map(|inner| inner.replace(text, ""));
+        self.parts.iter_mut().for_each(|part| part.remove(text));
     }
 
-    /// Returns the name and the number: `memmove 40.1%`.
-    pub(super) fn text(&self) -> String {
-        self.number.map_or_else(|| self.name.clone(), |number| format!("{} {}", self.name, number.text()))
+    /// Creates a name with a number.
+    pub(super) fn new(name: impl Into<String>, number: Option<Number>) -> Self {
+        Self { name: name.into(), inner: None, number, parts: Vec::new() }
     }
+
+    /// Creates a name with a share in percent.
+    pub(super) fn share(name: impl Into<String>, percent: f64) -> Self {
+        Self::new(name, Some(Number::Share(percent)))
+    }
+
+    /// Returns the name, the number and the parts: `memmove 40.1% (copying)`.
+    pub(super) fn text(&self) -> String {
+        self.text_with(&str::to_owned)
+    }
+
+    /// Returns the text with other forms of its names.
+    pub(super) fn text_with(&self, form: &dyn Fn(&str) -> String) -> String {
+        let mut text = form(&self.name);
+        if let Some(inner) = &self.inner {
+            text.push_str(&format!(" > {}", form(inner)));
+        }
+        if let Some(number) = self.number {
+            text.push_str(&format!(" {}", number.text()));
+        }
+        let parts: Vec<String> = self.parts.iter().map(|part| part.text_with(form)).collect();
+        if !parts.is_empty() {
+            text.push_str(&format!(" ({})", parts.join(", ")));
+        }
+        text
+    }
+}
+
+/// A note to a row: what its items are, and the items.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Note {
+    pub(super) label: String,
+    pub(super) items: Vec<Item>,
 }
 
 /// A number of a table.
@@ -99,6 +173,8 @@ impl Item {
 pub(super) enum Number {
     /// A share in percent.
     Share(f64),
+    /// A share in percent of what it is part of.
+    Part(f64),
     /// A change in percent points, or of a total in percent.
     Change(f64),
     /// A probability from 0 to 1.
@@ -112,6 +188,7 @@ impl Number {
     pub(super) fn text(self) -> String {
         match self {
             Self::Share(percent) => format_percent(percent),
+            Self::Part(percent) => format!("{} of it", format_percent(percent)),
             Self::Change(change) => format_change(change),
             Self::Chance(chance) if chance < 0.001 => "<0.001".to_owned(),
             Self::Chance(chance) => format_chance(chance, 3),
@@ -122,7 +199,7 @@ impl Number {
     /// Returns the number for programs, rounded to what the profile can tell; `None` if it is not known.
     pub(super) fn value(self) -> Option<f64> {
         match self {
-            Self::Share(number) | Self::Change(number) => Some((number * 1e4).round() / 1e4),
+            Self::Share(number) | Self::Part(number) | Self::Change(number) => Some((number * 1e4).round() / 1e4),
             Self::Chance(number) => Some((number * 1e6).round() / 1e6),
             Self::Unknown => None,
         }
@@ -159,6 +236,8 @@ pub(super) struct Row {
     pub(super) share: f64,
     /// The number of rows between it and the root of a tree.
     pub(super) depth: usize,
+    /// What is known of the row beyond its details.
+    pub(super) notes: Vec<Note>,
     /// A function, or functions of which each calls the next.
     pub(super) names: Vec<String>,
     /// Details, the most important first.

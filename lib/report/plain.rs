@@ -5,17 +5,21 @@ use std::cmp::Reverse;
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
-use super::budget::Rows;
+use super::below;
+use super::budget::{Rows, WHOLE_PAGE};
 use super::call_tree::CallTree;
 use super::commands::Commands;
 use super::context::Context;
-use super::facts;
+use super::details;
+use super::facts::{self, PlainFacts};
 use super::measure::Measure;
+use super::overview::Overview;
 use super::own_code::Origin;
 use super::page::{Block, Fact, Item, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
+use super::wakes;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::tally::Charging;
@@ -38,77 +42,68 @@ const FACT_LINES: usize = 5;
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let tree = CallTree::new(context.profile, Measure::After)?;
-    let facts = facts::plain(context, inputs, &tree);
-    let rows = Rows::new(lines, facts.iter().map(Fact::line_count).sum::<usize>().max(FACT_LINES));
+    let PlainFacts { first, mut second } = facts::plain(context, &Overview::new(context)?, inputs, &tree);
+    if lines < WHOLE_PAGE {
+        // Own functions say more.
+        second.retain(|fact| fact.label == "quality");
+    }
+    let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
+    let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
+    let own = own_table(context, rows.first)?;
+    let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
-    let waits = waits_table(context, rows.first)?;
-    let has_waits = !waits.rows.is_empty();
-    let (own_rows, self_rows, total_rows) =
-        if has_waits { (rows.second, rows.third, 0) } else { (rows.first, rows.second, rows.third) };
-    let own = own_table(context, own_rows);
-    let selfs = self_table(context, self_rows)?;
+    let waits = waits_table(context, rows.third)?;
+    let total_rows = if waits.rows.is_empty() { rows.third } else { 0 };
+    let selfs = self_table(context, rows.second.saturating_sub(noted).max(1))?;
     let shown: HashSet<FrameId, FxBuildHasher> =
         largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
     let totals = total_table(context, total_rows, &shown);
     let used = [&waits, &own, &selfs, &totals].map(|table| table.rows.len());
-    let rows = rows.reassign(used.iter().sum());
-    let hottest: Vec<FrameId> = hottest_own(context).into_iter().map(|(frame, _)| *frame).take(2).collect();
-    let commands = commands.for_functions(context, &hottest, rows.commands);
-    let tables = [waits, own, selfs, totals, tree_table(context, &tree, rows.tree)];
+    let rows = rows.reassign(used.iter().sum::<usize>() + noted);
+    let hottest = hottest_own(context).first().map(|(frame, _)| **frame);
+    let commands = commands.for_function(context, hottest, rows.commands);
+    let tables = [selfs, waits, totals, tree_table(context, &tree, rows.tree)];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
-    let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
-    Ok(Page { blocks: blocks.collect() })
+    let second = (!second.is_empty()).then_some(Block::Facts(second));
+    let blocks = [Block::Facts(first), Block::Table(own)];
+    let blocks = blocks.into_iter().chain(second).chain(tables).chain([Block::Commands(commands)]).collect();
+    Ok(Page { blocks, source: context.single_source() })
 }
 
-/// Returns the program's own functions, the largest first.
+/// Returns the program's own functions, the largest first, then the threads that have none.
 fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
-    own.sort_by_key(|(frame, function)| (Reverse(function.weights.after), ranks[frame.index()]));
+    own.sort_by_key(|(frame, function)| (function.is_thread, Reverse(function.weights.after), ranks[frame.index()]));
     own
 }
 
-/// Returns the table of the program's own functions with what they call.
-fn own_table(context: &Context<'_>, limit: usize) -> Table {
+/// Returns the table of the program's own functions with what they do.
+fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     let own = hottest_own(context);
-    let rows: Vec<Row> = own
+    let shown: Vec<(FrameId, Weights)> = own
         .iter()
-        .map(|(frame, function)| (frame, function, context.share(function.weights.after)))
-        .take_while(|(_, _, share)| *share >= MIN_SHARE)
+        .map(|(frame, function)| (**frame, function.weights))
+        .filter(|(_, weights)| context.share(weights.after) >= MIN_SHARE)
         .take(limit)
-        .map(|(frame, function, share)| Row {
+        .collect();
+    let frames: Vec<FrameId> = shown.iter().map(|(frame, _)| *frame).collect();
+    let below = below::find(context, &frames)?;
+    let notes = wakes::notes(context, &frames)?;
+    let rows = shown.iter().zip(below).zip(notes).map(|(((frame, weights), below), notes)| {
+        let share = context.share(weights.after);
+        Row {
             numbers: vec![Number::Share(share)],
             share,
-            names: vec![context.name(**frame)],
-            details: callees(context, function),
+            names: vec![context.name(*frame)],
+            details: details::shares(context, &below, *weights),
+            notes,
             ..Row::default()
-        })
-        .collect();
+        }
+    });
     let title = "own functions, with the libraries and the kernel below them";
-    table("own", title, "calls", vec![column("total_pct", "total")], rows, own.len())
-}
-
-/// Returns what an own function spends its weight in: itself, and the functions that it calls.
-fn callees(context: &Context<'_>, function: &OwnFunction) -> Vec<Item> {
-    if function.callees.is_empty() {
-        return Vec::new();
-    }
-    let ranks = context.ranks();
-    let mut parts: Vec<(Reverse<Weight>, u32, u32, String)> = function
-        .callees
-        .iter()
-        .map(|((callee, state), weights)| {
-            let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
-            let name = context.name(*callee) + &state_name;
-            let state_rank = state.map_or(0, |state| ranks[state.index()]);
-            (Reverse(weights.after), ranks[callee.index()], state_rank, name)
-        })
-        .collect();
-    parts.push((Reverse(function.itself.after), u32::MAX, 0, "itself".to_owned()));
-    parts.sort();
-    let items = parts.into_iter().map(|(Reverse(weight), _, _, name)| Item::share(name, context.share(weight)));
-    shares(items, context.share(function.weights.after))
+    Ok(table("own", title, "calls", vec![column("total_pct", "total")], rows.collect(), own.len()))
 }
 
 /// Returns the items that are large enough to matter for a row of this share.

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -76,10 +73,8 @@ impl Function {
 pub(super) struct OwnFunction {
     /// Its weight and theirs.
     pub(super) weights: Weights,
-    /// Its own weight.
-    pub(super) itself: Weights,
-    /// The weight by the function that it called, and by the thread state at the end of the stack.
-    pub(super) callees: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
+    /// True if this is the name of threads without an own function.
+    pub(super) is_thread: bool,
 }
 
 impl<'a> Survey<'a> {
@@ -118,35 +113,17 @@ impl<'a> Survey<'a> {
         let is_own = place.own.is_some_and(|own| stack[own] == leaf);
         self.functions[leaf.index()].self_weights.add(weights)?;
         self.kinds.entry(origins.kind(state.unwrap_or(leaf), &place, is_own)).or_default().add(weights)?;
-        self.states.entry(state).or_default().add(weights)?;
+        let is_lost = profile.frames.name(leaf) == markers::LOST;
+        self.states.entry(if is_lost { Some(leaf) } else { state }).or_default().add(weights)?;
         self.roots.entry(stack[0]).or_default().add(weights)?;
         self.depths.entry(stack.len() - usize::from(state.is_some())).or_default().add(weights)?;
         self.quality.add(profile, origins, stack, leaf, weights)?;
         if place.is_without_scripts {
             self.quality.without_scripts.add(weights)?;
         }
-        self.add_to_own(origins, place.own, stack, state, weights)
-    }
-
-    /// Adds a stack to the program's own function nearest to the leaf, or to the root if there is none.
-    fn add_to_own(
-        &mut self,
-        origins: &Origins<'a>,
-        own: Option<usize>,
-        stack: &[FrameId],
-        state: Option<FrameId>,
-        weights: Weights,
-    ) -> Result<(), Error> {
-        let index = own.unwrap_or(0);
-        let below = &stack[index + 1..];
-        let own = self.own.entry(stack[index]).or_default();
-        own.weights.add(weights)?;
-        match origins.callee(below).map(|callee| &below[callee]) {
-            None => own.itself.add(weights),
-            Some(callee) => {
-                own.callees.entry((*callee, state.filter(|state| state != callee))).or_default().add(weights)
-            }
-        }
+        let own = self.own.entry(stack[place.own.unwrap_or(0)]).or_default();
+        own.is_thread |= place.own.is_none() && origins.is_in_thread(stack);
+        own.weights.add(weights)
     }
 }
 

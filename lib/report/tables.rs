@@ -63,7 +63,8 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
             share,
             depth: line.depth,
             names: context.chain_names(&line.chain),
-            details: if others >= 1.0 && !is_differential { vec![Item { name, number: None }] } else { Vec::new() },
+            notes: Vec::new(),
+            details: if others >= 1.0 && !is_differential { vec![Item::new(name, None)] } else { Vec::new() },
         }
     });
     let (title, columns) = match is_differential {

@@ -2,8 +2,8 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::fit::{cut_end, fit_list, fit_path, shortened, width, without_directories, wrap, wrap_path};
-use super::page::{Block, Fact, Item, Page, Row, Table, Value};
+use super::fit::{cut_end, cut_middle, fit_path, shortened, width, without_directories, wrap, wrap_path};
+use super::page::{Block, Fact, Item, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.
 const LABEL_WIDTH: usize = 10;
@@ -19,6 +19,15 @@ const LARGE_SHARE: f64 = 10.0;
 
 /// Most lines of the text of a fact.
 const MAX_TEXT_LINES: usize = 6;
+
+/// Most notes to a row.
+const MAX_NOTES: usize = 3;
+
+/// The details of a row with at least this share in percent may take two lines.
+const WRAPPED_SHARE: f64 = 15.0;
+
+/// Names of rows with at least this share in percent determine the width of all names.
+const WIDE_SHARE: f64 = 5.0;
 
 /// Largest indentation in columns.
 const MAX_INDENT: usize = 24;
@@ -36,11 +45,13 @@ pub struct TextStyle {
 
 /// Returns the page as lines, each at most as wide as the style says.
 pub(super) fn render(page: &Page, style: TextStyle) -> String {
+    let page = page.clone().without_source();
     let style =
         TextStyle { width: style.width.max(MIN_WIDTH), bars: style.bars && style.width >= BAR_PAGE_WIDTH, ..style };
     let mut text = String::new();
     for (number, block) in page.blocks.iter().enumerate() {
-        if number > 0 {
+        // The first table belongs to the facts above it: together they are what most readers see.
+        if number > 1 {
             text.push('\n');
         }
         match block {
@@ -65,9 +76,34 @@ fn paint(text: &str, paint: Style, style: TextStyle) -> String {
     if style.colours { format!("{paint}{text}{paint:#}") } else { text.to_owned() }
 }
 
-/// Returns the items as text.
-fn texts(items: &[Item]) -> Vec<String> {
-    items.iter().map(Item::text).collect()
+/// Returns as many items as fit on the lines, at least part of the first, with short forms of long names. An item that
+/// does not fit loses its inner function, then its parts.
+fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (number, item) in items.iter().enumerate() {
+        let bare = Item { inner: None, ..item.clone() };
+        let barest = Item { parts: Vec::new(), ..bare.clone() };
+        let forms = [item, &bare, &barest].map(|item| item.text_with(&shortened));
+        let used = lines.last().map_or(0, |line| width(line));
+        let left = if used == 0 { room } else { room.saturating_sub(used + 2) };
+        let fits_here = forms.iter().find(|form| width(form) <= left);
+        let fits_below = forms.iter().find(|form| width(form) <= room).filter(|_| lines.len() < max_lines);
+        // Better whole on the next line than cut on this one.
+        let whole_below = fits_below.filter(|form| fits_here.is_none_or(|here| width(here) < width(form)));
+        match (whole_below, fits_here, lines.last_mut()) {
+            (Some(form), _, Some(line)) if used > 0 => {
+                line.push(',');
+                lines.push(form.clone());
+            }
+            (_, Some(form), Some(line)) => {
+                line.push_str(if used == 0 { "" } else { ", " });
+                line.push_str(form);
+            }
+            (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[2], room),
+            _ => break,
+        }
+    }
+    lines
 }
 
 fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
@@ -81,8 +117,11 @@ fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
             }
             lines
         }
-        Value::List(items) => vec![fit_list(&texts(items), room)],
-        Value::Path(items) => wrap_path(&texts(items), room),
+        Value::List(items) => fit_items(items, room, if fact.label == "threads" { 2 } else { 1 }),
+        Value::Path(items, lines) => {
+            let names: Vec<String> = items.iter().map(Item::text).collect();
+            if *lines == PathLines::One { vec![fit_path(&names, room)] } else { wrap_path(&names, room) }
+        }
     };
     for (number, line) in lines.iter().enumerate() {
         let label = if number == 0 { fact.label } else { "" };
@@ -114,8 +153,12 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
 
 /// Returns the width of the names of a table, so that details have room beside most of them.
 fn name_width(rows: &[Row], room: usize) -> usize {
-    let longest = rows.iter().filter(|row| !row.details.is_empty()).map(|row| indent(row) + chain_width(row));
-    longest.max().unwrap_or(0).min(room * 11 / 20)
+    let widths = |min: f64| {
+        let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
+        rows.map(|row| indent(row) + chain_width(row)).max()
+    };
+    // Small rows take no room from the details of large ones.
+    widths(WIDE_SHARE).or(widths(0.0)).unwrap_or(0).min(room * 2 / 5)
 }
 
 /// Returns the width of the names of a row with the arrows between them.
@@ -159,11 +202,28 @@ fn push_row(
     line.push_str(&paint(&name, bold, style));
     if !row.details.is_empty() {
         let padding = name_width.saturating_sub(indent(row) + width(&name)) + 2;
-        let details = fit_list(&texts(&row.details), details_room);
+        let max_lines = if row.share.abs() >= WRAPPED_SHARE { 2 } else { 1 };
+        let details = fit_items(&row.details, details_room, max_lines);
+        let first = details.first().map_or("", |first| first);
         line.push_str(&" ".repeat(padding));
-        line.push_str(&paint(&details, Style::new().dimmed(), style));
+        line.push_str(&paint(first, Style::new().dimmed(), style));
+        push_line(text, &line);
+        for more in details.iter().skip(1) {
+            let start = style.width.saturating_sub(details_room);
+            push_line(text, &format!("{}{}", " ".repeat(start), paint(more, Style::new().dimmed(), style)));
+        }
+    } else {
+        push_line(text, &line);
     }
-    push_line(text, &line);
+    if !row.notes.is_empty() {
+        let start = style.width.saturating_sub(room) + 2;
+        for note in row.notes.iter().take(MAX_NOTES) {
+            let label = shortened(&note.label);
+            let items = fit_items(&note.items, style.width.saturating_sub(start + width(&label) + 1), 1).join("");
+            let line = paint(&format!("{label} {items}"), Style::new().dimmed(), style);
+            push_line(text, &format!("{}{line}", " ".repeat(start)));
+        }
+    }
 }
 
 /// Returns a bar for a share in percent, in eighths of a character.
@@ -177,7 +237,7 @@ fn draw_bar(share: f64, cells: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{Column, Number};
+    use super::super::page::{Column, Number, PathLines};
     use super::{Block, Fact, Item, Page, Row, Table, TextStyle, Value, draw_bar, render};
 
     #[test]
@@ -194,6 +254,7 @@ mod tests {
             share: 12.5,
             depth,
             names: ["a_function_with_a_long_name", "another_function_with_a_long_name"].map(str::to_owned).to_vec(),
+            notes: Vec::new(),
             details: details.iter().map(|name| Item::share(*name, 50.0)).collect(),
         }
     }
@@ -206,9 +267,9 @@ mod tests {
         let table = Table { key: "t", title, details_key: "d", columns, rows };
         let facts = vec![
             Fact::new("label", Value::Text("some words ".repeat(20))),
-            Fact::new("path", Value::Path(vec![Item::share("x", 1.0); 90])),
+            Fact::new("path", Value::Path(vec![Item::share("x", 1.0); 90], PathLines::Two)),
         ];
-        let page = Page { blocks: vec![Block::Facts(facts), Block::Table(table)] };
+        let page = Page { blocks: vec![Block::Facts(facts), Block::Table(table)], source: None };
         for width in [40, 80, 200] {
             for bars in [false, true] {
                 let text = render(&page, TextStyle { width, bars, colours: false });

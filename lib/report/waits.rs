@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::{Context, display_name};
+use super::overview::generic_name;
 use super::page::{Item, Number, Row, Table};
 use super::tables::{column, table};
 use crate::Error;
@@ -61,6 +62,18 @@ impl Waits {
     }
 }
 
+impl Waits {
+    /// True if no waker is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Returns the stacks with their wakers.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &(Vec<FrameId>, Weights)> {
+        self.blocks.iter()
+    }
+}
+
 /// Returns the table of the functions that waited, the largest first, with those that ended their waits.
 ///
 /// # Errors
@@ -106,12 +119,12 @@ fn wakers_of(context: &Context<'_>, wakers: HashMap<String, Weights, FxBuildHash
 
 /// Returns what ended a wait: functions of a thread, whose name comes before them if it is not that of the thread that
 /// waited, or an interrupt.
-fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId]) -> String {
-    let thread = stack.first().map_or_else(String::new, |thread| name(context, *thread));
+pub(super) fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId]) -> String {
+    let thread = stack.first().map_or_else(String::new, |thread| generic_name(&name(context, *thread)));
     let functions = own_functions(context, stack, WAKING_FUNCTIONS).join(" > ");
     match () {
         () if functions.is_empty() => thread,
-        () if thread == waiting => functions,
+        () if thread == generic_name(waiting) => functions,
         () => format!("{thread}: {functions}"),
     }
 }
@@ -137,7 +150,7 @@ fn own_functions(context: &Context<'_>, stack: &[FrameId], count: usize) -> Vec<
 }
 
 /// Returns the name of a frame without the suffix of wakers.
-fn name(context: &Context<'_>, frame: FrameId) -> String {
+pub(super) fn name(context: &Context<'_>, frame: FrameId) -> String {
     let name = context.profile.frames.name(frame);
     display_name(name.strip_suffix(markers::WAKER).unwrap_or(name))
 }

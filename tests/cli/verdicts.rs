@@ -108,6 +108,7 @@ fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet
         categories: Categories::load(None).unwrap(),
         weights,
         count_name: None,
+        repeated: report::Repeated::default(),
         missing: report::Missing::default(),
     };
     let inputs = report::Inputs::Files(Vec::new());

@@ -1,0 +1,109 @@
+//! The details beside an own function: what it does, with its kind, and through whom it is called back.
+
+use super::below::{Activity, Below, Part};
+use super::context::Context;
+use super::measure::percent_change;
+use super::page::{Item, Number};
+use super::work::Work;
+use crate::profile::{Weight, Weights};
+
+/// Details below this share in percent are left out.
+const MIN_DETAIL: f64 = 0.3;
+
+/// Details below this part of their row are left out.
+const MIN_PART: f64 = 0.03;
+
+/// Changes below this many percent points are left out.
+const MIN_CHANGE: f64 = 0.1;
+
+/// A kind of work with this part of a callee's weight is named without a share.
+const NEARLY_ALL: f64 = 0.9;
+
+/// A kind of work below this part of a callee's weight is not named.
+const MIN_KIND: f64 = 0.15;
+
+/// A caller is named that calls the function back through a library, if it has this part of the function's weight.
+const MIN_CALLER: f64 = 0.3;
+
+/// Returns what an own function of this weight does, in shares of the total.
+pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> Vec<Item> {
+    let share = |weights: Weights| context.share(weights.after);
+    let row = share(weights);
+    let mut items: Vec<Item> = recursion(below, weights.after).filter(|_| !below.is_anonymous).into_iter().collect();
+    items.extend(below.called_back.iter().take(1).filter_map(|(caller, callee, weights)| {
+        let name = format!("called by {} > {}", context.name(*caller), context.name(*callee));
+        (share(*weights) >= row * MIN_CALLER).then(|| Item::share(name, share(*weights)))
+    }));
+    if let [Part { callee: None, activity: Activity::Running, callbacks, .. }] = &below.parts[..]
+        && callbacks.is_empty()
+    {
+        return items;
+    }
+    let min = (row * MIN_PART).max(MIN_DETAIL);
+    let parts = below.parts.iter().map(|part| part_item(context, part, &share, Number::Share));
+    // What is called back counts for the callee, although its weight is that of another function.
+    let number = |item: &Item| match item.number {
+        Some(Number::Share(share)) => share,
+        _ => 0.0,
+    };
+    items.extend(parts.filter(|item| number(item) + item.parts.iter().map(number).sum::<f64>() >= min));
+    items
+}
+
+/// Returns by how much each part of an own function changed, in percent points of the total before.
+pub(super) fn changes(context: &Context<'_>, below: &Below) -> Vec<Item> {
+    if let [Part { callee: None, .. }] = &below.parts[..] {
+        return Vec::new();
+    }
+    let total = context.survey.total.before;
+    let change = |weights: Weights| percent_change(weights, total);
+    let items = below.parts.iter().map(|part| part_item(context, part, &change, Number::Change));
+    items.filter(|item| matches!(item.number, Some(Number::Change(change)) if change.abs() >= MIN_CHANGE)).collect()
+}
+
+/// Returns the item of a callee, or of the function itself.
+fn part_item(context: &Context<'_>, part: &Part, size: &dyn Fn(Weights) -> f64, number: fn(f64) -> Number) -> Item {
+    let whole = size(part.weights);
+    let state = match part.activity {
+        Activity::Blocked if context.has_running() => " [off-cpu]",
+        Activity::Unsampled => " [unsampled]",
+        _ => "",
+    };
+    let name = match (part.callee, part.activity) {
+        (_, Activity::Runnable) => "waiting for a CPU".to_owned(),
+        (Some(callee), _) => context.name(callee) + state,
+        (None, _) => format!("itself{state}"),
+    };
+    let mut kinds: Vec<(f64, &str)> =
+        part.kinds.iter().filter_map(|(kind, weights)| kind.map(|kind| (size(*weights), kind))).collect();
+    kinds.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then(a.1.cmp(b.1)));
+    let large = kinds.iter().filter(|(kind, _)| kind.abs() >= whole.abs() * MIN_KIND);
+    let mut parts: Vec<Item> = large.map(|(share, kind)| Item::new(*kind, Some(number(*share)))).collect();
+    if let Some((share, kind)) = kinds.first()
+        && share.abs() >= whole.abs() * NEARLY_ALL
+    {
+        parts = vec![Item::new(*kind, None)];
+    }
+    for (function, weights) in part.callbacks.iter().filter(|(_, weights)| size(*weights).abs() >= MIN_DETAIL) {
+        parts.push(Item::new(format!("calls back {}", context.name(*function)), Some(number(size(*weights)))));
+    }
+    // A wait says what happened; the functions on the way to it do not.
+    let is_wait = kinds.first().is_some_and(|(_, kind)| Work::is_kernel(kind));
+    let inner = part.inner.filter(|_| !is_wait).map(|(inner, _)| context.name(inner));
+    Item { name, inner, number: Some(number(whole)), parts }
+}
+
+/// Returns how deep a function calls itself, if it does in most of its weight.
+fn recursion(below: &Below, weight: Weight) -> Option<Item> {
+    let sum = |range: &mut dyn Iterator<Item = &Weights>| range.map(|weights| weights.after.millionths()).sum::<u128>();
+    let whole = sum(&mut below.recursion.values());
+    if whole * 2 < weight.millionths() {
+        return None;
+    }
+    let mut below_median = 0;
+    let median = below.recursion.iter().find(|(_, weights)| {
+        below_median += weights.after.millionths();
+        below_median * 2 >= whole
+    });
+    median.map(|(depth, _)| Item::new(format!("calls itself {depth} deep"), None))
+}

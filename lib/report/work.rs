@@ -1,0 +1,163 @@
+//! The kinds of work that libraries and the kernel do for a function: sleep, lock, allocation, sorting, …
+
+use std::sync::LazyLock;
+
+use regex::bytes::{RegexSet, RegexSetBuilder};
+
+use crate::markers;
+use crate::profile::{FrameId, Frames};
+
+/// The list of kinds.
+const LIST: &str = include_str!("work.txt");
+
+/// Largest size of the compiled patterns in bytes.
+const SIZE_LIMIT: usize = 64 << 20;
+
+/// The kinds of the list.
+static KINDS: LazyLock<Kinds> = LazyLock::new(Kinds::parse);
+
+struct Kinds {
+    names: Vec<&'static str>,
+    /// The number of kinds at the start of the list that are system calls and waits.
+    kernel: usize,
+    /// The number of kinds at the start of the list that count wherever they are.
+    anywhere: usize,
+    patterns: RegexSet,
+}
+
+impl Kinds {
+    fn parse() -> Self {
+        let (mut names, mut patterns, mut kernel, mut anywhere) = (Vec::new(), Vec::new(), 0, 0);
+        for line in LIST.lines() {
+            match line {
+                "= runtime" => kernel = names.len(),
+                "= library" => anywhere = names.len(),
+                _ => {}
+            }
+            if let Some((name, pattern)) = line.split_once("  ").filter(|_| !line.starts_with(['#', '='])) {
+                names.push(name);
+                patterns.push(pattern);
+            }
+        }
+        let patterns = RegexSetBuilder::new(patterns).unicode(false).size_limit(SIZE_LIMIT).build();
+        Self { names, kernel, anywhere, patterns: patterns.expect("valid patterns") }
+    }
+}
+
+/// Functions of Python, and the interpreter.
+static PYTHON: LazyLock<RegexSet> =
+    LazyLock::new(|| RegexSet::new([r"\.py\)$|^py::", r"^\[(lib)?python3|^_?PyEval_"]).expect("valid patterns"));
+
+/// The kind of waits for a condition.
+const CONDITION: &str = "condition";
+
+/// The kind of waits for the lock of an interpreter.
+const INTERPRETER_LOCK: &str = "interpreter lock";
+
+/// The kinds of all frames of a profile.
+pub(super) struct Work {
+    /// The index of the kind of each frame.
+    kinds: Vec<Option<u16>>,
+    /// True for each function of Python.
+    is_python: Vec<bool>,
+    /// True for each frame of Python's interpreter.
+    is_interpreter: Vec<bool>,
+}
+
+impl Work {
+    /// Finds the kind of each frame by its name.
+    pub(super) fn new(frames: &Frames) -> Self {
+        let kind = |name: &[u8]| KINDS.patterns.matches(markers::strip_suffix(name)).iter().next();
+        let is_python =
+            |index: usize| frames.iter().map(move |(_, name)| PYTHON.matches(name).matched(index)).collect();
+        Self {
+            kinds: frames.iter().map(|(_, name)| kind(name).and_then(|kind| u16::try_from(kind).ok())).collect(),
+            is_python: is_python(0),
+            is_interpreter: is_python(1),
+        }
+    }
+
+    /// True for a kind that is a wait or a system call.
+    pub(super) fn is_kernel(kind: &str) -> bool {
+        KINDS.names[..KINDS.kernel].contains(&kind)
+    }
+
+    /// Returns the kind of work of the functions below an own one: that of a system call or wait, else that of work of a
+    /// runtime such as exceptions, else that of the outermost function that has a kind.
+    pub(super) fn kind(&self, own: FrameId, below: &[FrameId]) -> Option<&'static str> {
+        let kinds = || below.iter().filter_map(|frame| self.kinds[frame.index()].map(usize::from));
+        let anywhere = kinds().filter(|kind| *kind < KINDS.anywhere).min();
+        let kind = anywhere.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])?;
+        Some(if kind == CONDITION && self.waits_for_interpreter(own, below) { INTERPRETER_LOCK } else { kind })
+    }
+
+    /// True for a wait of Python's interpreter itself. The only condition that it waits for is that of its lock: locks of
+    /// programs are semaphores.
+    fn waits_for_interpreter(&self, own: FrameId, below: &[FrameId]) -> bool {
+        let is_wait =
+            |frame: &FrameId| self.kinds[frame.index()].is_some_and(|kind| KINDS.names[usize::from(kind)] == CONDITION);
+        let mut before = below.iter().take_while(|frame| !is_wait(frame));
+        self.is_python[own.index()] && before.all(|frame| self.is_interpreter[frame.index()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KINDS, Work};
+    use crate::profile::{FrameId, Frames};
+
+    fn kind(stack: &str) -> &'static str {
+        kind_below("main", stack)
+    }
+
+    fn kind_below(own: &str, stack: &str) -> &'static str {
+        let mut frames = Frames::new();
+        let own = frames.intern(own.as_bytes());
+        let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+        Work::new(&frames).kind(own, &stack).unwrap_or("-")
+    }
+
+    #[test]
+    fn kinds_are_told_by_the_functions_below() {
+        for (stack, expected) in [
+            ("__nanosleep;clock_nanosleep;entry_SYSCALL_64_after_hwframe;__x64_sys_clock_nanosleep", "sleep"),
+            ("pthread_mutex_lock;__GI___lll_lock_wait;futex_wait;__x64_sys_futex", "lock"),
+            ("__GI___pthread_mutex_unlock_usercnt;__GI___lll_lock_wake;__x64_sys_futex", "futex"),
+            ("__pthread_cond_wait_common;__futex_abstimed_wait_common;do_futex", "condition"),
+            ("fdatasync;__x64_sys_fdatasync;do_fsync", "file sync"),
+            ("read;entry_SYSCALL_64_after_hwframe;ksys_read;vfs_read;anon_pipe_read", "pipe read"),
+            ("read;ksys_read;vfs_read;filemap_read;exc_page_fault", "read calls"),
+            ("asm_exc_page_fault;exc_page_fault;handle_mm_fault", "page faults"),
+            ("__memmove_avx512_unaligned_erms", "copying"),
+            ("malloc;_int_malloc;sysmalloc;__x64_sys_brk", "mapping memory"),
+            ("operator new;malloc", "allocation"),
+            ("java.lang.String.format;java.util.Formatter.format;_new_array_Java", "string formatting"),
+            ("regexp.MustCompile;regexp.compile;runtime.newobject", "regular expressions: compiling"),
+            ("Builtins_RegExpPrototypeTestFast;v8::internal::Runtime_RegExpExec", "regular expressions"),
+            ("__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1]", "exceptions"),
+            ("[python3.11];deflate;[libz.so.1.2.13]", "compression"),
+            ("[_sqlite3.cpython-311-x86_64-linux-gnu.so];sqlite3_step", "database"),
+            ("java.lang.Integer.parseInt;java.lang.Throwable.fillInStackTrace", "exceptions"),
+            ("usort (php)", "sorting"),
+            ("_strptime_datetime (_strptime.py)", "dates and times"),
+            ("runtime.newobject;runtime.mallocgc", "allocation"),
+            ("std::map::operator[];std::_Rb_tree::find", "maps and sets"),
+            ("_GLOBAL__sub_I_main", "-"),
+        ] {
+            assert_eq!(kind(stack), expected, "{stack}");
+        }
+    }
+
+    #[test]
+    fn waits_of_pythons_interpreter_are_for_its_lock() {
+        let wait = "[python3.11];pthread_cond_timedwait;__pthread_cond_wait_common";
+        assert_eq!(kind_below("crunch (/srv/a.py)", wait), "interpreter lock");
+        assert_eq!(kind_below("crunch", wait), "condition");
+        assert_eq!(kind_below("crunch (/srv/a.py)", &format!("[libblas.so.3];{wait}")), "condition");
+    }
+
+    #[test]
+    fn the_list_has_both_parts() {
+        assert!(KINDS.kernel > 10 && KINDS.names.len() > KINDS.kernel + 20);
+    }
+}
