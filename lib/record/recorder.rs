@@ -206,5 +206,5 @@ fn new_recording(request: &Request) -> Recording {
 /// Returns the tracker of context switches, if they are recorded.
 fn switch_tracker(request: &Request, target: &Target) -> Option<SwitchTracker> {
     let options: OffCpuOptions = request.off_cpu.filter(|options| !options.in_kernel)?;
-    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target.includes_children()))
+    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target))
 }
