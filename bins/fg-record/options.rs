@@ -95,7 +95,8 @@ pub struct TargetArgs {
 
     /// Record the processes of a cgroup
     ///
-    /// PATH is relative to /sys/fs/cgroup, or the path of the cgroup's directory.
+    /// PATH is relative to /sys/fs/cgroup, or the path of the cgroup's directory. The time between events (--pair) cannot be
+    /// recorded of a cgroup.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub cgroup: Option<PathBuf>,
 

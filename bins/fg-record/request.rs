@@ -24,6 +24,9 @@ use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
 use super::ring_options::RingArgs;
 use super::time_options::{OffCpuArgs, PairArgs};
 
+/// The options that record pairs of events.
+const PAIR_OPTIONS: &str = "--pair, --io-latency, --syscall-latency or --lock-wait";
+
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
     let to_stdout = session.output.is_stdout() && !args.has_output_pattern();
@@ -43,13 +46,22 @@ impl Args {
         let weight = self.weight(&events);
         let Self { target, sampling, stacks, format, .. } = self;
         let (target_to_record, workload) = target.request(to_stdout)?;
+        let pair = self.pairs.request()?;
+        if let Some(PairSpec { option, takes_first_stack: true, .. }) = pair
+            && target.cpu.is_some()
+        {
+            return usage(&format!(
+                "-C cannot be used with {option} and the stack of its first event, after which a thread may change its CPU; \
+                 use --pair-stack last"
+            ));
+        }
         Ok(Request {
             target: target_to_record,
             workload,
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
             off_cpu: self.off_cpu.request(self.ring.ring.is_some()),
-            pair: self.pairs.request()?,
+            pair,
             call_graph: self.call_graph(),
             ring_order: sampling.mmap_pages,
             max_stack: stacks.max_stack,
@@ -79,17 +91,11 @@ impl Args {
     fn check_combinations(&self) -> Result<(), Error> {
         let Self { sampling, format, .. } = self;
         let (is_off_cpu, is_pair) = (self.off_cpu.is_requested(), self.pairs.is_requested());
-        if !is_off_cpu && self.off_cpu.off_cpu_period.is_some() {
-            return usage("--off-cpu-period requires --off-cpu or --wall");
-        }
-        if !is_off_cpu && self.off_cpu.wakers {
-            return usage("--wakers requires --off-cpu or --wall");
-        }
-        if self.pairs.over.is_some() && !is_pair {
-            return usage("--over requires --pair, --io-latency, --syscall-latency or --lock-wait");
-        }
-        if self.pairs.pair_stack.is_some() && !is_pair {
-            return usage("--pair-stack requires --pair, --io-latency, --syscall-latency or --lock-wait");
+        self.check_requirements()?;
+        if let (Some(option), Some(_)) = (self.pairs.option(), &self.target.cgroup) {
+            return usage(&format!(
+                "{option} cannot be used with --cgroup: it would record other processes too; use -p PID --subprocesses"
+            ));
         }
         let needs_whole_stacks = self.off_cpu.wakers || self.off_cpu.run_queue || is_pair;
         if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
@@ -120,6 +126,29 @@ impl Args {
         }
         if format.interval.is_some() && !self.output().is_some_and(output_pattern::has_time) {
             return usage("--interval writes several files: name them by their time, as in -o 'app-%t.folded'");
+        }
+        Ok(())
+    }
+
+    /// Rejects options without those that they require. clap does not if another option excludes the required one.
+    fn check_requirements(&self) -> Result<(), Error> {
+        let OffCpuArgs { off_cpu, wall, wakers, waker_depth, off_cpu_period, min_block, max_block, bpf, .. } =
+            self.off_cpu;
+        let is_pair = self.pairs.is_requested();
+        for (option, is_given, is_allowed, required) in [
+            ("--min-block", min_block.is_some() && is_pair, false, "--off-cpu; use --over for pairs of events"),
+            ("--min-block", min_block.is_some(), off_cpu, "--off-cpu"),
+            ("--max-block", max_block.is_some(), off_cpu, "--off-cpu"),
+            ("--bpf", bpf, off_cpu, "--off-cpu"),
+            ("--off-cpu-period", off_cpu_period.is_some(), self.off_cpu.is_requested(), "--off-cpu or --wall"),
+            ("--wakers", wakers, off_cpu || wall, "--off-cpu or --wall"),
+            ("--waker-depth", waker_depth.is_some(), wakers, "--wakers"),
+            ("--over", self.pairs.over.is_some(), is_pair, PAIR_OPTIONS),
+            ("--pair-stack", self.pairs.pair_stack.is_some(), is_pair, PAIR_OPTIONS),
+        ] {
+            if is_given && !is_allowed {
+                return usage(&format!("{option} requires {required}"));
+            }
         }
         Ok(())
     }
@@ -239,19 +268,30 @@ impl TargetArgs {
 
 impl PairArgs {
     fn is_requested(&self) -> bool {
-        self.pair.is_some() || self.io_latency || self.syscall_latency || self.lock_wait
+        self.option().is_some()
+    }
+
+    /// Returns the option that selects the pair, if there is one.
+    fn option(&self) -> Option<&'static str> {
+        match self {
+            Self { pair: Some(_), .. } => Some("--pair"),
+            Self { io_latency: true, .. } => Some("--io-latency"),
+            Self { syscall_latency: true, .. } => Some("--syscall-latency"),
+            Self { lock_wait: true, .. } => Some("--lock-wait"),
+            _ => None,
+        }
     }
 
     fn request(&self) -> Result<Option<PairSpec>, Error> {
+        let Some(option) = self.option() else { return Ok(None) };
         let text = match self {
             Self { pair: Some(pair), .. } => pair,
             Self { io_latency: true, .. } => PairSpec::io_requests(),
             Self { syscall_latency: true, .. } => "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
-            Self { lock_wait: true, .. } => "lock:contention_begin,lock:contention_end:tid+lock_addr",
-            _ => return Ok(None),
+            _ => "lock:contention_begin,lock:contention_end:tid+lock_addr",
         };
         let first_stack = self.pair_stack.as_ref().map(|which| which == "first");
-        PairSpec::parse(text, first_stack, self.over.unwrap_or_default()).map(Some)
+        PairSpec::parse(option, text, first_stack, self.over.unwrap_or_default()).map(Some)
     }
 }
 

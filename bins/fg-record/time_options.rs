@@ -112,10 +112,13 @@ pub struct PairArgs {
     /// TO. The key `tid`, the default, is the thread. If FROM happens again before TO, the later one counts. Calls of a function
     /// that calls itself are paired with their own returns, and the time of an inner call is part of that of the outer one.
     ///
-    /// FROM must happen in the target. Pairs without a TO at the end of the recording are left out and counted. All pairs have
-    /// their stacks as long as these take less than a fortieth of a CPU's time. Beyond that, one in 17 has, or one in 289,
-    /// chosen at random, and the time of all pairs is divided among those. If the stack is that of TO, pairs of 1 ms or more are
-    /// chosen first. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later.
+    /// FROM must happen in the target, which cannot be a cgroup. With -C, only pairs that end on these CPUs count, and the
+    /// stack must be that of TO. Pairs without a TO at the end of the recording are left out and counted. The kernel follows 64
+    /// calls of a thread that are not over, and deeper calls are left out.
+    ///
+    /// All pairs have their stacks as long as these take less than a fortieth of a CPU's time. Beyond that, one in 17 has, or
+    /// one in 289, chosen at random, and the time of all pairs is divided among those. If the stack is that of TO, pairs of 1 ms
+    /// or more are chosen first. Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later.
     #[arg(long, value_name = "FROM,TO", hide_short_help = true)]
     #[arg(conflicts_with_all = PAIRS_EXCLUDE)]
     pub pair: Option<String>,

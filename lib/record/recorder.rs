@@ -48,11 +48,10 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
-        Some(Err(reason)) if with_wakers => return Err(Error::System(format!("--wakers: {reason}"))),
-        Some(Err(reason)) if request.pair.is_some() => return Err(Error::System(format!("--pair: {reason}"))),
-        Some(Err(reason)) => match read_label {
-            Some(label) => return Err(Error::System(format!("--split-by {label}: {reason}"))),
-            None => (None, Some(reason)),
+        Some(Err(reason)) => match (option_with_bpf(request), read_label) {
+            (Some(option), _) => return Err(Error::System(format!("{option}: {reason}"))),
+            (None, Some(label)) => return Err(Error::System(format!("--split-by {label}: {reason}"))),
+            (None, None) => (None, Some(reason)),
         },
         None => match read_label {
             Some(label) => return Err(no_context(label)),
@@ -99,6 +98,16 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         command.signal(signal);
     }
     result.map(|_| finished)
+}
+
+/// Returns the option for whose recording the BPF program is needed, if there is one.
+fn option_with_bpf(request: &Request) -> Option<&'static str> {
+    match (&request.pair, &request.off_cpu) {
+        (Some(pair), _) => Some(pair.option),
+        (None, Some(OffCpuOptions { run_queue_only: true, .. })) => Some("--run-queue"),
+        (None, Some(OffCpuOptions { waker_depth: Some(_), .. })) => Some("--wakers"),
+        _ => None,
+    }
 }
 
 /// Returns the error for a label that only the BPF program can find, where it takes no stacks.
@@ -206,5 +215,5 @@ fn new_recording(request: &Request) -> Recording {
 /// Returns the tracker of context switches, if they are recorded.
 fn switch_tracker(request: &Request, target: &Target) -> Option<SwitchTracker> {
     let options: OffCpuOptions = request.off_cpu.filter(|options| !options.in_kernel)?;
-    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target.includes_children()))
+    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target))
 }

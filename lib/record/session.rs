@@ -184,7 +184,7 @@ impl RecordingSession {
         if let (Some(pair), Some(sampler)) = (pair, &mut self.reader.sampler) {
             self.pair_threshold = pair.over;
             self.reader.pairs = Some(PairTracker::default());
-            sampler.start_pairs().map_err(|reason| Error::System(format!("--pair {}: {reason}", pair.name)))?;
+            sampler.start_pairs().map_err(|reason| Error::System(format!("{}: {reason}", pair.option)))?;
         }
         self.usage = Some(UsageMeter::start(target, &self.counters, self.reader.sampler.as_ref()));
         if let Some(switches) = &mut self.reader.switches {

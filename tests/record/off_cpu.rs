@@ -34,6 +34,13 @@ fn rejects_options_that_exclude_each_other() {
         &["--min-block", "1ms"],
         &["--wall", "--min-block", "1ms"],
         &["--off-cpu-period", "3"],
+        // clap does not look for what an option requires if another one excludes that.
+        &["--run-queue", "--min-block", "1ms"],
+        &["--latency", "--min-block", "1ms"],
+        &["--latency", "--max-block", "1ms"],
+        &["-F", "99", "--min-block", "1ms"],
+        &["-F", "99", "--bpf"],
+        &["--run-queue", "--waker-depth", "2"],
     ] {
         let outcome = finish(recorder([]).args(options).args(["--", "true"]).current_dir(&folder).spawn().unwrap());
         assert_eq!(outcome.code(), 2, "{outcome:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::support::programs::program;
 use crate::support::recording::{Profile, Stack, can_record_switches, finish, recorder};
-use crate::support::{Outcome, run, skip};
+use crate::support::{Outcome, require, run, skip};
 
 /// Returns the path of the program whose threads wait in known ways, if pairs of events can be recorded.
 fn wakers() -> Option<String> {
@@ -75,6 +75,27 @@ fn pairs_that_others_represent_are_not_lost() {
 }
 
 #[test]
+fn pairs_on_other_cpus_are_left_out() {
+    if wakers().is_none() || !require("taskset") {
+        return;
+    }
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return skip("there is only one CPU");
+    }
+    let count = |cpu: &str, loops: usize| {
+        let mut recorder = recorder(["--syscall-latency", "-C", cpu]);
+        recorder.args(["--", "taskset", "-c", "1", "sh", "-c", &"cd /;".repeat(loops)]);
+        let outcome = finish(recorder.spawn().unwrap()).ok();
+        assert!(outcome.stderr.contains("\nfg-record: 0 lost, ") && !outcome.text().contains("[lost]"), "{outcome:?}");
+        let pairs = outcome.stderr.split("microseconds: ").nth(1).and_then(|text| text.split(' ').next());
+        pairs.and_then(|number| number.parse::<usize>().ok()).unwrap_or_else(|| panic!("{outcome:?}"))
+    };
+    // taskset itself runs on any CPU.
+    assert!(count("0", 1000) < 500);
+    assert!(count("1", 1000) >= 1000);
+}
+
+#[test]
 fn only_pairs_over_a_threshold_have_stacks() {
     let Some(program) = wakers() else { return };
     let (profile, outcome) = record_wakers(&["--syscall-latency", "--over", "3ms"], &program);
@@ -124,6 +145,9 @@ fn rejects_what_is_no_pair() {
         (&["--io-latency", "--off-cpu"], "cannot be used with"),
         (&["--run-queue", "--wakers"], "cannot be used with"),
         (&["--io-latency", "--call-graph", "fp"], "need whole stacks"),
+        (&["--syscall-latency", "--min-block", "1ms"], "--min-block requires --off-cpu; use --over"),
+        (&["--lock-wait", "--max-block", "1ms"], "--max-block requires --off-cpu"),
+        (&["--syscall-latency", "--pair-stack", "first", "-C", "0"], "use --pair-stack last"),
     ] {
         let outcome = finish(recorder([]).args(options).args(["--", "true"]).spawn().unwrap());
         assert_eq!(outcome.code(), 2, "{options:?}: {outcome:?}");

@@ -295,6 +295,16 @@ fn rejects_off_cpu_recordings_without_permission() {
 }
 
 #[test]
+fn names_the_option_that_needs_root() {
+    let Some(nobody) = Nobody::new() else { return };
+    for option in ["--run-queue", "--io-latency", "--syscall-latency", "--lock-wait"] {
+        let outcome = nobody.run(&format!("./fg-record {option} -- true"));
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-record: {option}: ")), "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_opened_is_a_bracketed_frame() {
     let Some(nobody) = Nobody::new() else { return };
     let source = nobody.program("main.c");

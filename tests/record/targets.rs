@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::{copy_program, program, workload};
-use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder, until_cpu_time};
+use crate::support::recording::{
+    Profile, can_record, can_record_switches, finish, record, record_process, recorder, until_cpu_time,
+};
 use crate::support::{command, directory, eventually, require, run_bounded, skip, tool};
 
 #[test]
@@ -160,6 +162,16 @@ impl CgroupMount {
         assert!(mounted.is_ok(), "{mounted:?}");
         Self(folder)
     }
+
+    /// Creates a cgroup without processes.
+    fn create_cgroup(&self, name: &str) -> Option<std::path::PathBuf> {
+        let cgroup = self.0.path().join(format!("fg-test-{name}-{}", std::process::id()));
+        if std::fs::create_dir(&cgroup).is_err() || !cgroup.join("cgroup.procs").exists() {
+            skip("no cgroup can be created here");
+            return None;
+        }
+        Some(cgroup)
+    }
 }
 
 impl Drop for CgroupMount {
@@ -172,10 +184,7 @@ impl Drop for CgroupMount {
 fn records_a_cgroup_without_other_processes() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let mount = CgroupMount::new();
-    let cgroup = mount.0.path().join(format!("fg-test-{}", std::process::id()));
-    if std::fs::create_dir(&cgroup).is_err() || !cgroup.join("cgroup.procs").exists() {
-        return skip("no cgroup can be created here");
-    }
+    let Some(cgroup) = mount.create_cgroup("samples") else { return };
     let [inside, _outside] = [(); 2].map(|()| Background::start(command(&busy).arg("100000")));
     std::fs::write(cgroup.join("cgroup.procs"), inside.pid()).unwrap();
     let mut recorder = recorder(["--script", "-F", "499", "--cgroup", cgroup.to_str().unwrap()]);
@@ -191,6 +200,35 @@ fn records_a_cgroup_without_other_processes() {
         |header: &str| header.split_whitespace().nth(1).is_some_and(|ids| ids.starts_with(&format!("{pid}/")));
     assert!(headers.all(is_inside), "{text}");
     assert!(text.contains(" spin+") && text.contains(" main+"), "{text}");
+}
+
+#[test]
+fn the_time_of_a_cgroup_is_that_of_its_threads() {
+    let (true, Some(busy)) = (can_record_switches(&["--wakers"]), program("busy")) else { return };
+    let mount = CgroupMount::new();
+    let Some(cgroup) = mount.create_cgroup("waits") else { return };
+    let path = cgroup.to_str().unwrap();
+    // Threads outside are created, and run other programs.
+    let outside = ["--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.05; done"];
+    for way in [&["--latency"][..], &["--wall", "--wakers"]] {
+        let outcome = finish(recorder(["--cgroup", path]).args(way).args(outside).spawn().unwrap()).ok();
+        assert_eq!(outcome.text(), "", "{way:?}: {outcome:?}");
+    }
+    let inside = Background::start(command(&busy).arg("100000"));
+    std::fs::write(cgroup.join("cgroup.procs"), inside.pid()).unwrap();
+    let outcome = finish(recorder(["--cgroup", path, "--wall"]).args(outside).spawn().unwrap()).ok();
+    let profile = Profile::from_stdout(&outcome);
+    profile.assert_contains(&["busy"]);
+    assert!(profile.0.iter().all(|stack| stack.thread() == "busy"), "{outcome:?}");
+    for option in ["--io-latency", "--syscall-latency", "--lock-wait"] {
+        let outcome = finish(recorder(["--cgroup", path, option]).args(outside).spawn().unwrap());
+        let message = format!(
+            "fg-record: {option} cannot be used with --cgroup: it would record other processes too; use -p PID --subprocesses\n"
+        );
+        assert_eq!((outcome.code(), outcome.stderr), (2, message));
+    }
+    drop(inside);
+    assert!(eventually(|| std::fs::remove_dir(&cgroup).is_ok()));
 }
 
 #[test]

@@ -66,6 +66,16 @@ fn a_chain_leads_to_what_all_were_waiting_for() {
 }
 
 #[test]
+fn a_chain_leads_through_a_process_that_exits() {
+    if !can_record_switches(&["--wakers"]) {
+        return;
+    }
+    let recorder = recorder(["--off-cpu", "--wakers", "--waker-depth", "2", "--", "sh", "-c", "sleep 0.1; :"]).spawn();
+    let outcome = finish(recorder.unwrap()).ok();
+    Profile::from_stdout(&outcome).assert_contains(&["sh", "--", "sleep_[w]", "--", "[timer]_[w]", "[off-cpu]"]);
+}
+
+#[test]
 fn wall_time_has_wakers_too() {
     let Some((profile, _)) = record_wakers(&["--wall", "--wakers"], &["lock"]) else { return };
     profile.assert_contains(&["convoy", "acquire", "--", "convoy_[w]", "release_[w]", "[off-cpu]"]);

@@ -97,8 +97,8 @@ impl Pairs {
         attach(program, from_function(&self.spec), &self.spec.from)
     }
 
-    /// Detaches the functions, and returns what they have counted.
-    pub(super) fn finish(&mut self, program: &mut Ebpf) -> PairSums {
+    /// Detaches the functions, and returns what they have counted on these CPUs. `None` for all.
+    pub(super) fn finish(&mut self, program: &mut Ebpf, cpus: Option<&[u32]>) -> PairSums {
         if std::mem::take(&mut self.is_attached) {
             for (event, name) in
                 [(&self.spec.from, from_function(&self.spec)), (&self.spec.to, to_function(&self.spec))]
@@ -111,8 +111,11 @@ impl Pairs {
         }
         // The words behind these are the program's own, and add up to nothing.
         let mut sums = [0; 6];
-        for cpu in self.sums.get(&0, 0).iter().flat_map(|cpus| cpus.iter()) {
-            sums.iter_mut().zip(cpu).for_each(|(sum, number)| *sum += number);
+        let by_cpu = self.sums.get(&0, 0);
+        for (_, numbers) in
+            by_cpu.iter().flat_map(|sums| (0..).zip(sums.iter())).filter(|(cpu, _)| is_recorded(cpu, cpus))
+        {
+            sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
         let [pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, abandoned] = sums;
         let (mut open, mut unfinished) = (0, abandoned);
@@ -122,6 +125,11 @@ impl Pairs {
         }
         PairSums { pairs, nanoseconds, short_pairs, short_nanoseconds, dropped, open, unfinished }
     }
+}
+
+/// True if a CPU is one of these, or all are recorded.
+fn is_recorded(cpu: &u32, cpus: Option<&[u32]>) -> bool {
+    cpus.is_none_or(|cpus| cpus.contains(cpu))
 }
 
 fn from_function(spec: &PairSpec) -> &'static str {

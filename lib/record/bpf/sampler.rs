@@ -186,9 +186,9 @@ impl StackSampler {
         pairs.attach(&mut self.program).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
-    /// Stops measuring pairs, and returns what was counted.
-    pub fn finish_pairs(&mut self) -> Option<PairSums> {
-        Some(self.pairs.as_mut()?.finish(&mut self.program))
+    /// Stops measuring pairs, and returns how many ended on these CPUs. `None` for all.
+    pub fn finish_pairs(&mut self, cpus: Option<&[u32]>) -> Option<PairSums> {
+        Some(self.pairs.as_mut()?.finish(&mut self.program, cpus))
     }
 
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {

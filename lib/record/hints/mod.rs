@@ -15,6 +15,7 @@ use crate::perf::recording::Counts;
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_context::VARIABLE_NAME;
+use crate::perf::thread_state::ThreadState;
 
 /// The facts that hints are drawn from.
 #[derive(Clone, Copy)]
@@ -123,7 +124,8 @@ impl Hints<'_> {
 
     fn lost_switches(&self) -> Option<String> {
         let lost = self.counts().lost_switches;
-        (lost > 0).then(|| format!("{} lost: their time is [lost]", plural(lost, "switch record")))
+        let spans = self.finished.totals.as_ref().map_or(0, |totals| totals.total(ThreadState::Lost).count);
+        (lost > 0).then(|| describe_lost_switches(lost, spans))
     }
 
     fn lost_sideband(&self) -> Option<String> {
@@ -291,6 +293,13 @@ impl Hints<'_> {
     }
 }
 
+/// Describes what lost records of switches mean. If the record of a switch-out is lost, or those of a switch-out and of the
+/// switch-in after it, nothing tells that the thread waited.
+fn describe_lost_switches(records: u64, spans: u64) -> String {
+    let waits = if spans > 0 { "[lost] or missing" } else { "missing" };
+    format!("{} lost: the waits that they begin or end are {waits}", plural(records, "switch record"))
+}
+
 fn file_name(object: &Object) -> String {
     let path = object.path();
     printable(&String::from_utf8_lossy(&path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..]))
@@ -304,4 +313,16 @@ fn is_go(elf: &Elf) -> bool {
 /// Formats a part of a whole as percentage.
 pub fn percentage(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe_lost_switches;
+
+    #[test]
+    fn time_is_called_lost_only_if_some_is() {
+        let of = |spans| describe_lost_switches(7, spans);
+        assert_eq!(of(0), "7 switch records lost: the waits that they begin or end are missing");
+        assert_eq!(of(2), "7 switch records lost: the waits that they begin or end are [lost] or missing");
+    }
 }

@@ -84,4 +84,6 @@ pub struct TimeSelection {
     pub max_block: u64,
     /// The largest number of wakers of a block, if wakers are recorded.
     pub waker_depth: Option<usize>,
+    /// True if only the switches and samples of threads are those of the target: the other records are of all threads.
+    pub by_switches: bool,
 }

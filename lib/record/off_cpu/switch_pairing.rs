@@ -11,19 +11,20 @@
 //! If wake-ups are recorded, a block has two parts: the thread was blocked until it was woken, and then waited for a CPU. The
 //! last wake-up before it ran again ended the block.
 
+mod latency;
 mod slices;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::slices::BlockWatch;
 pub use self::slices::LongBlock;
 use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
-use super::parallelism::{SharedClock, SharedTime, TimeShare};
+use super::parallelism::{SharedClock, SharedTime};
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
 use super::totals::Amount;
-use super::waker_chains::{WakerChain, WakerChains, Wakeups};
+use super::waker_chains::{WakerChain, WakerChains, Wakeup, Wakeups};
 use crate::perf::thread_state::ThreadState;
 
 /// The location of a thread, according to its latest event.
@@ -78,10 +79,11 @@ pub struct SwitchPairing {
     /// True if every switch up to now should have a stack. If one has none, its sample was lost.
     every_switch: bool,
     threads: FxHashMap<u32, Thread>,
-    /// Threads that exited, but whose last switch may still follow.
-    exited: FxHashSet<u32>,
+    /// Threads that exited, but whose last switch may still follow, with the ends of their last blocks: a thread that exits
+    /// wakes those that wait for that.
+    exited: FxHashMap<u32, Option<Wakeup>>,
     /// Those that exited in the slice before, if there are slices.
-    exited_before: FxHashSet<u32>,
+    exited_before: FxHashMap<u32, Option<Wakeup>>,
     charges: Vec<Charge>,
     chains: WakerChains,
     clock: SharedClock,
@@ -95,8 +97,8 @@ impl SwitchPairing {
             selection,
             every_switch,
             threads: FxHashMap::default(),
-            exited: FxHashSet::default(),
-            exited_before: FxHashSet::default(),
+            exited: FxHashMap::default(),
+            exited_before: FxHashMap::default(),
             charges: Vec::new(),
             chains: WakerChains::new(selection.waker_depth),
             clock: SharedClock::default(),
@@ -125,17 +127,18 @@ impl SwitchPairing {
         self.clock.advance(time);
         match kind {
             SwitchEventKind::Exited => {
+                let last_wakeup = self.threads.get(&tid).and_then(|thread| thread.wakeups.last());
                 self.finish_thread(tid, time);
-                self.exited.insert(tid);
+                self.exited.insert(tid, last_wakeup);
                 return;
             }
             // The ID is reused by another thread.
             SwitchEventKind::Created => self.finish_thread(tid, time),
             SwitchEventKind::Woken(waking) => {
-                let waker = waking.waker.and_then(|waker| self.threads.get(&waker)).map(|waker| waker.wakeups);
+                let before = waking.waker.and_then(|waker| self.last_wakeup(waker));
                 // Nothing is known of a thread that was woken, and no more: it may also be one that is not recorded.
                 if let Some(thread) = self.threads.get_mut(&tid) {
-                    thread.wakeups.add(time, waking, waker);
+                    thread.wakeups.add(time, waking, before);
                 }
                 return;
             }
@@ -144,7 +147,10 @@ impl SwitchPairing {
         if matches!(kind, SwitchEventKind::Created | SwitchEventKind::Exec) {
             self.exited.remove(&tid);
             self.exited_before.remove(&tid);
-        } else if self.exited.contains(&tid) || self.exited_before.contains(&tid) {
+            if self.selection.by_switches {
+                return;
+            }
+        } else if self.exited.contains_key(&tid) || self.exited_before.contains_key(&tid) {
             return;
         }
         let state = match kind {
@@ -161,20 +167,11 @@ impl SwitchPairing {
         self.threads.insert(tid, thread);
     }
 
-    /// Accounts the time of a thread on CPUs alone.
-    fn update_shared_time(&mut self, thread: &mut Thread, event: SwitchEvent) {
-        thread.state = match event.kind {
-            SwitchEventKind::Out { preempted, selected } => {
-                let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-                CpuState::OffCpu(Block { state, selected, stack: None, is_reported: false })
-            }
-            SwitchEventKind::In | SwitchEventKind::Exec => CpuState::OnCpu,
-            SwitchEventKind::RunSample(_) if thread.state == CpuState::Unknown => CpuState::OnCpu,
-            _ => thread.state,
-        };
-        self.clock.set_running(&mut thread.shared_time, thread.state == CpuState::OnCpu);
-        if let SwitchEventKind::RunSample(stack) = event.kind {
-            self.clock.add_sample(&mut thread.shared_time, stack);
+    /// Returns the end of the last block of a thread, if it has run since.
+    fn last_wakeup(&self, tid: u32) -> Option<Wakeup> {
+        match self.threads.get(&tid) {
+            Some(thread) => thread.wakeups.last(),
+            None => *self.exited.get(&tid).or_else(|| self.exited_before.get(&tid))?,
         }
     }
 
@@ -265,7 +262,9 @@ impl SwitchPairing {
     /// Charges the time between two switches in the same direction: the switch between them was lost.
     fn charge_lost_switch(&mut self, thread: &mut Thread, event: SwitchEvent) {
         let nanoseconds = thread.advance(event.time);
-        if self.selection.wall || matches!(event.kind, SwitchEventKind::Out { .. }) {
+        // The first event of a thread that is known by its switches may be a switch-in.
+        let is_charged = self.selection.wall || matches!(event.kind, SwitchEventKind::Out { .. });
+        if is_charged && nanoseconds > 0 {
             self.charge_span(event, None, ThreadState::Lost, nanoseconds);
         }
     }
@@ -326,13 +325,7 @@ impl SwitchPairing {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let event = SwitchEvent { time, tid, kind: SwitchEventKind::Exited };
         if self.selection.latency {
-            self.clock.advance(time);
-            self.clock.set_running(&mut thread.shared_time, false);
-            for TimeShare { stack, samples, nanoseconds } in thread.shared_time.shares() {
-                let state = if stack.is_some() { ThreadState::Running } else { ThreadState::Unsampled };
-                self.charge(event, stack, state, Amount { count: samples, nanoseconds });
-            }
-            return;
+            return self.finish_shared_time(thread, event);
         }
         self.charge_until(&mut thread, event);
         self.charge_buckets(&thread, event);

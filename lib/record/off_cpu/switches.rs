@@ -12,6 +12,7 @@ use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::{Recording, StackRenumbering};
 use crate::record::event_record::EventRecord;
+use crate::record::target::Target;
 
 /// A record is in its ring this long after it was stamped, at the latest.
 const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
@@ -58,10 +59,12 @@ struct SwitchOut {
 
 impl SwitchTracker {
     /// Creates a tracker that knows no thread yet.
-    pub(in crate::record) fn new(options: &OffCpuOptions, cpus: Vec<u32>, includes_children: bool) -> Self {
+    pub(in crate::record) fn new(options: &OffCpuOptions, cpus: Vec<u32>, target: &Target) -> Self {
         let (min_block, max_block) = options.block_bounds();
         let OffCpuOptions { wall, latency, waker_depth, .. } = *options;
-        let selection = TimeSelection { wall, latency, min_block, max_block, waker_depth };
+        // A process may enter a cgroup with all its mappings: those of all processes are recorded.
+        let by_switches = matches!(target, Target::Cgroup(_));
+        let selection = TimeSelection { wall, latency, min_block, max_block, waker_depth, by_switches };
         let roles = options.roles();
         let rate_control = options.period.is_none().then(|| RateControl::new(DENSE_SWITCHES_PER_SECOND));
         Self {
@@ -73,7 +76,7 @@ impl SwitchTracker {
             own_pid: std::process::id(),
             last_out: FxHashMap::default(),
             cpus,
-            includes_children,
+            includes_children: target.includes_children(),
             rate_control,
             run_queue_only: options.run_queue_only,
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
@@ -291,7 +294,7 @@ impl SwitchTracker {
 
 #[cfg(test)]
 mod tests {
-    use super::{OffCpuOptions, SwitchEventKind, SwitchTracker};
+    use super::{OffCpuOptions, SwitchEventKind, SwitchTracker, Target};
     use crate::perf::event::{Event, Stamp};
     use crate::perf::recording::{Options, Recording};
     use crate::perf::symbols::frame::SymbolizeOptions;
@@ -315,7 +318,7 @@ mod tests {
     fn time_counts_from_the_start_on() {
         let options = Options { weight: SampleWeight::Microseconds, ..Options::default() };
         let mut recording = Recording::new(options);
-        let mut switches = SwitchTracker::new(&self::options(true), Vec::new(), true);
+        let mut switches = SwitchTracker::new(&self::options(true), Vec::new(), &Target::System);
         let out = Event::Switch { out: true, preempted: false };
         switches.add_existing_thread(7, 10_000);
         switches.add_existing_thread(8, 10_000);
@@ -330,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_switch_in_takes_effect_when_the_previous_thread_left() {
-        let mut switches = SwitchTracker::new(&options(false), Vec::new(), true);
+        let mut switches = SwitchTracker::new(&options(false), Vec::new(), &Target::System);
         let mut time =
             |time, tid, cpu, kind| switches.accounted_time(Stamp { time, tid, cpu, ..Stamp::default() }, kind);
         let out = SwitchEventKind::Out { preempted: false, selected: true };

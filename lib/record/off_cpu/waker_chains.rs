@@ -54,9 +54,14 @@ struct PendingWaking {
 }
 
 impl Wakeups {
-    /// Adds a wake-up. `waker` are those of the thread that woke.
-    pub fn add(&mut self, time: u64, waking: Waking, waker: Option<Self>) {
-        self.pending = Some(PendingWaking { time, stack: waking.stack, before: waker.and_then(|waker| waker.last) });
+    /// Adds a wake-up. `before` is the end of the last block of the thread that woke.
+    pub fn add(&mut self, time: u64, waking: Waking, before: Option<Wakeup>) {
+        self.pending = Some(PendingWaking { time, stack: waking.stack, before });
+    }
+
+    /// Returns the end of the thread's last block, if wakers are recorded.
+    pub fn last(&self) -> Option<Wakeup> {
+        self.last
     }
 
     /// Ends a block that began at `start`, when the thread runs again. Returns the end of the block; `None` if wakers are not
@@ -84,13 +89,16 @@ impl Wakeups {
     pub fn renumber(&mut self, old: &WakerChains, new: &mut WakerChains, renumbering: &mut StackRenumbering) {
         if let Some(PendingWaking { stack, before, .. }) = &mut self.pending {
             *stack = renumbering.renumber(*stack);
-            if let Some(before) = before {
-                before.wakers = new.renumber(old, before.wakers, renumbering);
-            }
+            before.iter_mut().for_each(|before| before.renumber(old, new, renumbering));
         }
-        if let Some(last) = &mut self.last {
-            last.wakers = new.renumber(old, last.wakers, renumbering);
-        }
+        self.last.iter_mut().for_each(|last| last.renumber(old, new, renumbering));
+    }
+}
+
+impl Wakeup {
+    /// Renumbers the stacks of the chain, which moves from one table to another.
+    pub fn renumber(&mut self, old: &WakerChains, new: &mut WakerChains, renumbering: &mut StackRenumbering) {
+        self.wakers = new.renumber(old, self.wakers, renumbering);
     }
 }
 

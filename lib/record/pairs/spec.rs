@@ -10,8 +10,8 @@ use crate::record::events::value::TracepointField;
 /// Two events, and how they are paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairSpec {
-    /// The pair, as the user gave it.
-    pub name: String,
+    /// The option that selected the pair, for messages.
+    pub option: &'static str,
     /// The event that begins a pair.
     pub from: PairEvent,
     /// The event that ends it.
@@ -61,33 +61,34 @@ struct Key<'a> {
 }
 
 impl PairSpec {
-    /// Parses `FROM,TO[:KEY]`. `first_stack` says which stack is taken: by default that of the first event if the second is a
-    /// return or happens in another thread, and else that of the second.
+    /// Parses `FROM,TO[:KEY]`, which `option` has selected. `first_stack` says which stack is taken: by default that of the
+    /// first event if the second is a return or happens in another thread, and else that of the second.
     ///
     /// # Errors
     /// [`Error::Usage`] if the text is malformed, or an event or a field does not exist; [`Error::Invalid`] if a program has no
     /// such function; [`Error::System`] if tracefs cannot be read.
-    pub fn parse(text: &str, first_stack: Option<bool>, over: Duration) -> Result<Self, Error> {
+    pub fn parse(option: &'static str, text: &str, first_stack: Option<bool>, over: Duration) -> Result<Self, Error> {
+        let name_option = |error| name_option(option, error);
         let (from, to) = text.split_once(',').ok_or_else(|| {
             Error::Usage(format!(
-                "--pair {text}: expected FROM,TO or FROM,TO:KEY, such as \
+                "{option} {text}: expected FROM,TO or FROM,TO:KEY, such as \
                  syscalls:sys_enter_fsync,syscalls:sys_exit_fsync"
             ))
         })?;
         let (to, key) = split_key(to);
         let key = Key::parse(key.unwrap_or("tid")).ok_or_else(|| {
-            Error::Usage(format!("--pair {text}: a key is tid, up to two fields, or both, such as dev+sector"))
+            Error::Usage(format!("{option} {text}: a key is tid, up to two fields, or both, such as dev+sector"))
         })?;
         let (from_fields, to_fields): (Vec<&str>, Vec<&str>) = key.fields.iter().copied().unzip();
-        let from = PairEvent::parse(from, &from_fields).map_err(name_pair_option)?;
-        let to = PairEvent::parse(to, &to_fields).map_err(name_pair_option)?;
+        let from = PairEvent::parse(from, &from_fields).map_err(name_option)?;
+        let to = PairEvent::parse(to, &to_fields).map_err(name_option)?;
         if let PairEvent::Return(_) = from {
-            return Err(Error::Usage(format!("--pair {text}: a pair cannot begin with the return of a function")));
+            return Err(Error::Usage(format!("{option} {text}: a pair cannot begin with the return of a function")));
         }
         // A function that has returned is no part of the stack any more.
         let is_return = matches!(to, PairEvent::Return(_));
         let takes_first_stack = first_stack.unwrap_or(!key.in_thread || is_return);
-        Ok(Self { name: text.to_owned(), from, to, in_thread: key.in_thread, takes_first_stack, over })
+        Ok(Self { option, from, to, in_thread: key.in_thread, takes_first_stack, over })
     }
 
     /// True for the calls of a function with their returns.
@@ -105,11 +106,13 @@ impl PairSpec {
     }
 }
 
-/// Puts `--pair` in the place of `-e` in the message of an event.
-fn name_pair_option(error: Error) -> Error {
+/// Puts an option in the place of `-e` in the message of an event.
+fn name_option(option: &str, error: Error) -> Error {
+    let rename = |what: String| format!("{option}: {}", what.trim_start_matches("-e "));
     match error {
-        Error::Usage(what) => Error::Usage(format!("--pair: {}", what.trim_start_matches("-e "))),
-        Error::Invalid(what) => Error::Invalid(format!("--pair: {}", what.trim_start_matches("-e "))),
+        Error::Usage(what) => Error::Usage(rename(what)),
+        Error::Invalid(what) => Error::Invalid(rename(what)),
+        Error::System(what) => Error::System(rename(what)),
         other => other,
     }
 }

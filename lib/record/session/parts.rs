@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::RecordingSession;
 use crate::perf::recording::Recording;
-use crate::record::bpf::StackSampler;
 use crate::record::clock;
 use crate::record::observer::FinishedRecording;
 use crate::record::overhead::Overhead;
@@ -70,7 +69,9 @@ impl RecordingSession {
     pub(in crate::record) fn finish(mut self) -> FinishedRecording {
         let end = clock::now();
         let elapsed = self.part_start.elapsed();
-        let pair_sums = self.reader.sampler.as_mut().and_then(StackSampler::finish_pairs);
+        // The program counts pairs on CPUs that have no ring, too.
+        let cpus = (!self.counters.counts_on_all_cpus()).then(|| self.counters.cpus());
+        let pair_sums = self.reader.sampler.as_mut().and_then(|sampler| sampler.finish_pairs(cpus.as_deref()));
         self.counters.disable();
         let usage = self.measure_usage();
         self.reader.finish(&self.counters, &mut self.recording);

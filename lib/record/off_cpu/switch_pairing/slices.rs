@@ -120,5 +120,8 @@ impl SwitchPairing {
             }
             thread.wakeups.renumber(&old, &mut self.chains, renumbering);
         }
+        for wakeup in self.exited.values_mut().chain(self.exited_before.values_mut()).flatten() {
+            wakeup.renumber(&old, &mut self.chains, renumbering);
+        }
     }
 }

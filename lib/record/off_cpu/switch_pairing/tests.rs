@@ -1,4 +1,5 @@
 mod slices;
+mod threads;
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,14 @@ use super::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, Ti
 use crate::perf::thread_state::ThreadState;
 use crate::record::off_cpu::waker_chains::Waking;
 
-const ALL: TimeSelection =
-    TimeSelection { wall: false, latency: false, min_block: 0, max_block: u64::MAX, waker_depth: None };
+const ALL: TimeSelection = TimeSelection {
+    wall: false,
+    latency: false,
+    min_block: 0,
+    max_block: u64::MAX,
+    waker_depth: None,
+    by_switches: false,
+};
 const WALL: TimeSelection = TimeSelection { wall: true, ..ALL };
 const BLOCK: SwitchEventKind = SwitchEventKind::Out { preempted: false, selected: true };
 const PREEMPT: SwitchEventKind = SwitchEventKind::Out { preempted: true, selected: true };
