@@ -78,10 +78,9 @@ impl ShortName {
         for range in starts.windows(2) {
             let part = &name[range[0]..range[1]];
             let end = part.trim_end_matches([':', '/', '.', ' ']).len();
-            let bracket = part[..end].find('<').filter(|index| *index > 0 && !part.starts_with("operator"));
-            text.push_str(
-                bracket.map_or(&part[..end], |bracket| part[..bracket].trim_end_matches("::").trim_end_matches('.')),
-            );
+            let is_whole = part.starts_with("operator") || part[..end].ends_with("<locals>");
+            let bracket = part[..end].find('<').filter(|index| *index > 0 && !is_whole);
+            text.push_str(bracket.map_or(&part[..end], |bracket| part[..bracket].trim_end_matches("::")));
             if let Some(bracket) = bracket.filter(|_| range[1] == last_start && name != whole) {
                 (arguments, arguments_index) = (&part[bracket + 1..end - 1], text.len());
             }

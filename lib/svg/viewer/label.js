@@ -69,8 +69,8 @@ function simplifyName(name) {
     let text = "", inner = "", offset = 0;
     starts.slice(0, last).forEach((start, index) => {
         const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
-        const bracket = part.startsWith("operator") ? -1 : part.indexOf("<");
-        text += bracket > 0 ? part.slice(0, bracket).replace(/(::|\.)$/, "") : part;
+        const bracket = part.startsWith("operator") || part.endsWith("<locals>") ? -1 : part.indexOf("<");
+        text += bracket > 0 ? part.slice(0, bracket).replace(/::$/, "") : part;
         if (bracket > 0 && index === last - 1 && name !== original) {
             inner = part.slice(bracket + 1, -1);
             offset = text.length;
