@@ -108,10 +108,9 @@ impl Image<'_> {
         text.push(b')');
     }
 
-    /// Returns a weight with its unit: `1 sample`, `1,234 samples`, `1.50 samples`.
+    /// Returns a weight with its unit: `1 sample`, `1,234 samples`.
     fn count(&self, weight: Weight) -> String {
-        let count = weight.as_f64() * self.options.factor;
-        let number = with_commas(&format!("{count:.*}", fraction_digits(count)));
+        let number = with_commas(&format!("{:.0}", weight.as_f64() * self.options.factor));
         let unit = visible(self.count_name.as_bytes());
         let singular = unit.strip_suffix('s').filter(|singular| !singular.is_empty() && !singular.ends_with('s'));
         format!("{number} {}", singular.filter(|_| number == "1").unwrap_or(&unit))
@@ -171,17 +170,6 @@ impl Image<'_> {
             true => self.top + row as f64 * height,
             false => self.height - self.bottom - (row + 1) as f64 * height + 1.0,
         }
-    }
-}
-
-/// Returns the number of digits after the point of a count: none if it is whole, otherwise so many that it has three
-/// digits.
-fn fraction_digits(count: f64) -> usize {
-    let millionths = (count * 1e6).round();
-    match count {
-        _ if millionths % 1e6 == 0.0 || count >= 99.95 => 0,
-        _ if count >= 9.995 => 1,
-        _ => 2,
     }
 }
 

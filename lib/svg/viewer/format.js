@@ -86,7 +86,8 @@ function formatWeight(weight, { countName, factor }) {
  * @param {Settings} settings
  */
 function formatExactWeight(weight, { countName, factor }) {
-    return formatThings(weight * factor, countName);
+    // Scrapers expect a whole number.
+    return formatThings(Number(formatFixed(weight * factor, 0).replaceAll(",", "")), countName);
 }
 
 /**

@@ -76,7 +76,7 @@ function refusesToInvertOneFunction() {
 
 function countsFractions() {
     equal(getTexts("#total").join(), "3.75 samples", "the total");
-    equal(getTitle(getFrame("half")), "half (1.50 samples, 40.00%)", "a frame");
+    equal(getTitle(getFrame("half")), "half (2 samples, 40.00%)", "a frame");
     pointAt(getFrame("half"));
     check(getTip().includes("1.50 samples"), `its tooltip: ${getTip()}`);
     equal(getTitle(getFrame("one")), "one (1 sample, 26.67%)", "a whole number has no fraction");
