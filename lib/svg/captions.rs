@@ -47,8 +47,11 @@ impl Image<'_> {
         }
         let size = self.options.font_size;
         let (mut x, y) = (SIDE_MARGIN, self.top - size * 1.2);
+        let widths = entries.iter().map(|(_, label)| self.entry_width(label)).collect::<Vec<_>>();
+        let shown = count_fitting(&widths, self.width - 2.0 * SIDE_MARGIN, self.entry_width("… 99 more"));
+        let hidden = entries.len() - shown;
         text.extend_from_slice(b"<g id=\"legend\">\n");
-        for (colour, label) in entries {
+        for (colour, label) in entries.into_iter().take(shown) {
             let top = y - size * 0.85;
             let swatch =
                 format!("<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{size}\" height=\"{size}\" fill=\"{colour}\"/>");
@@ -56,13 +59,21 @@ impl Image<'_> {
             text.extend_from_slice(format!("<text x=\"{:.1}\" y=\"{y:.1}\">", x + size * 1.4).as_bytes());
             escape(&label, text);
             text.extend_from_slice(b"</text>\n");
-            x += size * (2.4 + self.options.font_width * label.len() as f64);
+            x += self.entry_width(&label);
+        }
+        if hidden > 0 {
+            text.extend_from_slice(format!("<text x=\"{x:.1}\" y=\"{y:.1}\">… {hidden} more</text>\n").as_bytes());
         }
         text.extend_from_slice(b"</g>\n");
     }
 
+    /// Returns the width of an entry of the legend with the gap after it.
+    fn entry_width(&self, label: &str) -> f64 {
+        self.options.font_size * (2.4 + self.options.font_width * label.chars().count() as f64)
+    }
+
     /// Returns the colours that need an explanation, with their labels. A marker's label contains its share of the
-    /// total.
+    /// total. Modules come last, because there may be room for some of them only.
     fn legend_entries(&self) -> Vec<(Colour, String)> {
         let mut entries: Vec<(Colour, String)> = Vec::new();
         let (red, blue) = (colour::differential(1.0), colour::differential(-1.0));
@@ -77,15 +88,15 @@ impl Image<'_> {
             let on_cpu = self.layout.total.after.saturating_sub(Weight::from_millionths(off_cpu));
             entries.push((colour, format!("on CPU {}", self.percentage(on_cpu))));
         }
-        if self.options.scheme.palette == Palette::Module && !self.options.diffusion && !self.differential {
-            entries.extend(self.modules.legend());
-        }
         let weights = self.layout.marker_totals.into_iter().zip(self.layout.marker_own);
         for ((marker, colour), (total, own)) in MARKER_COLOURS.iter().zip(weights) {
             if !total.is_zero() {
                 let class = self.options.scheme.class(marker, self.modules).filter(|_| !self.differential);
                 entries.push((class.map_or(*colour, Class::colour), self.marker_label(marker, total, own)));
             }
+        }
+        if self.options.scheme.palette == Palette::Module && !self.options.diffusion && !self.differential {
+            entries.extend(self.modules.legend());
         }
         entries
     }
@@ -106,6 +117,15 @@ impl Image<'_> {
     fn percentage(&self, weight: Weight) -> String {
         format!("{:.2}%", 100.0 * weight.as_f64() / self.whole.as_f64())
     }
+}
+
+/// Returns the number of entries that fit into `room` from the left. If not all fit, there is also room for `note`.
+fn count_fitting(widths: &[f64], room: f64, note: f64) -> usize {
+    if widths.iter().sum::<f64>() <= room {
+        return widths.len();
+    }
+    let mut end = note;
+    widths.iter().take_while(|width| (end += *width, end <= room).1).count()
 }
 
 /// Inserts commas between the thousands of the number that a text starts with: `1234 frames` becomes `1,234 frames`.
@@ -130,7 +150,14 @@ fn push_text(id: &str, x: f64, y: f64, attributes: &str, content: &str, text: &m
 
 #[cfg(test)]
 mod tests {
-    use super::with_commas;
+    use super::{count_fitting, with_commas};
+
+    #[test]
+    fn an_entry_that_does_not_fit_leaves_room_for_a_note() {
+        for (room, expected) in [(30.0, 3), (29.0, 2), (25.0, 2), (24.0, 1), (3.0, 0)] {
+            assert_eq!(count_fitting(&[10.0; 3], room, 5.0), expected, "{room}");
+        }
+    }
 
     #[test]
     fn separates_thousands() {

@@ -10,6 +10,9 @@ const MAX_NESTING: usize = 4;
 /// Generic types that say less than their first type argument.
 const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
 
+/// What compilers append to the name of a part or a copy of a function.
+const COMPILER_SUFFIXES: [&str; 7] = ["cold", "part", "isra", "constprop", "localalias", "lto_priv", "llvm"];
+
 /// Returns as much of a name as fits into `max_chars` characters.
 ///
 /// If the whole name does not fit, its last parts remain: the function rather than its namespaces. Type arguments are
@@ -75,7 +78,8 @@ impl ShortName {
         for range in starts.windows(2) {
             let part = &name[range[0]..range[1]];
             let end = part.trim_end_matches([':', '/', '.', ' ']).len();
-            let bracket = part[..end].find('<').filter(|index| *index > 0 && !part.starts_with("operator"));
+            let is_whole = part.starts_with("operator") || part[..end].ends_with("<locals>");
+            let bracket = part[..end].find('<').filter(|index| *index > 0 && !is_whole);
             text.push_str(bracket.map_or(&part[..end], |bracket| part[..bracket].trim_end_matches("::")));
             if let Some(bracket) = bracket.filter(|_| range[1] == last_start && name != whole) {
                 (arguments, arguments_index) = (&part[bracket + 1..end - 1], text.len());
@@ -309,10 +313,22 @@ fn is_bracketed(name: &str) -> bool {
     end.is_some_and(|end| end + 2 == name.len())
 }
 
-/// True if dots separate the parts of a name, as in `com.example.Main.run`: at least two, and a part in upper case.
+/// True if dots separate the parts of a name, as in `com.example.Main.run` (at least two dots, and a part in upper case),
+/// `Main.run` and `outer.<locals>.inner`.
 fn has_dotted_path(name: &str) -> bool {
-    let is_candidate = !name.contains("::") && !name.contains('/') && name.matches('.').count() >= 2;
-    is_candidate && name.split('.').any(|part| part.starts_with(|first: char| first.is_ascii_uppercase()))
+    if name.contains("::")
+        || name.contains('/')
+        || name.split('.').skip(1).any(|part| COMPILER_SUFFIXES.contains(&part))
+    {
+        return false;
+    }
+    let is_upper = |part: &str| part.starts_with(|first: char| first.is_ascii_uppercase());
+    name.contains(".<locals>.")
+        || match name.matches('.').count() {
+            0 => false,
+            1 => is_upper(name),
+            _ => name.split('.').any(is_upper),
+        }
 }
 
 #[cfg(test)]

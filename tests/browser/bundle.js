@@ -30,10 +30,16 @@ function hash(text) {
     return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
+// Names of fields that something outside of the scripts has (`dataset`, options of DOM functions that terser does not
+// know), or that are in texts. All other names in camel case become short.
+const FIXED_NAMES = ["countName", "nameType", "frameHeight", "largestDelta", "keepLeft", "fromBase64", "preventScroll",
+    "focusVisible", "ownBefore"];
+
 /** @param {string} script */
 async function minifyScript(script) {
-    const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe_arrows: true };
-    const options = { format: { max_line_len: 2000 }, compress };
+    const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe: true, unsafe_arrows: true, inline: 1 };
+    const mangle = { properties: { regex: /^[a-z]+[A-Z]/, reserved: FIXED_NAMES } };
+    const options = { format: { max_line_len: 2000 }, compress, mangle };
     const { code } = await minify(`(() => {\n"use strict";\n${script}})();\n`, options);
     return `${code}\n`;
 }

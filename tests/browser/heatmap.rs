@@ -229,3 +229,8 @@ fn a_selection_at_the_edge_scrolls_a_wide_map() {
     let sample = |second: u32| format!("app 100/100 [000] {second}.5: 1 cpu-clock: 7f00 main+0x1 (/srv/app)\n\n");
     page((sample(5000) + &sample(6500)).as_bytes(), &[]).run(CASES, "scrollsAtEdge");
 }
+
+#[test]
+fn zooms_the_time_axis() {
+    page(recording().as_bytes(), &[]).run(CASES, "zoomsTimeAxis");
+}

@@ -10,6 +10,7 @@ mod browser;
 mod changes;
 mod contrast;
 mod firefox;
+mod functions;
 mod harness;
 mod heatmap;
 mod hostile;

@@ -60,3 +60,10 @@ fn only_visible_rows_are_elements() {
 fn copies_the_table_as_csv() {
     Page::graph(b"main;a \"b\" 3\nmain 1\n", &[]).run(CASES, "copiesCsv");
 }
+
+#[test]
+fn waits_are_charged_to_functions() {
+    let stacks = b"app;main;wait;[off-cpu] 30000000\napp;main;wait;--;irq_[w];wake_[w];[off-cpu] 50000000\n\
+        app;main;[off-cpu] 10000000\napp;main;run 10000000\n";
+    Page::graph(stacks, &[]).run(CASES, "chargesWaitsToFunctions");
+}

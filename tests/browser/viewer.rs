@@ -76,7 +76,7 @@ fn the_legend_highlights_a_module_for_pointer_and_keys() {
 
 #[test]
 fn numbers_are_rounded_to_even_and_grouped() {
-    let stacks = b"a 2.5\nb 3.5\nc 0.5\nd 1234567\ne 999.5\nf 0.4\n";
+    let stacks = b"a 12.25\nb 3.5\nc 0.5\nd 1234567\ne 999.5\nf 120.5\n";
     Page::graph(stacks, &["--minwidth", "0"]).run(CASES, "roundsToEven");
 }
 

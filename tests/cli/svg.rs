@@ -274,6 +274,22 @@ fn plain_has_no_script_and_no_embedded_profile() {
 }
 
 #[test]
+fn the_legend_begins_with_warnings_and_ends_in_the_picture() {
+    let modules = ["serde", "tokio", "hyper", "rustls", "reqwest", "actix_web", "diesel", "rayon"];
+    let stacks = modules.map(|name| format!("app;app::main;{name}::a_module::run 9\n{name}_{name}::other::run 5\n"));
+    let stacks = format!("{}[lost] 30\n", stacks.concat());
+    let svg = run("fg-svg", ["--width", "600"], stacks.as_bytes()).ok().text();
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
+    let entries = legend.children().filter(|node| node.has_tag_name("text"));
+    let entries = entries.map(|node| (node.text().unwrap(), node.attribute("x").unwrap().parse::<f64>().unwrap()));
+    let entries: Vec<(&str, f64)> = entries.collect();
+    assert!(entries[0].0.starts_with("[lost] "), "{entries:?}");
+    let (note, x) = entries[entries.len() - 1];
+    assert!(note.starts_with("… ") && note.ends_with(" more") && x < 540.0, "{entries:?}");
+}
+
+#[test]
 fn the_legend_shows_the_shares_of_states() {
     let svg =
         run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\nx;[truncated];c 12\n")
@@ -285,7 +301,7 @@ fn the_legend_shows_the_shares_of_states() {
         legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
     let truncated = "[truncated] in 60.00% of time";
     let nameless = "no symbol: self 5.00%, in 15.00% of time";
-    assert_eq!(texts, ["program", "[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
+    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless, "program"]);
     let none = run("fg-svg", ["--colors", "hot"], b"a;b 1\n").ok().text();
     assert!(!none.contains("id=\"legend\""));
     // Thread states are leaves of stacks whose weights are microseconds.

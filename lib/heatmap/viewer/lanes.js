@@ -20,11 +20,12 @@ class Lanes {
      * @param {LaneKind} kind
      */
     constructor(samples, kind) {
-        const { times, count } = samples, { names, most } = kind;
+        const { names, most } = kind;
         this.samples = samples;
         this.kind = kind;
-        this.start = times[0];
-        this.span = Math.max(times[count - 1] - times[0] + 1, 1000);
+        /** The time that is shown. */
+        this.start = this.span = 0;
+        this.show(EVERYTHING);
         this.laneCount = Math.min(names.length, most) + (names.length > most ? 1 : 0);
         this.width = 100;
         this.labelWidth = NARROW_LABEL;
@@ -34,6 +35,12 @@ class Lanes {
         this.canvas = createHtml("canvas");
         this.marks = createSvg("svg", { class: "marks" });
         this.scroller = this.element = createHtml("div", { class: "lanes" }, this.canvas, this.marks);
+    }
+
+    /** Shows a part of the time. @param {TimeSelection} part */
+    show({ from, to }) {
+        const { times, count } = this.samples, start = this.start = Math.max(from, times[0]);
+        this.span = Math.max(Math.min(to, times[count - 1] + 1) - start, 1000);
     }
 
     get cellCount() {
@@ -86,10 +93,10 @@ class Lanes {
      * @param {Shown} shown
      */
     sum({ thread, stacks: wanted }) {
-        const { samples: { count, times, threads, weights, stacks }, start, cellDuration, laneCount } = this;
+        const { samples: { count, times, threads, weights, stacks }, start, span, cellDuration, laneCount } = this;
         const { kind: { lanes: laneOf } } = this;
         const lanes = Array.from({ length: laneCount }, () => new Float64Array(this.cellCount + 1));
-        for (let index = 0; index < count; index++) {
+        for (let index = firstIndexFrom(times, start); index < count && times[index] < start + span; index++) {
             if ((thread !== undefined && threads[index] !== thread)
                 || (wanted && wanted[stacks[index]] === 0)) continue;
             const lane = lanes[Math.min(laneOf[index], laneCount - 1)];
@@ -126,7 +133,8 @@ class Lanes {
         const { width, height } = this;
         setAttributes(this.marks, { width, height: height + 20 });
         const outlines = selections.map((selection, index) => {
-            if (!selection) return createSvg("g");
+            const isSeen = selection && selection.to > this.start && selection.from < this.start + this.span;
+            if (!isSeen) return createSvg("g");
             const left = this.place(Math.max(selection.from, this.start));
             const right = this.place(Math.min(selection.to, this.start + this.span));
             const width = Math.max(right - left, 1), name = ["first", "second"][index];
@@ -167,15 +175,30 @@ class Lanes {
     }
 
     createTicks() {
-        const { start, span, width, height, labelWidth } = this;
+        const { start, span, width, height, labelWidth, samples: { times: [zero] } } = this, end = start + span - zero;
         const least = (labelWidth === NARROW_LABEL ? 56 : 76) * span / (width - labelWidth);
-        const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [], end = start + span;
-        for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
-            const x = this.place(time), anchor = x < labelWidth + 24 ? "start" : x > width - 24 ? "end" : "middle";
+        const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
+        for (let time = Math.ceil((start - zero) / step) * step; time <= end; time += step) {
+            const x = this.place(zero + time);
+            const anchor = x < labelWidth + 24 ? "start" : x > width - 24 ? "end" : "middle";
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
                 createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, end)));
         }
         return ticks;
+    }
+
+    /**
+     * Returns the part of the time that is shown if the scale changes by a factor around the pointer.
+     *
+     * @param {MouseEvent} event
+     * @param {number} factor
+     * @returns {TimeSelection}
+     */
+    zoomAround({ clientX }, factor) {
+        const { start, span, width, labelWidth } = this, { left } = this.canvas.getBoundingClientRect();
+        const share = Math.max(0, Math.min(1, (clientX - left - labelWidth) / (width - labelWidth)));
+        const from = Math.floor(start + share * span * (1 - factor));
+        return { ...EVERYTHING, from, to: from + Math.ceil(span * factor) };
     }
 
     /** @param {MouseEvent} event */
@@ -239,7 +262,7 @@ function shortenThread(text, most) {
 }
 
 /**
- * Formats a time since the beginning of the first sample's second, with as many decimals as a step needs, such as
+ * Formats a time since the first sample, with as many decimals as a step needs, such as
  * `1.5 ms` or `2:20 h`.
  *
  * @param {number} time in nanoseconds

@@ -30,6 +30,8 @@ class TimePanel {
         this.unit = root.dataset.countName ?? "";
         /** @type {(TimeSelection | undefined)[]} The selection, and the one that it is compared with. */
         this.selections = [undefined, undefined];
+        /** @type {TimeSelection | undefined} The part of the time that lanes show; undefined for all. */
+        this.axis = undefined;
         /** @type {number | undefined} The cell with the cursor. */
         this.cursor = undefined;
         /** @type {number | undefined} The cell in which a selection that is not complete started. */
@@ -61,7 +63,8 @@ class TimePanel {
         this.threadList.append(createHtml("option", { value: "" }, `All ${options.length} threads`), ...options);
         this.threadList.hidden = names.length < 2;
         setAttributes(container, { tabindex: 0, role: "application",
-            "aria-label": "Samples over time. Arrows move, Enter starts and ends a selection, Escape clears it." });
+            "aria-label": "Samples over time. Arrows move, Enter starts and ends a selection, Escape clears it. "
+                + "Plus shows it alone, minus all." });
         container.replaceChildren(this.picture.element);
         const bar = createHtml("div", { class: "timebar" }, this.kinds, this.shapes, this.threadList, this.cell,
             createHtml("span", { class: "sp" }), this.key);
@@ -89,6 +92,14 @@ class TimePanel {
             if (this.anchor === undefined) this.moveCursor(undefined);
         });
         container.addEventListener("keydown", event => this.handleKey(event));
+        container.addEventListener("wheel", event => {
+            // Two fingers on a touch pad are a wheel with this key.
+            const factor = 1.01 ** Math.max(-40, Math.min(event.deltaY, 40));
+            const part = event.ctrlKey && this.picture.zoomAround?.(event, factor);
+            if (!part) return;
+            event.preventDefault();
+            this.zoomTime(part, false);
+        }, { passive: false });
         threadList.addEventListener("change", () => {
             this.app.link.write({ thread: threadList.value }, true);
             this.app.applyLink();
@@ -117,6 +128,8 @@ class TimePanel {
         else if (event.key === "Enter" || event.key === " ") {
             if (this.anchor !== undefined) this.endSelection(event.shiftKey); else this.startSelection(cursor);
         } else if (event.key === "Escape" && this.anchor !== undefined) this.cancelSelection();
+        else if (event.key === "+" && first) this.zoomTime(first, true);
+        else if (event.key === "-" && this.axis) this.zoomTime(undefined, true);
         else if (event.key === "Escape" && first) this.select(second && first, undefined);
         else return;
         event.preventDefault();
@@ -149,9 +162,10 @@ class TimePanel {
      * @param {MouseEvent} [event]
      */
     describeCell(cell, event) {
-        const { picture, settings } = this, { from, to } = picture.select(cell, cell, false);
+        const { picture, settings, samples: { times: [zero] } } = this;
+        const { from, to } = picture.select(cell, cell, false);
         const [start, end] = [from, to].map(time =>
-            formatDuration(time, picture.cellDuration, to));
+            formatDuration(Math.max(time - zero, 0), picture.cellDuration, to - zero));
         const lane = event && picture.laneAt?.(event, cell);
         const part = lane ? `, ${formatWeight(lane.weight, settings)} in ${lane.name}` : "";
         return `${start} – ${end}: ${formatWeight(picture.weight(cell), settings)}${part}`;
@@ -190,6 +204,20 @@ class TimePanel {
         this.app.applyLink();
     }
 
+    /**
+     * Lets the lanes show a part of the time, or all.
+     *
+     * @param {TimeSelection | undefined} part
+     * @param {boolean} isStep true to add an entry to the history
+     */
+    zoomTime(part, isStep) {
+        const { samples: { times, count, base } } = this, isAll = !part || (part.from <= times[0]
+            && part.to > times[count - 1]);
+        this.cursor = this.anchor = undefined;
+        this.app.link.write({ axis: isAll ? "" : formatSelection(part, base).time }, isStep);
+        this.app.applyLink();
+    }
+
     /** @param {string} kind */
     choosePicture(kind) {
         this.picture = this.pictures[kind];
@@ -216,6 +244,8 @@ class TimePanel {
             parseSelection(read(`time${suffix}`), read(`offset${suffix}`), base));
         const keys = ["time", "offset", "time2", "offset2"].map(read).join();
         this.selections = [first, first && second];
+        this.axis = parseSelection(read("axis"), "", base);
+        for (const picture of Object.values(this.pictures)) picture.show?.(this.axis ?? EVERYTHING);
         this.thread = thread < 0 ? undefined : thread;
         this.threadList.value = thread < 0 ? "" : names[thread];
         return this.load(keys, this.thread);
@@ -314,6 +344,7 @@ class TimePanel {
                 this.app.applyLink();
             }]);
         }
+        if (this.axis) chips.push(["Axis", this.describeSelection(this.axis), () => this.zoomTime(undefined, true)]);
         if (first) chips.push([second ? "Before" : "Time", this.describeSelection(first),
             () => this.select(second, undefined)]);
         if (second) chips.push(["After", this.describeSelection(second), () => this.select(first, undefined)]);
@@ -321,7 +352,7 @@ class TimePanel {
     }
 
     clear() {
-        this.app.link.write({ thread: "" }, true);
+        this.app.link.write({ thread: "", axis: "" }, true);
         this.select(undefined, undefined);
     }
 
@@ -329,7 +360,7 @@ class TimePanel {
     describeSelection({ from, to, low, high }) {
         const { samples: { times, count } } = this;
         const step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
-        const [first, last] = [Math.max(from, times[0]), Math.min(to, times[count - 1] + 1)];
+        const [first, last] = [Math.max(from - times[0], 0), Math.min(to, times[count - 1] + 1) - times[0]];
         const span = [first, last].map(time => formatDuration(time, step, last)).join(" – ");
         if (high - low === SECOND) return span;
         return `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second`;
@@ -340,6 +371,9 @@ class TimePanel {
         const [first, second] = this.selections, { samples: { lost }, sums } = this;
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
         this.summary.hidden = !first && this.thread === undefined && lost === 0;
+        if (first && this.picture.show) {
+            lines[0].append(" ", createButton("Zoom the axis", () => this.zoomTime(first, true)));
+        }
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
         if (lost > 0) lines.push(createHtml("p", {}, `${formatThings(lost, "samples")} lost while recording.`));
         this.summary.replaceChildren(...lines);

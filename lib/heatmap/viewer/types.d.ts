@@ -90,5 +90,9 @@ interface TimePicture {
     step(cell: number, key: string): number | undefined;
     select(from: number, to: number, isRectangle: boolean): TimeSelection;
     weight(cell: number): number;
+    /** Shows a part of the time, if the picture can. */
+    show?(part: TimeSelection): void;
+    /** Returns the part of the time that is shown if the scale changes by a factor around the pointer. */
+    zoomAround?(event: MouseEvent, factor: number): TimeSelection;
     scroller: HTMLElement;
 }

@@ -30,6 +30,7 @@ const ACTIONS = [
     { keys: ["r"], text: "Merge recursion", menu: "more", isOn: app => Boolean(app.state.changes.recursion),
         run: app => app.toggle("recursion", "merged") },
     { keys: ["v"], text: "Invert: leaves first", menu: "more", isOn: app => Boolean(app.state.changes.invert),
+        refuse: app => (app.view.tree.hasPivot ? "Leave the view of one function first." : ""),
         run: app => app.toggle("invert", "yes") },
     { keys: ["w"], text: "Sort by weight", menu: "more", isOn: app => Boolean(app.graph.input?.byWeight),
         run: app => app.toggle("sort", app.settings.isChart ? "weight" : "name") },
@@ -69,7 +70,7 @@ function needsFrame(_, { box, node }) {
 
 /** @param {App} _ @param {Target} target */
 function needsFunction(_, { name, node }) {
-    return name !== undefined ? "" : node === 0 ? "That is for functions, not for all." : "Point at a frame first.";
+    return name !== undefined ? "" : node === undefined ? "Point at a frame first." : "That is for functions only.";
 }
 
 /** @param {App} app @param {Target} target */

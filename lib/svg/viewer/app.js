@@ -78,6 +78,7 @@ class App {
     update(change, isStep = true) {
         this.state = { ...this.state, isLinkStale: false, ...change };
         this.hover(undefined);
+        this.page.hideMessage();
         this.oldPlace = this.place;
         this.draw();
         this.writeLink(isStep);
@@ -106,7 +107,8 @@ class App {
         const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others };
         const built = this.builder.build({ ...next, zoom: 0 }), zoom = findSamePath(view.tree, next.zoom, built.tree);
         this.matchPosition = 0;
-        this.update({ ...next, zoom: built.weights[zoom] > 0 ? zoom : 0 });
+        this.update({ ...next, zoom: built.weights[zoom] > 0 ? zoom : 0,
+            selected: findSameChoice(view.tree, next.selected, built.tree) });
         if (built.tree !== view.tree || built.rootAtTop !== view.rootAtTop) this.graph.showBase(this.view);
     }
 
@@ -132,7 +134,7 @@ class App {
     applyLink() {
         const read = this.link.read();
         if (this.panel) this.setProfile(this.panel.loadProfile(read));
-        const known = new Set(this.profile.names), changes = noChanges();
+        const known = new Set(this.profile.keys), changes = noChanges();
         let isLinkStale = false;
         for (const name of CHANGE_NAMES) {
             const isKnown = !REQUIRED_NAMES.includes(name) || splitLines(read(name)).every(line => known.has(line));
@@ -140,11 +142,14 @@ class App {
         }
         // An older link turns the picture upside down.
         if (read("turned")) changes.root = this.settings.inverted ? "bottom" : "";
-        const state = { ...this.state, changes, search: read("search"), zoom: 0 }, link = read("zoom");
+        const link = read("zoom");
         this.queue.add(() => this.builder.derive(changes), () => {
-            const zoom = this.findZoom(this.builder.build(state), link);
+            const state = { ...this.state, changes, search: read("search"), zoom: 0 }, { tree } = this.view;
+            const built = this.builder.build(state), zoom = this.findZoom(built, link);
             this.matchPosition = 0;
-            this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0) };
+            this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0),
+                selected: findSameChoice(tree, state.selected, built.tree) };
+            if (built.tree !== tree) this.state.unfolded = new Set();
             this.draw();
             this.graph.showBase(this.view);
         });
@@ -175,8 +180,9 @@ class App {
 
     /** @param {Box} box @returns {Target} */
     targetOf(box) {
-        if (box.folded || box.chain) return { node: box.node, box };
-        return { node: box.node, box, ...(box.node > 0 && { name: this.view.tree.name[box.node] }) };
+        const { node, folded, chain } = box, name = this.view.tree.name[node];
+        const isFunction = node > 0 && !folded && !chain && this.profile.names[name] !== DIVIDER;
+        return { node, box, ...(isFunction && { name }) };
     }
 
     /**
@@ -260,8 +266,8 @@ class App {
      * @returns {Partial<Changes> | undefined}
      */
     sideOf(name = 0) {
-        const { functions: { total }, side } = this.view;
-        return side === "difference" && total[name] === 0 ? { side: "before" } : undefined;
+        const { functions: { total }, side, wholeAfter } = this.view;
+        return side === "difference" && total[name] === 0 && wholeAfter > 0 ? { side: "before" } : undefined;
     }
 
     /**
@@ -393,8 +399,9 @@ class App {
     }
 
     /** @param {Target} target */
-    nameOf({ name }) {
-        return name === undefined ? "all" : this.profile.names[name];
+    nameOf({ name, box }) {
+        return box?.chain ? chainLabels(box.chain, this.view)[1]
+            : name === undefined ? box?.node ? "woken by" : "all" : this.profile.keys[name];
     }
 
     /** @param {Target} target */

@@ -100,10 +100,10 @@ function describeFrame(view, node) {
  * @returns {[label: string, value: string, extra: string][]}
  */
 function describeSelection(view, { name, node }) {
-    const { functions: { self, total, places, selfBefore = self, totalBefore = total }, whole, wholeBefore,
+    const { functions: { self, total, places: counts, selfBefore = self, totalBefore = total }, whole, wholeBefore,
         settings } = view;
     /** @type {[string, string, string][]} */
-    const facts = [], count = places[name];
+    const facts = [], count = counts[name];
     /** @type {(before: Float64Array, after: Float64Array) => number[]} */
     const shares = (before, after) => [before[name] / (wholeBefore || 1), after[name] / (whole || 1)];
     if (view.side === "difference") {
@@ -119,7 +119,9 @@ function describeSelection(view, { name, node }) {
             facts.push(["Here", formatWeight(weight, settings), formatShare(weight, whole)]);
         }
     }
-    return [...facts, ...describeModule(view, name, `${formatThings(count, "places")} in the graph`)];
+    const isDrawn = view.drawsBefore || weightsOnSide(view).total[name] > 0;
+    const places = isDrawn ? `${formatThings(count, "places")} in the graph` : "not in the graph";
+    return [...facts, ...describeModule(view, name, places)];
 }
 
 /**

@@ -55,7 +55,9 @@ function formatThreeDigits(number) {
  * @param {string} things plural
  */
 function formatThings(number, things) {
-    const text = formatCount(number), isOne = text === "1" && things.endsWith("s") && !things.endsWith("ss");
+    const isWhole = Number.isInteger(Number(number.toFixed(6)));
+    const text = isWhole ? formatCount(number) : formatThreeDigits(number);
+    const isOne = text === "1" && things.endsWith("s") && !things.endsWith("ss");
     return `${text} ${isOne ? things.slice(0, -1) : things}`;
 }
 
@@ -84,7 +86,8 @@ function formatWeight(weight, { countName, factor }) {
  * @param {Settings} settings
  */
 function formatExactWeight(weight, { countName, factor }) {
-    return formatThings(weight * factor, countName);
+    // Scrapers expect a whole number.
+    return formatThings(Number(formatFixed(weight * factor, 0).replaceAll(",", "")), countName);
 }
 
 /**

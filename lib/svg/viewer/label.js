@@ -3,6 +3,9 @@
 // Generic types that say less than their first type argument.
 const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
 
+// What compilers append to the name of a part or a copy of a function.
+const COMPILER_SUFFIX = /\.(cold|part|isra|constprop|localalias|lto_priv|llvm)(\.|$)/;
+
 // The number of times that a type is unwrapped. Deeper nesting does not help, and a name can be a megabyte of brackets.
 const MAX_NESTING = 4;
 
@@ -66,7 +69,7 @@ function simplifyName(name) {
     let text = "", inner = "", offset = 0;
     starts.slice(0, last).forEach((start, index) => {
         const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
-        const bracket = part.startsWith("operator") ? -1 : part.indexOf("<");
+        const bracket = part.startsWith("operator") || part.endsWith("<locals>") ? -1 : part.indexOf("<");
         text += bracket > 0 ? part.slice(0, bracket).replace(/::$/, "") : part;
         if (bracket > 0 && index === last - 1 && name !== original) {
             inner = part.slice(bracket + 1, -1);
@@ -197,7 +200,10 @@ function findParts(name) {
     // A name in angle brackets, as Python has them, is one part.
     if (/^<[^<>]*>$/.test(name)) return [0];
     const hasOtherPath = name.includes("::") || name.includes("/");
-    const hasDottedPath = !hasOtherPath && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
+    // At least two dots and a part in upper case, or a class and its method.
+    const words = name.split("."), typed = words.length > 2 ? words : words.slice(0, -1);
+    const hasDottedPath = !hasOtherPath && !COMPILER_SUFFIX.test(name)
+        && (name.includes(".<locals>.") || typed.some(word => /^[A-Z]/.test(word)));
     const starts = [0], lastDot = name.lastIndexOf(".");
     let depth = 0;
     for (let offset = 0; offset < name.length; offset++) {

@@ -50,6 +50,17 @@ function findSamePath(tree, node, other) {
 }
 
 /**
+ * Returns the choice of a function in another tree: without the place if that does not have it.
+ *
+ * @param {Tree} tree
+ * @param {Chosen | undefined} chosen
+ * @param {Tree} other
+ */
+function findSameChoice(tree, chosen, other) {
+    return chosen?.node ? { name: chosen.name, node: findSamePath(tree, chosen.node, other) || undefined } : chosen;
+}
+
+/**
  * Returns the nodes that are drawn on a node: its callees, or its callers if it is in the lower half of a sandwich.
  *
  * @param {LayoutInput} input

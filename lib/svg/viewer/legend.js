@@ -39,7 +39,9 @@ function createLegend(view, highlight) {
  * @param {View} view
  */
 function sumByColour(view) {
-    const { profile, whole } = view, { names, looks } = profile, { self, total } = weightsOnSide(view);
+    const { profile, whole, filtered, side } = view, { names, looks } = profile, { total } = weightsOnSide(view);
+    const { name: nameOf, own, ownBefore = own } = filtered, self = new Float64Array(names.length);
+    nameOf.forEach((name, node) => self[name] += (side === "before" ? ownBefore : own)[node]);
     /** @type {Map<string, { label: string, name: number, weight: number, kind: number }>} */
     const sums = new Map();
     for (let name = 0; name < names.length; name++) {
@@ -58,7 +60,7 @@ function sumByColour(view) {
 }
 
 /** @param {View} view */
-function createDifferenceLegend({ settings: { negate }, profile: { judged }, filtered, state: { changes } }) {
+function createDifferenceLegend({ settings: { negate }, profile: { judged }, filtered, drawsBefore }) {
     const { total, totalBefore } = filtered, colours = ["fell3", "fell2", "fell1", "same", "grew1", "grew2", "grew3"];
     const labels = [...STEPS.toReversed().map(step => `−${step}`), "0", ...STEPS.map(step => `+${step}`)];
     const swatches = colours.map((colour, index) => {
@@ -66,9 +68,11 @@ function createDifferenceLegend({ settings: { negate }, profile: { judged }, fil
         swatch.style.background = `var(--${negate && index !== 3 ? colours[6 - index] : colour})`;
         return createHtml("span", {}, swatch, createHtml("b", {}, labels[index]));
     });
-    const gone = totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
-    const note = gone > 0 && !changes.between ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
+    const gone = drawsBefore ? 0
+        : totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
+    const note = gone > 0 ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
     const words = (/** @type {string} */ text) => createHtml("span", {}, text);
     const noise = judged ? "Grey: no change, or it may be noise" : "";
-    return [words("Points of the total"), ...swatches, words("Width: after"), words(noise), words(note)];
+    return [words("Points of the total"), ...swatches,
+        words(`Width: ${drawsBefore ? "before" : "after"}`), words(noise), words(note)];
 }

@@ -89,7 +89,11 @@ class Page {
         clearTimeout(this.timer);
         this.message.textContent = text;
         this.message.classList.add("shown");
-        this.timer = setTimeout(() => this.message.classList.remove("shown"), 4000);
+        this.timer = setTimeout(() => this.hideMessage(), 4000);
+    }
+
+    hideMessage() {
+        this.message.classList.remove("shown");
     }
 
     /**
@@ -115,7 +119,7 @@ class Page {
         this.result.textContent = describeMatches(view);
         this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
         this.chips.replaceChildren(...this.createChips(view));
-        this.drawLegend(view.functions, view.side, view.whole, changes.between);
+        this.drawLegend(view.functions, view.side, view.whole, view.drawsBefore);
     }
 
     /**
@@ -124,9 +128,9 @@ class Page {
      * @param {Functions} _functions
      * @param {View["side"]} _side
      * @param {number} _whole
-     * @param {string} _between
+     * @param {boolean} _drawsBefore
      */
-    createLegend(_functions, _side, _whole, _between) {
+    createLegend(_functions, _side, _whole, _drawsBefore) {
         const { app } = this;
         this.legend.replaceChildren(...createLegend(app.view, kind => app.graph.highlightKind(kind)));
     }
@@ -139,7 +143,8 @@ class Page {
     }
 
     /** @param {View} view */
-    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
+    titleOf({ settings: { title }, profile: { names, tree: { end, name, total: after, totalBefore } } }) {
+        const total = after[0] === 0 && totalBefore || after;
         let main = 1;
         while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
         return title || (main < end[0] && names[name[main]]) || this.app.panel?.title || "Flame graph";
@@ -147,11 +152,11 @@ class Page {
 
     /** @param {View} view */
     drawHeader(view) {
-        const { settings, whole, wholeBefore, profile, side, filtered } = view;
+        const { settings, whole, wholeBefore, wholeAfter, profile, side } = view;
         const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.titleOf(view);
         const total = side === "difference" && !profile.isScaled
-            ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
+            ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
@@ -159,7 +164,7 @@ class Page {
             createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "",
             profile.isScaled && side === "difference" ? " after, before at the same scale" : "");
-        this.facts.replaceChildren(fact, ...createBadges(view, filtered));
+        this.facts.replaceChildren(fact, ...createBadges(view));
     }
 
     /** @param {View} view */
@@ -226,13 +231,11 @@ const QUALITY = [
     ["[lost]", "lost", "Samples that the recording lost."],
 ];
 
-/**
- * @param {View} view
- * @param {Tree} tree
- */
-function createBadges({ profile: { names }, functions, whole }, tree) {
+/** @param {View} view */
+function createBadges(view) {
+    const { profile: { names }, whole } = view, { total } = weightsOnSide(view);
     return QUALITY.flatMap(([marker, word, title]) => {
-        const name = names.indexOf(marker), share = name >= 0 && tree.total[0] > 0 ? functions.total[name] / whole : 0;
+        const name = names.indexOf(marker), share = name >= 0 && whole > 0 ? total[name] / whole : 0;
         if (share === 0) return [];
         const kind = share >= 0.01 ? "badge warn" : "badge";
         return [createHtml("span", { class: kind, title }, `${formatShare(share, 1)} ${word}`)];

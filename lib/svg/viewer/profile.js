@@ -55,9 +55,13 @@ function toBytes(base64) {
  */
 async function readProfile(root, leaves) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
-    const { whole, largestDelta, judged } = root.dataset, differential = largestDelta !== undefined;
-    const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
-    const scale = { whole: Number(whole), largestDelta: Number(largestDelta) }, elements = removeNameElements(root);
+    const { whole, largestDelta, judged, elided } = root.dataset, differential = largestDelta !== undefined;
+    const read = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves), { own, total } = read;
+    // The picture has the weights before for those after.
+    const tree = elided ? { ...read, own: own.map(() => 0), total: total.map(() => 0), ownBefore: own,
+        totalBefore: total } : read;
+    const scale = { whole: elided ? 0 : Number(whole), largestDelta: Number(largestDelta) };
+    const elements = removeNameElements(root);
     const isScaled = Math.abs((tree.totalBefore?.[0] ?? 0) / tree.total[0] - 1) < 1e-9;
     return { tree, differential, isScaled, judged: Boolean(judged), ...scale, elements,
         ...readNames(names, Number(root.dataset.names)) };
@@ -83,7 +87,10 @@ function removeNameElements(root) {
 function readNames(bytes, count) {
     const lines = new TextDecoder().decode(bytes.subarray(LOOKS * count)).split("\n");
     const names = lines.slice(0, count), modules = ["", ...lines.slice(count, -1)];
-    return { names, modules, looks: bytes.subarray(0, LOOKS * count) };
+    const looks = bytes.subarray(0, LOOKS * count);
+    const keys = names.map((name, index) =>
+        (moduleOfName({ looks, modules }, index) === "waker" ? `${name}_[w]` : name));
+    return { names, keys, modules, looks };
 }
 
 /** Reads consecutive LEB128 numbers. */

@@ -11,7 +11,8 @@ function findMatches(names, pattern) {
     if (!pattern) return { names: null, error: "" };
     const text = pattern.toLowerCase();
     const matches = Uint8Array.from(names, name => Number(name.toLowerCase().includes(text)));
-    if (matches.includes(1)) return { names: matches, error: "" };
+    // A name in brackets is no class of characters.
+    if (matches.includes(1) || /^\[[^\]]*]$/.test(pattern)) return { names: matches, error: "" };
     try {
         const expression = new RegExp(pattern, "i");
         return { names: Uint8Array.from(names, name => Number(expression.test(name))), error: "" };

@@ -177,7 +177,7 @@ class Table {
     move(step) {
         const { order, app } = this, selected = app.state.selected?.name;
         const index = selected === undefined ? -1 : order.indexOf(selected);
-        const next = Math.max(0, Math.min(order.length - 1, index < 0 ? 0 : index + step));
+        const next = Math.max(0, Math.min(order.length - 1, index + step));
         if (order.length === 0) return;
         app.select({ name: order[next] });
         this.reveal();

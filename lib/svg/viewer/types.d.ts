@@ -40,6 +40,8 @@ interface Profile {
     /** The largest difference of a node, which gets the full colour of the palettes of flamegraph.pl. */
     largestDelta: number;
     names: string[];
+    /** The names by which functions are filtered: those of wakers have their suffix, which tells them from others. */
+    keys: string[];
     /**
      * Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. The highest bits of
      * the traits and of the index say that the difference of the self and of the total weight is significant.
@@ -187,6 +189,9 @@ interface View {
     /** The weight that is 100 %. */
     whole: number;
     wholeBefore: number;
+    wholeAfter: number;
+    /** True if widths are weights before. */
+    drawsBefore: boolean;
     functions: Functions;
     match: Match;
     rootAtTop: boolean;

@@ -24,7 +24,7 @@ class ViewBuilder {
      * @returns {Work<{ filtered: Tree, tree: Tree }>}
      */
     *derive({ only, hide, omit, recursion, invert, callers, callees, between }) {
-        const { profile: { tree: whole, names } } = this;
+        const { profile: { tree: whole, keys: names } } = this;
         const filtered = yield* this.filter(whole, names, only, hide, omit, recursion);
         const tree = yield* this.isolate(filtered, names, invert, callers, callees, between);
         return { filtered, tree };
@@ -38,7 +38,7 @@ class ViewBuilder {
      */
     *prepare(changes) {
         const { filtered } = yield* this.derive(changes);
-        yield* this.sumFunctions(filtered, this.profile.names.length);
+        yield* this.sumFunctions(filtered, this.profile.names);
     }
 
     /**
@@ -53,16 +53,18 @@ class ViewBuilder {
             : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
         const { filtered, tree } = finish(this.derive(changes));
         const isBefore = side === "before", settings = isBefore && profile.isScaled ? this.scaled : this.settings;
-        const { ownBefore, totalBefore } = tree;
-        const [weights = tree.total, own = tree.own] = isBefore ? [totalBefore, ownBefore] : [];
+        const { ownBefore, totalBefore } = tree, isDifference = side === "difference";
+        // A difference is as wide as the weights after, unless all is gone.
+        const drawsBefore = isBefore || (isDifference && tree.total[0] === 0);
+        const [weights = tree.total, own = tree.own] = drawsBefore ? [totalBefore, ownBefore] : [];
         const wholeBefore = filtered.totalBefore?.[0] ?? 0;
         // The file says what the whole width represents, for the profile's tree only.
         const wholeAfter = filtered === profile.tree ? profile.whole : filtered.total[0];
         return {
-            profile, settings, state, side, filtered, tree, weights, own, wholeBefore,
-            whole: isBefore ? wholeBefore : wholeAfter,
+            profile, settings, state, side, filtered, tree, weights, own, wholeBefore, wholeAfter, drawsBefore,
+            whole: isBefore || (isDifference && wholeAfter === 0) ? wholeBefore : wholeAfter,
             get functions() {
-                return finish(sumFunctions(filtered, names.length));
+                return finish(sumFunctions(filtered, names));
             },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",

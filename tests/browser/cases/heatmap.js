@@ -109,7 +109,7 @@ async function selectsByLinkKeysAndThread(titles) {
     equalLists(getCommands(), [command], "the command after a selection by keys");
     equalLists(getSampleCounts(), ["4"], "samples after a selection by keys");
     const cell = getElement("#cell", document).textContent;
-    equal(cell, "2.04 s – 2.06 s: 1 sample", "the cell under the cursor");
+    equal(cell, "2.03 s – 2.05 s: 1 sample", "the cell under the cursor");
     click(getFrame("main"));
     location.hash = link;
     await waitFor(() => getSampleCounts()[0] === "600", "the link's selection");
@@ -166,9 +166,9 @@ async function showsLanesAboveGraph() {
     pointAtLanes("pointermove", 0.1967);
     equal(getText("cell"), "5.8 s – 6.0 s: 10 samples, 10 samples in app 100/100", "the cell under the pointer");
     pointAtLanes("pointerup", 0.1967);
-    equalLists(getChips(), ["Time 3.01 s – 6.01 s"], "the filter has the time");
+    equalLists(getChips(), ["Time 3.00 s – 6.00 s"], "the filter has the time");
     click(getElement("[data-value=seconds]"));
-    equalLists(getChips(), ["Time 3.01 s – 6.01 s"], "in both pictures");
+    equalLists(getChips(), ["Time 3.00 s – 6.00 s"], "in both pictures");
     click(getElement("[data-value=lanes]"));
     const top = getBounds(getFrame("all")).top;
     check(top > bottom && top < innerHeight, "the graph of the selection is in the window");
@@ -210,8 +210,8 @@ async function marksTimesOnPhone() {
     await pageIsReady();
     resize("400px");
     const getTimes = () => getTexts(".lanes .tick + text").join();
-    await waitFor(() => getTimes() === "2 s,4 s,6 s,8 s", `times on the scale: ${getTimes()}`);
-    equal(getTimes(), "2 s,4 s,6 s,8 s", "times on the scale");
+    await waitFor(() => getTimes() === "0 s,2 s,4 s,6 s,8 s", `times on the scale: ${getTimes()}`);
+    equal(getTimes(), "0 s,2 s,4 s,6 s,8 s", "times on the scale");
 }
 
 async function scrollsAtEdge() {
@@ -231,4 +231,32 @@ async function scrollsAtEdge() {
     point("pointerup", right - 5);
     const [, length] = getNumbers(getChips().join());
     check(length > 0, `the selection is beyond the first window: ${getChips()}`);
+}
+
+async function zoomsTimeAxis() {
+    await pageIsReady();
+    const getScale = () => getTexts(".heat").join().replace(/ms.*/, "ms"), all = getScale();
+    const getTicks = () => getTexts(".lanes .tick + text");
+    equal(all, "Samples per 200 ms", "the scale of all");
+    pointAtLanes("pointerdown", 0.1033);
+    pointAtLanes("pointermove", 0.1967);
+    pointAtLanes("pointerup", 0.1967);
+    pressKey("+", {}, getMap());
+    equal(getScale(), "Samples per 20 ms", "the selection has the whole width");
+    equalLists(getChips().sort(), ["Axis 3.00 s – 6.00 s", "Time 3.00 s – 6.00 s"], "the part is a filter");
+    equal(getTicks()[0], "3.0 s", "times are those since the first sample");
+    equal(getSampleCounts().join(), "300", "the samples are those of the selection");
+    pointAtLanes("pointerdown", 0.1);
+    pointAtLanes("pointermove", 0.2);
+    pointAtLanes("pointerup", 0.2);
+    check(getChips().includes("Time 3.30 s – 3.62 s"), `a finer selection: ${getChips()}`);
+    history.go(-2);
+    await waitFor(() => getScale() === all, "Back returns");
+    const canvas = getElement(".lanes canvas"), { left, top } = canvas.getBoundingClientRect();
+    const wheel = new WheelEvent("wheel", { ctrlKey: true, deltaY: -100, clientX: left + 500, clientY: top + 5,
+        bubbles: true, cancelable: true });
+    for (let turn = 0; turn < 6; turn++) canvas.dispatchEvent(wheel);
+    check(wheel.defaultPrevented && getScale() !== all, `the wheel zooms: ${getScale()}`);
+    pressKey("-", {}, getMap());
+    equal(getScale(), all, "a key shows all");
 }

@@ -30,6 +30,8 @@ function showsShareOfMatches() {
 function findsTextBeforeExpressions() {
     typePattern("[unknown]");
     equal(getResult(), "10.0 % in 1 function", "a name in brackets");
+    typePattern("[unk]");
+    equal(getResult(), "No match", "nor is a name in brackets that there is not");
     typePattern("operator()(");
     equal(getResult(), "20.0 % in 1 function", "a name with parentheses");
     typePattern("^[mk]");

@@ -101,6 +101,9 @@ function sortsByShownNames() {
 
 function movesWithKeys() {
     getTable().focus();
+    pressKey("End");
+    equal(getTexts(".tr.sel .n").join(), "scan", "End leads to the last row, even if none is selected");
+    pressKey("Escape");
     for (const [key, name] of [["ArrowDown", "idle"], ["ArrowDown", "write"], ["End", "scan"], ["ArrowUp", "parse"],
         ["Home", "idle"]]) {
         pressKey(key);
@@ -149,4 +152,14 @@ async function copiesCsv() {
     await waitFor(() => clipboard.text !== "", "the table is copied");
     equal(clipboard.text.split("\n").slice(0, 3).join(" "), "function,self,total \"a \"\"b\"\"\",3,3 \"main\",1,4",
         "CSV");
+}
+
+/** What a thread waits for is the self weight of the function that waits. */
+function chargesWaitsToFunctions() {
+    equalLists(getFunctions().slice(0, 2), ["wait", "main"], "the functions with the most self weight");
+    equalLists(getTexts(".c", getRow("wait")), ["80.0 %", "80.0 %"], "self and total");
+    equalLists(getTexts(".c", getRow("[off-cpu]")), ["0 %", "90.0 %"], "a state has no self weight");
+    check(/off-cpu\]\s*90\.0 %/.test(getText("legend")), `the legend has the state: ${getText("legend")}`);
+    click(getRow("wait"));
+    check(getTexts(".det dl").join().includes("Self80.0 s"), `the details: ${getTexts(".det dl")}`);
 }
