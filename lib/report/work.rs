@@ -142,6 +142,9 @@ mod tests {
             ("_strptime_datetime (_strptime.py)", "dates and times"),
             ("runtime.newobject;runtime.mallocgc", "allocation"),
             ("std::map::operator[];std::_Rb_tree::find", "maps and sets"),
+            ("ring::digest::digest", "hashing or encryption"),
+            ("golang.org/x/crypto/blake2b.hashBlocks", "hashing or encryption"),
+            ("bstring::find", "-"),
             ("_GLOBAL__sub_I_main", "-"),
         ] {
             assert_eq!(kind(stack), expected, "{stack}");
