@@ -46,7 +46,7 @@ pub(super) enum FormatReader {
     },
     /// Reads text line by line, on one thread.
     Lines(ReadDocument),
-    /// Reads a document that may be binary, on one thread.
+    /// Reads a document that may be binary, or whose first line is that of no other text, on one thread.
     Bytes(ReadDocument),
 }
 

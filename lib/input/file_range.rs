@@ -27,7 +27,7 @@ pub struct FileRange {
 }
 
 impl FileRange {
-    /// Opens a whole file; `None` if the source is not a regular file, is compressed, or has a byte order mark.
+    /// Opens a whole file; `None` if the source is not a regular file, is compressed or UTF-16, or has a byte order mark.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -35,10 +35,11 @@ impl FileRange {
         let Some(file) = source.regular_file() else { return Ok(None) };
         let end = file.metadata().map_err(|error| Error::read(source.name(), error))?.len();
         let range = Self { name: source.name(), file: Arc::new(Mutex::new(file)), start: 0, end };
-        let mut first = Vec::with_capacity(4);
-        range.clone().take(4).read_to_end(&mut first).map_err(|error| Error::read(source.name(), error))?;
-        let has_bom = first.starts_with(BOM) || utf16::has_bom(&first);
-        let is_plain = !has_bom && !compressed::is_compressed(&first);
+        let length = compressed::MAGIC_LENGTH.max(utf16::START_LENGTH);
+        let mut first = Vec::with_capacity(length);
+        range.clone().take(length as u64).read_to_end(&mut first).map_err(|error| Error::read(source.name(), error))?;
+        let magic = &first[..first.len().min(compressed::MAGIC_LENGTH)];
+        let is_plain = !first.starts_with(BOM) && !utf16::may_be_utf16(&first) && !compressed::is_compressed(magic);
         Ok(is_plain.then_some(range))
     }
 

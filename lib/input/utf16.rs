@@ -7,13 +7,17 @@ use super::read::{READ_SIZE, read_some};
 
 type Reader = Box<dyn Read + Send>;
 
-/// True if a text starts with a UTF-16 byte order mark.
-pub(super) fn has_bom(start: &[u8]) -> bool {
-    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
+/// Number of first bytes by which UTF-16 without a byte order mark is recognized.
+pub(super) const START_LENGTH: usize = 64;
+
+/// True if a text may be UTF-16 by its first [`START_LENGTH`] bytes.
+pub(super) fn may_be_utf16(start: &[u8]) -> bool {
+    has_bom(start) || is_ascii_in_units(start, 0) || is_ascii_in_units(start, 1)
 }
 
-/// Number of first bytes by which UTF-16 without a byte order mark is recognized.
-const START_LENGTH: usize = 64;
+fn has_bom(start: &[u8]) -> bool {
+    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
+}
 
 /// Number of first bytes in which UTF-16 with a byte order mark has an ASCII character.
 const MARKED_LENGTH: usize = 4096;

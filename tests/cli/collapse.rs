@@ -250,6 +250,24 @@ fn output_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn sorted_files_may_be_compressed_or_in_units_of_two_bytes() {
+    let folder = support::directory();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(b"a 1\nb 2\n").unwrap();
+    // The text `a 1` and a line end, compressed by xz 5.4.
+    let xz = b"\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x16\x00\x00\x00\x74\x2f\xe5\xa3\
+        \x01\x00\x03\x61\x20\x31\x0a\x00\x1f\xe3\x29\xfb\x8a\xe3\xf5\xdc\x00\x01\x1c\x04\x6f\x2c\x9c\xc1\
+        \x1f\xb6\xf3\x7d\x01\x00\x00\x00\x00\x04\x59\x5a";
+    let units = "a 1\nb 2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, expected) in [(bzip2.finish().unwrap(), "a 1\nb 2\n"), (xz.to_vec(), "a 1\n"), (units, "a 1\nb 2\n")] {
+        let path = folder.path().join("sorted");
+        std::fs::write(&path, bytes).unwrap();
+        let outcome = run("fg-collapse", [path], b"").ok();
+        assert_eq!(outcome.text(), expected, "{outcome:?}");
+    }
+}
+
+#[test]
 fn strict_stops_at_the_first_malformed_line() {
     let text = String::from_utf8(long_text()).unwrap();
     let line = text.lines().position(|line| line == "gibberish").unwrap() + 1;

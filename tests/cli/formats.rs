@@ -215,3 +215,12 @@ fn text_with_numbers_at_line_ends_is_not_folded_text() {
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     }
 }
+
+#[test]
+fn a_log_of_v8_may_have_few_ticks() {
+    let code =
+        |number: usize| format!("code-creation,JS,11,{number},0x{number:x}00,16,f{number} /srv/a.js:1:1,0x1,^\n");
+    let text = format!("v8-version,11,3,244,8,-node.38,0\n{}", (1..200).map(code).collect::<String>());
+    let outcome = run("fg-collapse", [""; 0], format!("{text}tick,0x700,300000,0,0x0,0\n").as_bytes()).ok();
+    assert_eq!(outcome.text(), "f7 /srv/a.js:1:1 1\n", "{outcome:?}");
+}

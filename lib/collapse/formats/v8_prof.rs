@@ -29,7 +29,7 @@ pub(super) static FORMAT: Format = Format {
     tried_with: "published files",
     has_times: false,
     recognizes,
-    reader: FormatReader::Lines(read),
+    reader: FormatReader::Bytes(read),
 };
 
 fn recognizes(head: &[u8]) -> bool {
