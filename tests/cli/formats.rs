@@ -224,3 +224,14 @@ fn a_log_of_v8_may_have_few_ticks() {
     let outcome = run("fg-collapse", [""; 0], format!("{text}tick,0x700,300000,0,0x0,0\n").as_bytes()).ok();
     assert_eq!(outcome.text(), "f7 /srv/a.js:1:1 1\n", "{outcome:?}");
 }
+
+#[test]
+fn a_cut_binary_profile_that_ends_like_a_weight_is_no_folded_text() {
+    // The beginning of a CPU profile of gperftools that is cut within its list of mappings.
+    let words: Vec<u8> =
+        [0u64, 3, 0, 10_000, 0, 5, 2, 0x401136, 0x7f3a].into_iter().flat_map(u64::to_le_bytes).collect();
+    let text = [&words[..], b"/usr/lib/a;b.so 00000000"].concat();
+    let outcome = run("fg-collapse", [""; 0], &text);
+    assert_eq!(outcome.text(), "[unknown];[unknown] 5\n");
+    assert!(outcome.stderr.contains("cut short"), "{outcome:?}");
+}

@@ -43,11 +43,15 @@ fn recognizes(head: &[u8]) -> bool {
     is_enough && shape.looks_like_stacks() && !is_other_text(head)
 }
 
+/// Most zero bytes in a short text.
+const MAX_ZEROS: usize = 8;
+
 /// Returns true if all of the first lines are a stack and a weight, and none is a line of another format that looks
-/// like one.
+/// like one. Names may contain zero bytes, but do not consist of them.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let shape = Shape::new(head);
-    shape.lines > 0
+    memchr::memchr_iter(0, head).count() <= MAX_ZEROS.max(head.len() / 20)
+        && shape.lines > 0
         && shape.fitting == shape.lines
         && shape.looks_like_stacks()
         && !is_other_text(head)
