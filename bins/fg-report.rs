@@ -107,7 +107,8 @@ const PARTS: &[(&str, &str)] = &[
         "work",
         "Shares by kind of work, with the own functions for which it is done: sleep, lock, file sync, allocation, copying, \
          sorting and others. It follows from the names of functions below an own one: a system call or wait counts if there \
-         is one, then exceptions, garbage collection and compilation, else the outermost function whose kind is known. What own functions do themselves has no kind.",
+         is one, then exceptions, garbage collection and compilation, else the outermost function whose kind is known. \
+         Own functions have no kind themselves.",
     ),
     (
         "hot path, branches",

@@ -161,7 +161,8 @@ pub fn sections() -> Vec<Section> {
         Section {
             heading: "PERMISSIONS",
             text: "Root and processes with CAP_PERFMON may record everything. Whole stacks, --bpf, --wakers, --run-queue and \
-                 pairs of events also need CAP_BPF, and the PID namespace of the host: run a container with docker --pid=host. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
+                 pairs of events also need CAP_BPF, and the PID namespace of the host: run a container with docker \
+                 --pid=host. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
                  access to /sys/kernel/tracing, which normally only root has.\n\n\
                  For other users, the value of the sysctl kernel.perf_event_paranoid decides what can be \
                  recorded:",

@@ -35,9 +35,9 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 /// SIGTERM.
 ///
 /// If fg-record runs as root, or with CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later, a BPF program takes the
-/// stacks (see --call-graph), and clocks and hardware events are counted per CPU. Otherwise counters are per thread: a thread that exits before its first sample is due is not recorded. If a
-/// program then starts many short-lived threads or processes, raise -F. The summary says how much of the CPU time the
-/// samples cover.
+/// stacks (see --call-graph), and clocks and hardware events are counted per CPU. Otherwise counters are per thread: a
+/// thread that exits before its first sample is due is not recorded. If a program then starts many short-lived threads or
+/// processes, raise -F. The summary says how much of the CPU time the samples cover.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",

@@ -151,9 +151,9 @@ struct Pairs<'a> {
     completed: u32,
     /// Seconds of the runs of complete pairs, before and after.
     elapsed: Vec<(f64, f64)>,
-    /// What was wrong with the recordings.
+    /// Warnings about the recordings.
     warnings: RunWarnings,
-    /// What the last verdict left open.
+    /// The growth that the last verdict could not exclude.
     state: String,
 }
 

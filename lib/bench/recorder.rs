@@ -48,16 +48,16 @@ pub(super) struct Run<'b> {
     pub number: u32,
     /// Time when the benchmark began.
     pub start: Instant,
-    /// What was found so far, for the line that shows the progress.
+    /// The state of the verdict, for the line that shows the progress.
     pub state: &'b str,
 }
 
-/// What is known of a run beside its profile.
+/// Facts about a run that its profile does not contain.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     /// Time from the start to the end of the command; with a measure of its own, that of the measure.
     pub elapsed: Duration,
-    /// What was wrong with the recording.
+    /// Warnings about the recording.
     pub warnings: Vec<String>,
 }
 

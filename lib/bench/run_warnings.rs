@@ -1,4 +1,4 @@
-//! What fg-record found wrong with runs.
+//! Warnings of fg-record about runs.
 
 use std::collections::BTreeMap;
 

@@ -78,7 +78,7 @@ pub struct Verdict {
     pub counterparts: Counterparts,
     /// Time from the start to the end of runs, if they were recorded.
     pub elapsed: Option<Elapsed>,
-    /// What was wrong with the recordings.
+    /// Warnings about the recordings.
     pub warnings: Vec<RunWarning>,
 }
 

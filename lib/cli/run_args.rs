@@ -85,7 +85,7 @@ pub struct CopyArgs {
     ///
     /// By default, folders of sources whose files have functions of the same names are taken for one, such as old/ and new/,
     /// and so are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same functions.
-    /// What is taken for one is printed.
+    /// The names that are taken for one are printed.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }

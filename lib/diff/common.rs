@@ -161,23 +161,12 @@ impl ComparedRuns {
 #[cfg(test)]
 mod tests {
     use super::{OneSided, OneSidedFunction};
+    use crate::diff::differential_profile;
     use crate::folded;
-    use crate::profile::{Profile, Weight, Weights};
     use crate::tally::{GroupBy, tally_profile};
 
-    fn profile(lines: &[&str]) -> Profile {
-        let mut profile = Profile::new(true);
-        for line in lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            let stack: Vec<_> = words[0].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
-            let weight = |word: &str| Weight::new(word.parse().unwrap());
-            profile.add(&stack, Weights { before: weight(words[1]), after: weight(words[2]) }).unwrap();
-        }
-        profile
-    }
-
     fn common(lines: &[&str]) -> Vec<String> {
-        let profile = profile(lines);
+        let profile = differential_profile(lines);
         let one_sided = OneSided::new(&tally_profile(&profile, GroupBy::Function).unwrap(), &profile.frames);
         let mut text = Vec::new();
         folded::write(&one_sided.hide(&profile).unwrap(), &mut text).unwrap();
@@ -204,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_function_is_charged_with_those_of_one_side_below_it() {
-        let profile = profile(&["m;f 100 100", "m;f;g;[off-cpu] 0 40", "m;f;old 3 0", "m;f;g;f 0 1"]);
+        let profile = differential_profile(&["m;f 100 100", "m;f;g;[off-cpu] 0 40", "m;f;old 3 0", "m;f;g;f 0 1"]);
         let one_sided = OneSided::new(&tally_profile(&profile, GroupBy::Function).unwrap(), &profile.frames);
         let charged = one_sided.find_charged(&profile);
         let function = |name: &str, is_new| OneSidedFunction { name: name.into(), is_new };

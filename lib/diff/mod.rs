@@ -243,3 +243,16 @@ fn add_before(both: &mut Profile, profile: &Profile) -> Result<(), Error> {
         both.add(&stack, Weights { before: weights.after, after: Weight::ZERO })
     })
 }
+
+/// Returns a profile of lines `stack BEFORE AFTER`.
+#[cfg(test)]
+fn differential_profile(lines: &[&str]) -> Profile {
+    let mut profile = Profile::new(true);
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let stack: Vec<_> = words[0].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+        let [before, after] = [words[1], words[2]].map(|word| Weight::new(word.parse().unwrap()));
+        profile.add(&stack, Weights { before, after }).unwrap();
+    }
+    profile
+}

@@ -211,17 +211,11 @@ fn overlap(a: &BTreeMap<Option<FrameId>, f64>, b: &BTreeMap<Option<FrameId>, f64
 #[cfg(test)]
 mod tests {
     use super::find_renamed;
-    use crate::profile::{Profile, Weight, Weights};
+    use crate::diff::differential_profile;
 
     /// Returns the pairs found in a profile of lines `stack BEFORE AFTER`.
     fn pairs(lines: &[&str]) -> Vec<String> {
-        let mut profile = Profile::new(true);
-        for line in lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            let stack: Vec<_> = words[0].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
-            let weight = |word: &str| Weight::new(word.parse().unwrap());
-            profile.add(&stack, Weights { before: weight(words[1]), after: weight(words[2]) }).unwrap();
-        }
+        let profile = differential_profile(lines);
         let distinct = profile.frames.iter().map(|(_, name)| name.to_vec()).collect();
         let renamed = find_renamed(&profile, &distinct).unwrap();
         renamed

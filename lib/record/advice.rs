@@ -1,4 +1,4 @@
-//! What to change if there were too many samples.
+//! Advice for recordings with too many samples.
 
 use super::counters::sampling::CallGraph;
 

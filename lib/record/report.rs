@@ -41,7 +41,7 @@ pub struct Summary {
     pub lines: Vec<String>,
     /// Lines that are shown with `-v`.
     pub details: Vec<String>,
-    /// What is wrong with the recording; most of it is among the lines.
+    /// Warnings about the recording; most are among the lines.
     pub warnings: Vec<String>,
 }
 

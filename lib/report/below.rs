@@ -1,4 +1,4 @@
-//! What own functions spend their weight in: themselves, and the functions of libraries and the kernel that they call.
+//! The weight of own functions, divided among themselves and the functions of libraries and the kernel that they call.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 40;
 /// A function below a callee is named with it if it has this part of the callee's weight in percent.
 const INNER_PART: u128 = 70;
 
-/// What a thread did while weight was counted.
+/// The activity of a thread while weight was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Activity {
     /// It ran.

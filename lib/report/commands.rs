@@ -10,7 +10,7 @@ const MAX_NAME: usize = 500;
 /// Options of the call that commands repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Repeated {
-    /// How weights before are scaled: arguments of fg-diff and fg-report.
+    /// The scaling of weights before: arguments of fg-diff and fg-report.
     pub scaling: Vec<String>,
     /// Other arguments of fg-report.
     pub others: Vec<String>,

@@ -117,7 +117,7 @@ pub(super) struct Item {
     /// A function below it that has nearly all of its weight.
     pub(super) inner: Option<String>,
     pub(super) number: Option<Number>,
-    /// What it consists of, or is an example of.
+    /// Its parts, or the thing that it is an example of.
     pub(super) parts: Vec<Item>,
 }
 
@@ -236,7 +236,7 @@ pub(super) struct Row {
     pub(super) share: f64,
     /// The number of rows between it and the root of a tree.
     pub(super) depth: usize,
-    /// What is known of the row beyond its details.
+    /// Facts about the row beside its details.
     pub(super) notes: Vec<Note>,
     /// A function, or functions of which each calls the next.
     pub(super) names: Vec<String>,

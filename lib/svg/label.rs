@@ -10,7 +10,7 @@ const MAX_NESTING: usize = 4;
 /// Generic types that say less than their first type argument.
 const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
 
-/// What compilers append to the name of a part or a copy of a function.
+/// Suffixes that compilers append to the name of a part or a copy of a function.
 const COMPILER_SUFFIXES: [&str; 7] = ["cold", "part", "isra", "constprop", "localalias", "lto_priv", "llvm"];
 
 /// Returns as much of a name as fits into `max_chars` characters.

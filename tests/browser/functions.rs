@@ -1,4 +1,4 @@
-//! What is selected, and the functions that keys and menus act on.
+//! The selection, and the functions that keys and menus act on.
 
 use crate::browser::Page;
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::support::{assert_golden, data, directory, run};
 
-fn files(before: &str, after: &str) -> (tempfile::TempDir, PathBuf, PathBuf) {
+/// Writes both sides into files of a folder.
+pub fn files(before: &str, after: &str) -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = directory();
     let (a, b) = (folder.path().join("before"), folder.path().join("after"));
     std::fs::write(&a, before).unwrap();

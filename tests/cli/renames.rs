@@ -2,18 +2,9 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::path::PathBuf;
-
-use crate::support::{directory, run};
+use crate::diff::files;
+use crate::support::run;
 use crate::verdicts::random::Random;
-
-fn files(before: &str, after: &str) -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let folder = directory();
-    let (a, b) = (folder.path().join("before"), folder.path().join("after"));
-    std::fs::write(&a, before).unwrap();
-    std::fs::write(&b, after).unwrap();
-    (folder, a, b)
-}
 
 #[test]
 fn renamed_functions_are_paired_unless_they_differ() {

@@ -73,7 +73,7 @@ fn stacks_of_frequent_pairs_share_the_time_of_all() {
     }
 }
 
-/// Which pairs are sent does not depend on how many a program makes each time.
+/// The choice of pairs does not depend on how many a program makes each time.
 #[test]
 fn functions_that_call_in_turn_have_equal_shares() {
     let Some(program) = program("rotation").filter(|_| can_record_switches(&["--wakers"])) else { return };

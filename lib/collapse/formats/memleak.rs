@@ -6,7 +6,7 @@
 //!         0x00007f1000000010    malloc+0x1a [libc.so.6]
 //!         0x0000000000400512    main+0x20 [app]
 //! ```
-//! That of libbpf-tools writes frames as `0 [<000055982d8ee1b8>] main+0x20 [/srv/app]`. The weight is the bytes of the
+//! The program of libbpf-tools writes frames as `0 [<000055982d8ee1b8>] main+0x20 [/srv/app]`. The weight is the bytes of the
 //! last list, unless `--event allocations` asks for their number. Offsets and modules are left out, and so are the
 //! single allocations that `-a` adds.
 

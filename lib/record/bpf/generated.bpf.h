@@ -1,9 +1,9 @@
 // Steps through code that a runtime generates (HotSpot, V8, PHP), and notes which function each frame runs.
 //
 // The frames of such functions are native frames, but no table of unwind information describes them. The runtime knows the
-// size of a frame, or its code follows rules. Only PHP's have none: its script frames are walked. A function is described as in interpreters.bpf.h; the first line is the
-// kind of the frame instead. What is noted during the walk is behind the largest walked stack, and moved to its place when
-// the record is sent.
+// size of a frame, or its code follows rules. PHP's have no such frames: its script frames are walked. A function is
+// described as in interpreters.bpf.h; the first line is the kind of the frame instead. What is noted during the walk is
+// behind the largest walked stack, and moved to its place when the record is sent.
 
 // Adds the description of the frame that was kept last. Returns 1 if its name is to be added: its hash is new.
 static __always_inline int add_generated(struct scratch *s, struct script_function *function, u64 hash) {

@@ -25,7 +25,7 @@
 
 mod shared;
 
-use self::shared::{Shared, smaller};
+use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::Test;
 use super::sample_weight::WeightKind;
@@ -295,7 +295,7 @@ impl Judge {
         let (before, after) = row.means();
         let difference = after - before;
         let Some(shared) = &self.shared else { return difference };
-        smaller(after / shared.levels.1 - before / shared.levels.0, difference)
+        nearer_to_zero(after / shared.levels.1 - before / shared.levels.0, difference)
     }
 
     /// Returns a variance, or the least that samples can have.

@@ -63,7 +63,11 @@ impl Judge {
         if large.len() < SHARED_ROWS || levels.iter().any(|level| *level <= 0.0) {
             return of_total;
         }
-        relative_deviations(&levels).into_iter().zip(of_total).map(|(most, total)| smaller(most, total)).collect()
+        relative_deviations(&levels)
+            .into_iter()
+            .zip(of_total)
+            .map(|(most, total)| nearer_to_zero(most, total))
+            .collect()
     }
 
     /// Returns the mean above which a row is large enough to show what all rows of a run share.
@@ -77,6 +81,6 @@ fn relative_deviations(runs: &[f64]) -> Vec<f64> {
 }
 
 /// Returns the value that is nearer to zero; zero if their signs differ.
-pub(super) fn smaller(one: f64, other: f64) -> f64 {
+pub(super) fn nearer_to_zero(one: f64, other: f64) -> f64 {
     if one * other > 0.0 { one.signum() * one.abs().min(other.abs()) } else { 0.0 }
 }
