@@ -1,12 +1,14 @@
 //! Stacks that the BPF program takes: whole and right, however deep, and of every process from its first instant.
 
 use std::path::Path;
+use std::time::Duration;
 
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use crate::support::callers::{LeafSamples, has_leaf};
-use crate::support::programs::{program, sources};
-use crate::support::recording::{Profile, can_record, finish, record, recorder};
+use crate::support::process::Background;
+use crate::support::programs::{compiler, program, sources};
+use crate::support::recording::{Profile, can_record, finish, record, recorder, until_cpu_time};
 use crate::support::{Outcome, command, directory, require, skip};
 
 /// Returns true if a recording with `-v` took its stacks with the BPF program. Otherwise reports the test as skipped.
@@ -17,6 +19,23 @@ fn took_stacks(outcome: &Outcome) -> bool {
         skip(copied);
     }
     copied.is_none()
+}
+
+#[test]
+fn the_first_samples_have_stacks() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let folder = directory();
+    let library = folder.path().join("slow_enable.so");
+    assert!(compiler(&library).args(["-shared", "-fPIC", "slow_enable.c"]).status().unwrap().success());
+    let process = Background::start(command(busy).arg("100"));
+    process.wait_for_cpu_time(Duration::from_millis(50));
+    let until = until_cpu_time(process.pid().parse().unwrap(), Duration::from_millis(200));
+    let mut recorder = recorder(["-v", "-F", "997", "-p", &process.pid()]);
+    let outcome = finish(recorder.args(until).env("LD_PRELOAD", library).spawn().unwrap());
+    assert_eq!(outcome.code(), 3, "{outcome:?}");
+    if took_stacks(&outcome) {
+        assert!(outcome.stderr.contains(", 0 missing,"), "{}", outcome.stderr);
+    }
 }
 
 #[test]

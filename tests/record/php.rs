@@ -154,7 +154,9 @@ for ($i = 0; $i < 40; $i++) {
         let Some(frame) = stack.frames.iter().position(|frame| frame.starts_with("work (")) else { continue };
         let line: u32 = stack.frames[frame].rsplit(':').next().unwrap().trim_end_matches(')').parse().unwrap();
         assert!((2..=8).contains(&line), "{stack:?}");
-        assert_eq!(stack.frames[frame - 1], format!("call ({shown}:13)"), "{stack:?}");
+        // The first call is short, but not too short for a sample.
+        let callers = [12, 13].map(|line| format!("call ({shown}:{line})"));
+        assert!(callers.contains(&stack.frames[frame - 1]), "{stack:?}");
         assert_eq!(stack.frames[frame - 2], format!("{{main}} ({shown}:17)"), "{stack:?}");
     }
     profile.assert_contains(&[&format!("call ({shown}:13)"), &format!("work ({shown}:5)")]);

@@ -30,7 +30,7 @@ pub fn assert_callers(profile: &Profile, callers: Callers<'_>, interpreter: &str
         for stack in &profile.0 {
             let functions = functions(stack);
             let Some(index) = functions.iter().position(|name| name == burn) else { continue };
-            assert!(functions[index + 1..].starts_with(callers), "{interpreter}: {functions:?}");
+            assert!(functions[index + 1..].starts_with(callers), "{interpreter}: {functions:?}: {stack:?}");
             met += stack.weight;
         }
         assert!(met > 0, "{burn} was not met in {interpreter}");

@@ -1,7 +1,7 @@
 //! The script frames of samples: merges them into the native stack.
 
 use super::{Recording, ScriptFrameOptions};
-use crate::perf::event::{StackRecord, Stamp};
+use crate::perf::event::{Sample, StackRecord, Stamp};
 use crate::perf::location::Location;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::Objects;
@@ -27,6 +27,15 @@ pub(super) enum MergedLocation {
 }
 
 impl Recording {
+    /// Keeps the names of functions that came with a sample's stack, which are sent once.
+    pub fn keep_sent_names(&mut self, sample: &Sample<'_>) {
+        let record = sample.user.as_ref().and_then(|user| user.record);
+        let frames = record.iter().flat_map(StackRecord::script_frames);
+        for (frame, sent) in frames.filter_map(|(frame, sent)| Some((frame, sent?))) {
+            self.interpreters.add_sent_name(frame, sent);
+        }
+    }
+
     /// Merges the script frames of a sample into its native frames, whose unwinding stopped for `stop`. `None` if there
     /// are none, or if they do not match: then the native frames stay.
     pub(super) fn merge_script_frames(

@@ -1,8 +1,9 @@
 //! The script functions of a recording, and the frames that are made of them.
 
-use rustc_hash::FxHashMap;
-
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::interpreter::{Function, Interpreter, Library, Memory, ScriptFrame, SentName};
 use crate::perf::symbols::frame::NamedFrame;
@@ -44,7 +45,7 @@ type FunctionKey = (u64, u64);
 /// address one after the other. So functions of all processes are in one table.
 #[derive(Debug, Default)]
 pub struct Functions {
-    functions: FxHashMap<FunctionKey, Option<Function>>,
+    functions: FxHashMap<FunctionKey, Function>,
     /// The names that the BPF program sent, by their hashes. A process that is gone has none.
     sent: FxHashMap<u64, Function>,
     /// The number of the frame of each function, and of each instruction if lines are wanted.
@@ -69,18 +70,17 @@ impl Functions {
             return *number;
         }
         self.limit_size();
-        let sent = &self.sent;
-        let function = self
-            .functions
-            .entry(function)
-            .or_insert_with(|| read_function(frame, interpreter, memory).or_else(|| sent.get(&frame.hash).cloned()));
-        let number = match function {
-            Some(function) => {
-                let line = if with_lines { interpreter.find_line(function, frame.instruction) } else { None };
-                names.intern(frame_name(function, line, interpreter.native_file()), true)
+        let function = match self.functions.entry(function) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let read = read_function(frame, interpreter, memory).or_else(|| self.sent.get(&frame.hash).cloned());
+                // If the record with its name was lost, the name is sent again.
+                let Some(read) = read else { return names.intern(interpreter.unnamed_frame().to_vec(), false) };
+                new.insert(read)
             }
-            None => names.intern(interpreter.unnamed_frame().to_vec(), false),
         };
+        let line = if with_lines { interpreter.find_line(function, frame.instruction) } else { None };
+        let number = names.intern(frame_name(function, line, interpreter.native_file()), true);
         self.frames.insert(key, number);
         number
     }
@@ -198,7 +198,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::super::interpreter::{GeneratedFrame, Interpreter, Layout, Library, Memory, ScriptFrame};
+    use super::super::interpreter::{GeneratedFrame, Interpreter, Layout, Library, Memory, ScriptFrame, SentName};
     use super::{Function, Functions, ScriptFrames, frame_name, short_path};
     use crate::perf::objects::object::{Bytes, Elf};
 
@@ -266,6 +266,22 @@ mod tests {
             interpreter.0.store(1, Ordering::Relaxed);
             assert_eq!(find(), then.as_bytes());
         }
+    }
+
+    #[test]
+    fn a_function_has_a_name_from_when_it_is_sent() {
+        let frame = ScriptFrame { code: 8, instruction: 0, first_line: 1, hash: 0, is_outermost: false, native: 0 };
+        let (interpreter, mut names) = (Replacing(AtomicU64::new(0)), ScriptFrames::default());
+        let mut functions = Functions::default();
+        let find = |functions: &mut Functions, names: &mut ScriptFrames| {
+            let memory = Memory { pid: 1, read: |_, _, _| 0 };
+            let number = functions.find_frame(frame, &interpreter, memory, false, names);
+            names.get(number.into()).unwrap().name.clone()
+        };
+        assert_eq!(find(&mut functions, &mut names), b"[unnamed]");
+        let sent = SentName { name: b"f", file: b"a", ..SentName::default() };
+        functions.add_sent_name(frame, sent);
+        assert_eq!(find(&mut functions, &mut names), b"f (a)");
     }
 
     #[test]

@@ -174,7 +174,7 @@ pub struct Library<'a> {
 }
 
 /// The name of a script function, as the BPF program sends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentName<'a> {
     /// The name, or its end.
     pub name: &'a [u8],

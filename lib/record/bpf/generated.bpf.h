@@ -16,7 +16,7 @@ static __always_inline int add_generated(struct scratch *s, struct script_functi
     s->script_last = index;
     s->script_n++;
     s->script_words += FRAME_WORDS;
-    return s->script_words < NAMED_WORDS && is_new_name(hash);
+    return s->script_words < NAMED_WORDS && is_new_name(s, hash);
 }
 
 // Adds the name of the function that was added last, which is `noted`.

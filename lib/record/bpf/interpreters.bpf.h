@@ -88,9 +88,9 @@ static __always_inline u64 read_string(u64 *words, struct string string, u64 has
 }
 
 // Returns 1 if a name is to be sent, and notes that it is. Each CPU sends it: the recorder reads the rings of CPUs one after
-// the other.
-static __always_inline int is_new_name(u64 hash) {
-    hash = mix(hash, bpf_get_smp_processor_id());
+// the other. It is sent again if a record was lost, which may have contained it.
+static __always_inline int is_new_name(struct scratch *s, u64 hash) {
+    hash = mix(hash, s->lost_records << 32 | bpf_get_smp_processor_id());
     u32 place = hash % SENT_NAMES;
     u64 *sent = bpf_map_lookup_elem(&sent_names, &place);
     if (!sent || *sent == hash) return 0;
@@ -119,7 +119,7 @@ static __always_inline void note_frame(struct script_walk *walk, struct script_f
     hash = read_string(strings, function->name, hash);
     hash = read_string(strings + STRING_WORDS, function->file, hash);
     hash = read_string(strings + 2 * STRING_WORDS, function->class, hash);
-    int is_named = can_send && s->script_words < NAMED_WORDS && is_new_name(hash);
+    int is_named = can_send && s->script_words < NAMED_WORDS && is_new_name(s, hash);
     words[0] = function->code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
     words[1] = function->instruction << 32 | function->first_line;
     words[2] = hash;

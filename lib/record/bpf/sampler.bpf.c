@@ -126,7 +126,7 @@ struct scratch {
     struct scan scan;
     struct probed_return probed;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    volatile u64 is_locked, is_nested;
+    volatile u64 is_locked, is_nested, lost_records;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
@@ -644,7 +644,7 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
         if (size > PART) size = PART;
         own->part = part;
         own->words = size;
-        bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, own, sizeof *own + size * 8);
+        if (bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, own, sizeof *own + size * 8)) s->lost_records++;
     }
 }
 

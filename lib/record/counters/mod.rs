@@ -136,7 +136,11 @@ impl Counters {
     /// # Errors
     /// Errors of the system call.
     pub fn enable(&self) -> io::Result<()> {
-        self.all().try_for_each(|counter| self.enable_counter(counter))
+        // Until these are enabled, what the BPF program writes is lost: the stacks of the samples before, and the names of
+        // functions in them, which it sends once.
+        let outputs =
+            self.all().filter(|counter| self.source(counter).is_some_and(|source| source.event == STACK_EVENT));
+        outputs.chain(self.all()).try_for_each(|counter| self.enable_counter(counter))
     }
 
     fn enable_counter(&self, counter: &Counter) -> io::Result<()> {

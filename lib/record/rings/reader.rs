@@ -227,6 +227,7 @@ impl RingReader {
             }
         };
         if !self.is_used(event) {
+            recording.keep_sent_names(&sample);
             recording.counts.skipped += 1;
             return;
         }
