@@ -54,8 +54,7 @@ pub struct OffCpuArgs {
     /// --wakers does with N of 1. wPerf divides blocks in this way, but adds them up for pairs of threads.
     ///
     /// If it is not known what a waker did, its own waker is `[unknown]`: it is not part of the target, or its stack was not
-    /// captured, or too many blocks happened meanwhile. The last 262144 to 524288 blocks and threads are kept, and earlier ones
-    /// that began after the oldest block that is not over, as far as there is room.
+    /// captured, or too many blocks happened meanwhile. Of all threads together, at least the last 262144 blocks are known.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
     pub waker_depth: Option<u8>,
 
