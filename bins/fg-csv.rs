@@ -42,8 +42,8 @@ struct TableArgs {
     /// Write a row per `function`, `comm`, `stack`, `edge` or `waker` [default: function]
     ///
     /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee. A
-    /// `waker` is the thread or interrupt that ended the blocks of a comm, in recordings with fg-record --wakers: the last
-    /// one of a chain.
+    /// `waker` is who kept the threads of a comm waiting, in recordings with fg-record --wakers: the last thread of a chain, or
+    /// the interrupt that ended a block.
     #[arg(long, value_name = "WHAT", default_value = "function")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,

@@ -78,6 +78,11 @@ pub fn is_marker(name: &[u8]) -> bool {
     is_thread_state(name) || [LOST, TRUNCATED, UNKNOWN].contains(&name)
 }
 
+/// True for a waker that is an interrupt, or of which nothing is known.
+pub fn is_no_thread(name: &[u8]) -> bool {
+    [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT, UNKNOWN].contains(&strip_suffix(name))
+}
+
 /// Returns a name that somebody chose, as a frame: what separates a waiter from its waker is put in quotes.
 pub fn quote_separator(name: &[u8]) -> Cow<'_, [u8]> {
     if name == WAKER_SEPARATOR { Cow::Borrowed(b"\"--\"") } else { Cow::Borrowed(name) }
@@ -110,7 +115,7 @@ pub fn with_suffix<'a>(name: Cow<'a, [u8]>, suffix: &[u8]) -> Cow<'a, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_marker, is_without_symbol, strip_suffix};
+    use super::{is_marker, is_no_thread, is_without_symbol, strip_suffix};
 
     #[test]
     fn strips_known_suffixes_only() {
@@ -125,6 +130,7 @@ mod tests {
     fn distinguishes_markers_from_functions_and_modules() {
         assert!(is_marker(b"[off-cpu]") && is_marker(b"[unknown]") && is_marker(b"[lost]"));
         assert!(!is_marker(b"[libc.so.6]") && !is_marker(b"--") && !is_marker(b"main"));
+        assert!(is_no_thread(b"[timer]_[w]") && is_no_thread(b"[unknown]_[w]") && !is_no_thread(b"timer_[w]"));
     }
 
     #[test]

@@ -36,8 +36,9 @@ pub struct OffCpuArgs {
     /// A block ends with the wake-up. The time from then until the thread runs is a stack of its own, which ends in
     /// `[runnable]` and has no waker. The total is the same as without --wakers.
     ///
-    /// A waker need not be part of the target. If it is not, the mappings of its process are read once, at its first wake-up
-    /// of a recorded thread. While only every 17th stack is captured (see --off-cpu-period), the same holds for wakers.
+    /// A waker need not be part of the target. If it is not, the mappings of its process are read once for each program that it
+    /// runs, at the first wake-up of a recorded thread. While only one in 17 stacks is captured (see --off-cpu-period), the same
+    /// holds for wakers.
     /// Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later. Draw the profile with `fg-svg -c
     /// chain`.
     #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
@@ -45,8 +46,15 @@ pub struct OffCpuArgs {
 
     /// Follow chains of up to N wakers [default: 1]
     ///
-    /// If a waker was itself blocked during the block, the stack of its own waker follows after another `--`, and so on.
-    /// The last stack is what all the others waited for. Only recorded threads continue a chain.
+    /// With N of 2 or more, a block is divided among what its waker did from its beginning to its end. While the waker was
+    /// blocked itself, the stack behind `--` is that in which it was, and that of its own waker follows after another `--`, and
+    /// so on. The rest is the time in which the waker ran or waited for a CPU: there the stack is that of the wake-up. The
+    /// parts add up to the block. The last stack of a chain is what all the others waited for, and what to make faster. bcc's
+    /// offwaketime, and the readying thread of Windows Performance Analyzer, charge a whole block to the thread that ended it, as
+    /// --wakers does with N of 1. wPerf divides blocks in this way, but adds them up for pairs of threads.
+    ///
+    /// If it is not known what a waker did, its own waker is `[unknown]`: it is not part of the target, or its stack was not
+    /// captured, or too many blocks happened meanwhile. Of all threads together, at least the last 262144 blocks are known.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u8..=64), requires = "wakers", hide_short_help = true)]
     pub waker_depth: Option<u8>,
 
@@ -68,11 +76,12 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
     pub run_queue: bool,
 
-    /// Capture the stack of every Nth switch [default: adaptive]
+    /// Capture the stacks of one in N switches [default: adaptive]
     ///
     /// By default, every stack is captured. While there are more than 20000 switches a second, or samples are lost, only
-    /// every 17th is. Every switch is timed in any case. The time of blocks without a stack is assigned to stacks of the
-    /// same thread whose blocks lasted about as long.
+    /// one in 17 is. Which of N it is, is random; without the rights for BPF, or with --call-graph, it is every Nth: a program
+    /// that repeats itself may then switch in the same place each time. Every switch is timed in any case. The time of blocks
+    /// without a stack is assigned to stacks of the same thread whose blocks lasted about as long.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 

@@ -40,6 +40,10 @@ pub struct EventRecord {
     pub subject: u64,
     /// The duration of a pair.
     pub nanoseconds: u64,
+    /// A number that differs from one program to another, also if a process runs one after the other.
+    pub program: u64,
+    /// The name of the thread; empty if the event has no stack.
+    comm: [u8; 16],
     /// The user registers, in the order of a sample's; `None` if there are none.
     registers: Option<Vec<u8>>,
     /// The addresses of the kernel stack, innermost first.
@@ -61,7 +65,8 @@ impl EventRecord {
             3 => EventKind::PairEnd,
             _ => return None,
         };
-        let (subject, nanoseconds) = (fields.u64()?, fields.u64()?);
+        let (subject, nanoseconds, program) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let comm = u128::from(fields.u64()?) | u128::from(fields.u64()?) << 64;
         let mut registers = [0; REGISTERS];
         for register in &mut registers {
             *register = fields.u64()?;
@@ -69,7 +74,13 @@ impl EventRecord {
         let kernel = (0..head & 0xffff).map(|_| fields.u64()).collect::<Option<_>>()?;
         let sampled = SAMPLE_ORDER.iter().flat_map(|place| registers[*place].to_le_bytes());
         let registers = (registers[CODE_SEGMENT] != 0).then(|| sampled.collect());
-        Some(Self { kind, count: head >> 16 & 0xffff_ffff, subject, nanoseconds, registers, kernel })
+        let (count, comm) = (head >> 16 & 0xffff_ffff, comm.to_le_bytes());
+        Some(Self { kind, count, subject, nanoseconds, program, comm, registers, kernel })
+    }
+
+    /// Returns the name of the thread; empty if the event has no stack.
+    pub fn comm(&self) -> &[u8] {
+        self.comm.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
     /// Returns the event as a sample without a kernel stack.
@@ -87,13 +98,15 @@ mod tests {
 
     #[test]
     fn parses_registers_in_the_order_of_samples() {
-        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000];
+        let name = u64::from_le_bytes(*b"worker-1");
+        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000, 55, name, 0];
         words.extend(100..121);
         words.extend([7, 8]);
         let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let record = EventRecord::parse(&raw).unwrap();
         assert_eq!((record.kind, record.count, record.subject), (EventKind::PairBegin, 17, 77));
         assert_eq!((record.nanoseconds, &record.kernel[..]), (1000, &[7, 8][..]));
+        assert_eq!((record.program, record.comm()), (55, &b"worker-1"[..]));
         let sample = record.sample();
         let registers = sample.user.unwrap().registers;
         let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());

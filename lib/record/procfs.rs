@@ -85,13 +85,17 @@ pub fn load_process(pid: u32, recording: &mut Recording) {
             recording.set_initial_comm(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
         }
     }
-    if recording.knows_process(pid) {
-        return;
+    if !recording.knows_process(pid) {
+        load_mappings(pid, 0, recording);
     }
+}
+
+/// Adds the mappings of a running process to a recording, as if they had been made at `time`.
+pub fn load_mappings(pid: u32, time: u64, recording: &mut Recording) {
     let maps = read_maps(pid);
     for line in maps.split(|byte| *byte == b'\n') {
         if let Some(mmap) = parse_mapping(pid, line) {
-            recording.map(&mmap, 0);
+            recording.map(&mmap, time);
         }
     }
 }

@@ -44,7 +44,8 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
     let read_label = request.roots.read_label();
     let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
-    let uses = StackUses { kinds, with_wakers, with_context, with_task, pair: request.pair.as_ref() };
+    let (thinned_period, pair) = (sampling.thinned_period().unwrap_or(1), request.pair.as_ref());
+    let uses = StackUses { kinds, thinned_period, with_wakers, with_context, with_task, pair };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
@@ -58,7 +59,9 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
             None => (None, None),
         },
     };
-    sampling.takes_stacks = sampler.is_some();
+    if sampler.is_some() {
+        sampling.take_stacks();
+    }
     let counters = Counters::open(&target, &sampling, sampler.as_ref())?;
     let mut session = RecordingSession::new(counters, sampler, new_recording(request), &target, sampling.events)?;
     session.copy_reason = copy_reason;

@@ -45,6 +45,7 @@ pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[Stri
         ),
     ];
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
+    lines.extend(finished.totals.as_ref().and_then(forgotten_waits));
     lines.extend(finished.pairs.iter().flat_map(lost_pairs));
     lines.extend_from_slice(hints);
     lines.truncate(MAX_LINES);
@@ -130,6 +131,12 @@ fn sparse_stacks(totals: &StateTotals) -> Option<String> {
         "stacks of one in {period} switches: blocks of similar length share their time among them \
          (--off-cpu-period 1 takes every stack)"
     ))
+}
+
+fn forgotten_waits(totals: &StateTotals) -> Option<String> {
+    let seconds = format_seconds(totals.forgotten_waits);
+    (totals.forgotten_waits > 0)
+        .then(|| format!("{seconds} of waits have an [unknown] waker: too many blocks happened meanwhile to keep all"))
 }
 
 /// Returns the lines that are shown on request: how stacks were taken, and why they were truncated.

@@ -1,7 +1,7 @@
 //! Blocks of which the waker is known (`fg-record --wakers`): the functions that waited, and those that ended it.
 //!
-//! Such a stack is `STACK;--;WAKER;[off-cpu]`, and `STACK;--;WAKER;--;ITS WAKER;[off-cpu]` if the waker had been blocked
-//! itself. The frames of wakers run in other threads, at the end of the block: they are no functions in which the time
+//! Such a stack is `STACK;--;WAKER;[off-cpu]`, and `STACK;--;WAKER;--;ITS WAKER;[off-cpu]` if the waker was blocked
+//! itself meanwhile. The frames of wakers are those of other threads: they are no functions in which the time
 //! was spent. Tables of functions and the call tree therefore have stacks without them.
 
 use std::cmp::Reverse;
@@ -84,7 +84,11 @@ pub(super) fn waits_table(context: &Context<'_>, limit: usize) -> Result<Table, 
         let mut parts = stack.split(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
         let Some(waiting) = parts.next() else { continue };
         let thread = waiting.first().map_or_else(String::new, |thread| name(context, *thread));
-        let wakers: Vec<String> = parts.map(|part| describe_waker(context, &thread, part)).collect();
+        let mut parts = parts.peekable();
+        let mut wakers = Vec::new();
+        while let Some(part) = parts.next() {
+            wakers.push(describe_waker(context, &thread, part, parts.peek().is_some()));
+        }
         waits
             .entry(describe_waiting(context, waiting))
             .or_default()
@@ -118,10 +122,11 @@ fn wakers_of(context: &Context<'_>, wakers: HashMap<String, Weights, FxBuildHash
 }
 
 /// Returns what ended a wait: functions of a thread, whose name comes before them if it is not that of the thread that
-/// waited, or an interrupt.
-pub(super) fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId]) -> String {
+/// waited, or an interrupt. A thread that waited itself (`is_blocked`) is described as all that wait.
+pub(super) fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId], is_blocked: bool) -> String {
     let thread = stack.first().map_or_else(String::new, |thread| generic_name(&name(context, *thread)));
-    let functions = own_functions(context, stack, WAKING_FUNCTIONS).join(" > ");
+    let count = if is_blocked { WAITING_FUNCTIONS } else { WAKING_FUNCTIONS };
+    let functions = own_functions(context, stack, count).join(" > ");
     match () {
         () if functions.is_empty() => thread,
         () if thread == generic_name(waiting) => functions,

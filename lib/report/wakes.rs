@@ -66,7 +66,7 @@ fn find_wakers(context: &Context<'_>, functions: &[FrameId]) -> Result<Vec<Sums<
         let holder = context.origins.place(waker).own.map(|own| context.profile.frames.name(waker[own]));
         let holder = holder.map(|name| name.strip_suffix(markers::WAKER).unwrap_or(name));
         let holder = holder.and_then(|name| by_name.get(name).copied());
-        let name = waits::describe_waker(context, &thread, waker);
+        let name = waits::describe_waker(context, &thread, waker, parts.next().is_some());
         sums[*number].entry((name, holder)).or_default().add(*weights)?;
     }
     Ok(sums)

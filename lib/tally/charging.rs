@@ -39,6 +39,11 @@ impl Charging {
         own.iter().copied().rfind(|frame| !self.is_state[frame.index()]).or(stack.last().copied())
     }
 
+    /// True for the frame between the stack of a thread and that of its waker.
+    pub fn is_separator(&self, frame: FrameId) -> bool {
+        self.separator == Some(frame)
+    }
+
     /// Returns the thread state at the end of a stack.
     pub fn state(&self, stack: &[FrameId]) -> Option<FrameId> {
         stack.last().copied().filter(|frame| self.is_state[frame.index()])

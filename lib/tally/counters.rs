@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use super::Row;
 use super::charging::Charging;
 use crate::Error;
-use crate::markers::WAKER_SEPARATOR;
+use crate::markers::{self, WAKER_SEPARATOR};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Sums up weights by one kind of key.
@@ -75,6 +75,7 @@ impl Counter for Functions {
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         self.pop_to(0)?;
         let functions = (0..).map(FrameId::from_index).zip(&self.functions);
+        let functions = functions.filter(|(frame, _)| !self.charging.is_separator(*frame));
         let rows = functions.map(|(frame, function)| Row {
             frames: vec![frame],
             weights: vec![function.self_weights, function.inclusive],
@@ -132,15 +133,18 @@ impl Counter for Stacks {
 /// Sums by caller and callee: the weight of stacks that contain the call, each counted once.
 #[derive(Default)]
 pub(super) struct Edges {
+    charging: Charging,
     numbers: HashMap<[FrameId; 2], (usize, usize), FxBuildHasher>,
     rows: Vec<Row>,
     stacks: usize,
 }
 
 impl Counter for Edges {
-    fn add(&mut self, _: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
         self.stacks += 1;
-        for call in stack.windows(2) {
+        self.charging.update(frames);
+        let charging = &self.charging;
+        for call in stack.windows(2).filter(|call| !call.iter().any(|frame| charging.is_separator(*frame))) {
             let (number, last_seen) = self.numbers.entry([call[0], call[1]]).or_insert((self.rows.len(), 0));
             if *number == self.rows.len() {
                 self.rows.push(Row { frames: call.to_vec(), weights: vec![Weights::default()] });
@@ -180,15 +184,18 @@ impl Counter for Leaves {
     }
 }
 
-/// Sums by the thread that was blocked and the last waker of its chain. Stacks without wakers are left out.
+/// Sums by the thread that was blocked and the last thread of its chain of wakers, or the interrupt if that alone is known. Stacks
+/// without wakers are left out.
 #[derive(Default)]
 pub(super) struct Wakers(HashMap<[FrameId; 2], Weights, FxBuildHasher>);
 
 impl Counter for Wakers {
     fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
-        let separator = stack.iter().rposition(|frame| frames.name(*frame) == WAKER_SEPARATOR);
-        let Some(waker) = separator.and_then(|separator| stack.get(separator + 1)) else { return Ok(()) };
-        self.0.entry([stack[0], *waker]).or_default().add(weights)
+        let parts = stack.split(|frame| frames.name(*frame) == WAKER_SEPARATOR).skip(1);
+        let mut wakers = parts.filter_map(|part| part.first().copied());
+        let Some(first) = wakers.next() else { return Ok(()) };
+        let waker = wakers.filter(|waker| !markers::is_no_thread(frames.name(*waker))).last().unwrap_or(first);
+        self.0.entry([stack[0], waker]).or_default().add(weights)
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {

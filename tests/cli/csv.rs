@@ -108,12 +108,18 @@ fn tabulates_commands_stacks_and_calls() {
 
 #[test]
 fn tabulates_who_kept_whom_waiting() {
-    let waits = "sh;read;--;cat_[w];write_[w];[off-cpu] 5\nsh;read;--;cat_[w];x_[w];--;[disk]_[w];[off-cpu] 2\n\
-                 sh;read;[runnable] 1\nsh;read;--;cat_[w];exit_[w];[off-cpu] 2\n";
+    let waits = "sh;read;--;cat_[w];write_[w];[off-cpu] 5\nsh;read;--;cat_[w];x_[w];--;tee_[w];y_[w];--;[disk]_[w];[off-cpu] 1\n\
+                 sh;read;[runnable] 1\nsh;read;--;cat_[w];exit_[w];--;[unknown]_[w];[off-cpu] 1\n\
+                 sh;nap;--;[timer]_[w];[off-cpu] 2\n";
     assert_eq!(
         run("fg-csv", ["--by=waker"], waits.as_bytes()).ok().text(),
-        "comm,waker,samples,pct\nsh,cat_[w],7,70.0000\nsh,[disk]_[w],2,20.0000\n"
+        "comm,waker,samples,pct\nsh,cat_[w],6,60.0000\nsh,[timer]_[w],2,20.0000\nsh,tee_[w],1,10.0000\n"
     );
+    // What separates a thread from its waker is no function, and is not called.
+    for option in ["--by=function", "--by=edge"] {
+        let table = run("fg-csv", [option], waits.as_bytes()).ok().text();
+        assert!(table.contains("tee_[w]") && !table.contains("--"), "{table}");
+    }
     let without = run("fg-csv", ["--by=waker"], b"sh;read;[off-cpu] 5\n");
     assert_eq!((without.code(), without.text().as_str()), (1, ""));
     assert!(without.stderr.contains("fg-record --off-cpu --wakers"), "{without:?}");

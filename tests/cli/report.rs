@@ -182,7 +182,7 @@ const WAITS: &[u8] = b"worker;main;serve;take_lock;futex_wait;schedule;--;worker
 try_to_wake_up_[w];[off-cpu] 600
 worker;main;serve;take_lock;futex_wait;schedule;[runnable] 100
 worker;main;rest;schedule;--;[timer]_[w];[off-cpu] 50
-worker;main;flush;schedule;--;writer_[w];drain_[w];--;[disk]_[w];[off-cpu] 250
+worker;main;flush;schedule;--;writer_[w];drain_[w];keep_page_[w];finish_page_[w];--;[disk]_[w];[off-cpu] 250
 ";
 
 #[test]
@@ -195,7 +195,7 @@ fn waits_are_named_with_those_that_ended_them() {
         first,
         [
             "60.0% main > serve > take_lock serve > give_lock 60.0%",
-            "25.0% main > flush writer: drain <- [disk] 25.0%",
+            "25.0% main > flush writer: drain > keep_page > finish_page <- [disk] 25.0%",
             "5.0% main > rest [timer] 5.0%",
         ],
         "{page}"

@@ -4,7 +4,19 @@ use std::time::Instant;
 
 use crate::support::directory;
 use crate::support::process::Background;
+use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
+
+/// Every 17th switch would always be in the same place.
+#[test]
+fn stacks_of_some_switches_are_chosen_at_random() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let options = ["--off-cpu", "--off-cpu-period", "17", "--", &program, "turns"];
+    let profile = Profile::from_stdout(&finish(recorder(options).spawn().unwrap()).ok());
+    for place in 'a'..='q' {
+        profile.assert_contains(&["chains", "turns", &format!("place_{place}"), "[off-cpu]"]);
+    }
+}
 
 #[test]
 fn a_thread_that_slept_before_the_recording_has_no_stack() {

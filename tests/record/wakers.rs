@@ -1,5 +1,6 @@
 //! `--wakers`: who ends a block. How long each took is in the target `timing`.
 
+use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, Stack, can_record_switches, finish, recorder};
 use crate::support::{Outcome, tool};
@@ -48,21 +49,54 @@ fn a_block_is_followed_by_its_waker() {
 #[test]
 fn a_chain_leads_to_what_all_were_waiting_for() {
     let Some((profile, outcome)) = record_wakers(&["--off-cpu", "--wakers", "--waker-depth", "3"], &[]) else { return };
+    // Each stack is that in which the thread was blocked itself.
     let chain = [
         "sink",
+        "take",
         "--",
         "middle_[w]",
-        "hand_on_[w]",
+        "take_[w]",
         "--",
         "source_[w]",
-        "hand_on_[w]",
+        "pause_ms_[w]",
         "--",
         "[timer]_[w]",
         "[off-cpu]",
     ];
     profile.assert_contains(&chain);
+    // The rest is the time that the waker ran.
+    profile.assert_contains(&["sink", "take", "--", "middle_[w]", "hand_on_[w]", "[off-cpu]"]);
     let separators = |stack: &Stack| stack.frames.iter().filter(|frame| *frame == "--").count();
     assert!(profile.0.iter().all(|stack| separators(stack) <= 3), "{outcome:?}");
+}
+
+#[test]
+fn a_chain_names_the_first_stage_of_a_pipeline() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let options = ["--off-cpu", "--wakers", "--waker-depth", "4", "--", &program, "pipeline"];
+    let profile = Profile::from_stdout(&finish(recorder(options).spawn().unwrap()).ok());
+    let middle = ["last", "take_second", "--", "middle_[w]"];
+    profile.assert_contains(&[&middle[..], &["work_quickly_[w]", "--", "[timer]_[w]", "[off-cpu]"]].concat());
+    let first = ["take_first_[w]", "--", "first_[w]", "work_slowly_[w]", "--", "[timer]_[w]", "[off-cpu]"];
+    profile.assert_contains(&[&middle[..], &first[..]].concat());
+}
+
+#[test]
+fn a_waker_outside_of_the_target_has_its_present_name_and_program() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let pipe = folder.path().join("pipe").to_str().unwrap().to_owned();
+    assert!(crate::support::command("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = Background::start(crate::support::command("cat").arg(&pipe).stdout(std::process::Stdio::null()));
+    let mut recorder = recorder(["--off-cpu", "--wakers", "--waker-depth", "3", "-p", &reader.pid()]);
+    recorder.args(["--", &program, "outsider", &pipe]);
+    let profile = Profile::from_stdout(&finish(recorder.spawn().unwrap()).ok());
+    for (name, function) in
+        [("chains_[w]", "write_first_[w]"), ("renamed_[w]", "write_renamed_[w]"), ("exe_[w]", "write_replaced_[w]")]
+    {
+        // What it waited for itself is not recorded.
+        profile.assert_contains(&["cat", "--", name, "main_[w]", function, "--", "[unknown]_[w]", "[off-cpu]"]);
+    }
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 16] = [
+const PROGRAMS: [(&str, &[&str]); 17] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
+    ("chains", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "chains.c", "-pthread"]),
     ("faults", &["faults.c"]),
     ("memory", &["memory.c"]),
     ("pool", &["-DNO_MAIN", "pool.c", "busy.c", "-pthread"]),

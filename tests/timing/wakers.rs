@@ -61,3 +61,57 @@ fn the_wakers_of_frequent_switches_are_known() {
         Ok(())
     });
 }
+
+/// Records threads that wait for each other in a chain. Returns the profile, and the times that the program measured.
+fn record_chains(arguments: &str) -> (Profile, impl Fn(&str) -> f64) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = program("chains").unwrap();
+    let mut recorder = recorder(["--off-cpu", "--wakers", "--waker-depth", "4", "--", &program, arguments]);
+    let outcome = finish(recorder.env("CHAINS_FILE", folder.path().join("chains.disk")).spawn().unwrap()).ok();
+    let profile = Profile::from_stdout(&outcome);
+    let measured = move |name: &str| {
+        let value = outcome.stderr.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        value.unwrap_or(f64::NAN)
+    };
+    (profile, measured)
+}
+
+#[test]
+fn a_wait_is_divided_among_what_its_waker_waited_for() {
+    if program("chains").filter(|_| can_record_switches(&["--wakers"])).is_none() {
+        return;
+    }
+    statistical(|| {
+        let (profile, measured) = record_chains("pipeline");
+        // The last stage waits for as long as the middle one takes and works.
+        let last = ["last", "take_second", "--", "middle_[w]"];
+        for (function, name) in [("take_first", "middle_taking"), ("work_quickly", "middle_working")] {
+            // After the wake-up the middle one is not blocked any more, but may wait for a CPU.
+            let runnable = profile.weight(&["middle", function, "[runnable]"]);
+            let waited = profile.weight(&[&last[..], &[&format!("{function}_[w]"), "[off-cpu]"]].concat());
+            let (charged, expected) = ((waited + runnable) as f64, measured(name));
+            ensure!((charged - expected).abs() <= 0.03 * expected + SWITCHES, "{name}: {charged}, not {expected}");
+        }
+        let (first, taking) = (["take_first_[w]", "--", "first_[w]", "work_slowly_[w]"], measured("middle_taking"));
+        let runnable = profile.weight(&["first", "work_slowly", "[runnable]"])
+            + profile.weight(&["middle", "take_first", "[runnable]"]);
+        let charged = (profile.weight(&[&last[..], &first[..], &["[off-cpu]"]].concat()) + runnable) as f64;
+        ensure!((charged - taking).abs() <= 0.05 * taking + SWITCHES, "{charged} of {taking} by the first stage");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_wait_for_a_lock_is_charged_to_what_its_holder_waits_for() {
+    if program("chains").filter(|_| can_record_switches(&["--wakers"])).is_none() {
+        return;
+    }
+    statistical(|| {
+        let (profile, measured) = record_chains("lock");
+        let waiting = measured("wanter_waiting");
+        let waited = profile.weight(&["wanter", "acquire", "--", "holder_[w]", "store_[w]", "[off-cpu]"]);
+        let charged = (waited + profile.weight(&["holder", "store", "[runnable]"])) as f64;
+        ensure!((0.9 * waiting..1.05 * waiting).contains(&charged), "{charged} of {waiting}");
+        Ok(())
+    });
+}

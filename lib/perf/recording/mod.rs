@@ -283,6 +283,14 @@ impl Recording {
         }
     }
 
+    /// Names a thread from `time` on, if it has another name then.
+    pub fn update_comm(&mut self, tid: u32, comm: &[u8], time: u64) {
+        let comm = self.intern_comm(comm);
+        if self.processes.comm(tid, time) != Some(comm) {
+            self.processes.set_comm(tid, comm, time);
+        }
+    }
+
     /// Removes and returns the threads that exited before `time` and do not run any more.
     ///
     /// The thread that exited last on a CPU stays: samples without a thread ID may still belong to it.

@@ -5,8 +5,14 @@ enum { EVENT_FRAMES = 127, EVENT_REGISTERS = 21 };
 
 // The first bit of `kind` tells a record from a stack, whose first word is an address of user space. `kind` also has the
 // type in bits 56 to 62, the number of events that the record stands for in bits 16 to 47, and that of kernel addresses in bits
-// 0 to 15. `registers` is a struct pt_regs, or 0 if there is no 64-bit user code.
-struct event_record { u64 kind, subject, nanoseconds, registers[EVENT_REGISTERS], kernel[EVENT_FRAMES + 1]; };
+// 0 to 15. `program` differs from one program to another, in the same process too, and `comm` is the name of the thread.
+// `registers` is a struct pt_regs, or 0 if there is no 64-bit user code.
+struct event_record {
+    u64 kind, subject, nanoseconds, program;
+    char comm[16];
+    u64 registers[EVENT_REGISTERS], kernel[EVENT_FRAMES + 1];
+};
+#define EVENT_SIZE(frames) ((6 + EVENT_REGISTERS + (frames)) * 8)
 #define EVENT (1ull << 63)
 #define EVENT_TYPE(type, count) (EVENT | (u64)(type) << 56 | ((count) & 0xffffffff) << 16)
 enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END };
@@ -14,11 +20,11 @@ enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END };
 // Sends an event without its context.
 static __always_inline void send_event(void *context, struct scratch *s, u64 kind, u64 subject, u64 nanoseconds) {
     struct event_record *event = (void *)s->record;
-    __builtin_memset(event->registers, 0, sizeof event->registers);
+    __builtin_memset(event, 0, EVENT_SIZE(0));
     event->kind = kind;
     event->subject = subject;
     event->nanoseconds = nanoseconds;
-    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, (3 + EVENT_REGISTERS) * 8);
+    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, EVENT_SIZE(0));
 }
 
 // Sends an event with the stacks of the current thread. The program's memory is locked.
@@ -39,5 +45,7 @@ static __always_inline void send_event_with_stack(void *context, u64 kind, u64 s
     event->kind = kind | frames;
     event->subject = subject;
     event->nanoseconds = nanoseconds;
-    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, (3 + EVENT_REGISTERS + frames) * 8);
+    event->program = task->group_leader->start_time + task->self_exec_id;
+    bpf_get_current_comm(event->comm, sizeof event->comm);
+    bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, EVENT_SIZE(frames));
 }

@@ -31,6 +31,7 @@ struct uprobe_task { struct return_instance *return_instances; } KERNEL;
 struct task_struct {
     int pid, tgid, on_cpu;
     u32 flags, __state;
+    u64 start_time, self_exec_id;
     struct mm_struct *mm;
     struct task_struct *group_leader;
     struct signal_struct *signal;
@@ -722,11 +723,25 @@ static __always_inline int take_stack(void *context, int is_preemptible) {
     return is_taken;
 }
 
-SEC("perf_event")
-int on_sample(void *context) {
+// Takes the stack of a sample, and notes if it is that of a block. Returns 0 if the sample is not wanted.
+static __always_inline int take_sample(void *context) {
     if (!take_stack(context, 0)) return 0;
     if (with_wakers) note_block(bpf_get_current_pid_tgid() >> 32);
     return 1;
+}
+
+SEC("perf_event")
+int on_sample(void *context) {
+    return take_sample(context);
+}
+
+// One in so many samples is taken.
+const volatile u64 thinned_period = 1;
+
+// Which samples are taken is random: a program that repeats itself may make as many switches each time.
+SEC("perf_event")
+int on_thinned_sample(void *context) {
+    return bpf_get_prandom_u32() % thinned_period ? 0 : take_sample(context);
 }
 
 // The kernel runs the programs of a tracepoint for every process, and drops the samples of all counters, those of other

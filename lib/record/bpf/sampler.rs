@@ -84,6 +84,8 @@ pub struct FollowedTime {
 pub struct StackUses<'a> {
     /// The kinds of functions that take those of samples.
     pub kinds: FxHashSet<ProgramKind>,
+    /// One in so many samples is taken where some are chosen.
+    pub thinned_period: u64,
     /// True if those are taken with which threads of the target are woken.
     pub with_wakers: bool,
     /// True if the contexts that threads publish are read.
@@ -114,7 +116,7 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, with_wakers, with_context, with_task, pair } = *uses;
+        let StackUses { ref kinds, thinned_period, with_wakers, with_context, with_task, pair } = *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -132,6 +134,7 @@ impl StackSampler {
         let mut loader = EbpfLoader::new();
         loader
             .override_global("scope", &scope, true)
+            .override_global("thinned_period", &thinned_period, true)
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("with_context", &with_context_word, true)
             .override_global("with_task", &with_task_word, true)
@@ -218,9 +221,10 @@ impl StackSampler {
     /// Errors of the system call.
     pub fn attach(&self, counter: &File, kind: ProgramKind) -> io::Result<()> {
         let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?;
+        let is_shared = matches!(kind, ProgramKind::Tracepoint | ProgramKind::Probe);
         match sys::set_program(counter, function.as_fd()) {
             // A tracepoint runs its programs whichever counter they were attached to.
-            Err(error) if kind != ProgramKind::Sample && error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            Err(error) if is_shared && error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
             result => result,
         }
     }
@@ -282,6 +286,7 @@ impl StackSampler {
 fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxError> {
     let name = match kind {
         ProgramKind::Sample => "on_sample",
+        ProgramKind::ThinnedSample => "on_thinned_sample",
         ProgramKind::Tracepoint => "on_tracepoint",
         ProgramKind::Probe => "on_probe",
     };

@@ -119,6 +119,19 @@ impl Sampling {
         Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false, takes_stacks: false }
     }
 
+    /// Returns of how many samples the BPF program is to choose one, if it chooses some.
+    pub(in crate::record) fn thinned_period(&self) -> Option<u64> {
+        self.events.iter().find(|event| event.spec.is_thinned).and_then(|event| event.rate.period())
+    }
+
+    /// Has a BPF program take the user stacks. It sees each event of those of which it chooses some.
+    pub(in crate::record) fn take_stacks(&mut self) {
+        self.takes_stacks = true;
+        for event in self.events.iter_mut().filter(|event| event.spec.is_thinned) {
+            event.rate = Rate::Period(1);
+        }
+    }
+
     /// True if a BPF program can take the user stacks. The kernel runs it for each sample, but at tracepoints each time
     /// that one is reached, by whichever process of its scope: only every sample that is every event gets its stack so.
     pub(in crate::record) fn can_take_stacks(&self, target: &Target) -> bool {
@@ -127,7 +140,7 @@ impl Sampling {
         self.call_graph == CallGraph::Dwarf(None)
             && kinds.all(|(kind, rate)| match kind {
                 Some(ProgramKind::Tracepoint | ProgramKind::Probe) => rate == Rate::Period(1) && !is_in_cgroup,
-                Some(ProgramKind::Sample) => true,
+                Some(ProgramKind::Sample | ProgramKind::ThinnedSample) => true,
                 None => false,
             })
     }

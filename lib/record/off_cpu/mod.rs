@@ -10,6 +10,7 @@
 //!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
+mod block_history;
 mod block_time;
 pub mod bpf;
 mod interrupts;
@@ -30,8 +31,8 @@ use super::events::spec::EventSpec;
 /// Above this many switches a second, not every switch collects its stack.
 const DENSE_SWITCHES_PER_SECOND: u64 = 20_000;
 
-/// The period of stacks where switches are dense. It is prime, because a program that repeats itself may make a round
-/// number of switches each time.
+/// The period of stacks where switches are dense. The BPF program chooses one in so many at random. Without it the kernel takes
+/// every 17th: it is prime, because a program that repeats itself may make a round number of switches each time.
 const SPARSE_PERIOD: u64 = 17;
 
 /// The time to record.
@@ -101,7 +102,9 @@ impl OffCpuOptions {
         let (spec, rate) = match role {
             CounterRole::EverySwitch => (EventSpec::context_switches(), Rate::Period(1)),
             CounterRole::SomeSwitches => {
-                (EventSpec::context_switches(), Rate::Period(self.period.unwrap_or(SPARSE_PERIOD)))
+                let mut spec = EventSpec::context_switches();
+                spec.is_thinned = true;
+                (spec, Rate::Period(self.period.unwrap_or(SPARSE_PERIOD)))
             }
             CounterRole::Running => (EventSpec::cpu_clock(), run_rate),
         };

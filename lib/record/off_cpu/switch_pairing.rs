@@ -8,23 +8,27 @@
 //! block is thus never charged to frequent short ones. Run time is shared among the samples that were taken while the
 //! thread ran.
 //!
-//! If wake-ups are recorded, a block has two parts: the thread was blocked until it was woken, and then waited for a CPU. The
-//! last wake-up before it ran again ended the block.
+//! If wake-ups are recorded, a block has two parts: the thread waited until it was woken, and then waited for a CPU. The
+//! last wake-up before it ran again ended the block. The wait is divided among what it was for: see [`waker_chains`].
+//!
+//! [`waker_chains`]: super::waker_chains
 
+mod blocks;
 mod latency;
 mod slices;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::slices::BlockWatch;
 pub use self::slices::LongBlock;
+use super::block_history::{BlockHistory, PastBlock};
 use super::block_time::{BlockStacks, BlockTime, multiply_ratio};
 use super::parallelism::{SharedClock, SharedTime};
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
 use super::totals::Amount;
-use super::waker_chains::{WakerChain, WakerChains, Wakeup, Wakeups};
+use super::waker_chains::{WaitPart, WakerChain, WakerChains, Wakeup};
 use crate::perf::thread_state::ThreadState;
 
 /// The location of a thread, according to its latest event.
@@ -68,7 +72,8 @@ struct Thread {
     run_samples: FxHashMap<u32, u64>,
     /// Blocks where some stacks are not known, by state and by the logarithm of their duration to the base of four.
     buckets: BTreeMap<(ThreadState, u32), DurationBucket>,
-    wakeups: Wakeups,
+    /// The last wake-up since it ran.
+    wakeup: Option<Wakeup>,
     shared_time: SharedTime,
 }
 
@@ -79,13 +84,17 @@ pub struct SwitchPairing {
     /// True if every switch up to now should have a stack. If one has none, its sample was lost.
     every_switch: bool,
     threads: FxHashMap<u32, Thread>,
-    /// Threads that exited, but whose last switch may still follow, with the ends of their last blocks: a thread that exits
-    /// wakes those that wait for that.
-    exited: FxHashMap<u32, Option<Wakeup>>,
+    /// Threads that exited, but whose last switch may still follow.
+    exited: FxHashSet<u32>,
     /// Those that exited in the slice before, if there are slices.
-    exited_before: FxHashMap<u32, Option<Wakeup>>,
+    exited_before: FxHashSet<u32>,
     charges: Vec<Charge>,
     chains: WakerChains,
+    history: BlockHistory,
+    /// The parts of a wait.
+    parts: Vec<WaitPart>,
+    /// True if time is charged to the slices in which it was.
+    has_slices: bool,
     clock: SharedClock,
     watch: BlockWatch,
 }
@@ -97,10 +106,13 @@ impl SwitchPairing {
             selection,
             every_switch,
             threads: FxHashMap::default(),
-            exited: FxHashMap::default(),
-            exited_before: FxHashMap::default(),
+            exited: FxHashSet::default(),
+            exited_before: FxHashSet::default(),
             charges: Vec::new(),
             chains: WakerChains::new(selection.waker_depth),
+            history: BlockHistory::default(),
+            parts: Vec::new(),
+            has_slices: false,
             clock: SharedClock::default(),
             watch: BlockWatch::default(),
         }
@@ -127,18 +139,18 @@ impl SwitchPairing {
         self.clock.advance(time);
         match kind {
             SwitchEventKind::Exited => {
-                let last_wakeup = self.threads.get(&tid).and_then(|thread| thread.wakeups.last());
                 self.finish_thread(tid, time);
-                self.exited.insert(tid, last_wakeup);
+                // It wakes those that wait for its exit later.
+                self.history.exit(tid, time);
+                self.exited.insert(tid);
                 return;
             }
             // The ID is reused by another thread.
             SwitchEventKind::Created => self.finish_thread(tid, time),
             SwitchEventKind::Woken(waking) => {
-                let before = waking.waker.and_then(|waker| self.last_wakeup(waker));
                 // Nothing is known of a thread that was woken, and no more: it may also be one that is not recorded.
                 if let Some(thread) = self.threads.get_mut(&tid) {
-                    thread.wakeups.add(time, waking, before);
+                    thread.wakeup = Some(Wakeup { time, waking });
                 }
                 return;
             }
@@ -150,7 +162,7 @@ impl SwitchPairing {
             if self.selection.by_switches {
                 return;
             }
-        } else if self.exited.contains_key(&tid) || self.exited_before.contains_key(&tid) {
+        } else if self.exited.contains(&tid) || self.exited_before.contains(&tid) {
             return;
         }
         let state = match kind {
@@ -158,7 +170,7 @@ impl SwitchPairing {
             SwitchEventKind::Existing => CpuState::Unknown,
             _ => CpuState::OnCpu,
         };
-        let mut thread = self.threads.remove(&tid).unwrap_or_else(|| Thread::new(state, time));
+        let mut thread = self.threads.remove(&tid).unwrap_or_else(|| self.new_thread(tid, state, time));
         if self.selection.latency {
             self.update_shared_time(&mut thread, event);
         } else {
@@ -167,12 +179,12 @@ impl SwitchPairing {
         self.threads.insert(tid, thread);
     }
 
-    /// Returns the end of the last block of a thread, if it has run since.
-    fn last_wakeup(&self, tid: u32) -> Option<Wakeup> {
-        match self.threads.get(&tid) {
-            Some(thread) => thread.wakeups.last(),
-            None => *self.exited.get(&tid).or_else(|| self.exited_before.get(&tid))?,
+    fn new_thread(&mut self, tid: u32, state: CpuState, time: u64) -> Thread {
+        if self.chains.are_followed() {
+            self.history.begin(tid, time);
+            self.limit_history(time);
         }
+        Thread::new(state, time)
     }
 
     fn update_thread(&mut self, thread: &mut Thread, event: SwitchEvent) {
@@ -201,6 +213,10 @@ impl SwitchPairing {
                     CpuState::OnCpu => self.charge_lost_switch(thread, event),
                     _ => self.charge_until(thread, event),
                 }
+                if thread.state == CpuState::Unknown && self.chains.are_followed() {
+                    // Since when it had been blocked is not known.
+                    self.history.begin(event.tid, event.time);
+                }
                 // If the switch of a sample was lost, the sample must not be used for the next switch.
                 thread.next_stack = None;
                 thread.state = CpuState::OnCpu;
@@ -225,40 +241,6 @@ impl SwitchPairing {
         }
     }
 
-    fn charge_block(&mut self, thread: &mut Thread, event: SwitchEvent, block: Block, nanoseconds: u64) {
-        let start = event.time.saturating_sub(nanoseconds);
-        let wakeup = match (block.state, event.kind) {
-            (ThreadState::Blocked, SwitchEventKind::In) => thread.wakeups.end_block(start, &mut self.chains),
-            _ => None,
-        };
-        let TimeSelection { min_block, max_block, .. } = self.selection;
-        if !block.selected || !(min_block..=max_block).contains(&nanoseconds) {
-            return;
-        }
-        let (wakers, before) = match wakeup {
-            Some(wakeup) => (wakeup.wakers, wakeup.time.saturating_sub(start).min(nanoseconds)),
-            None => (WakerChain::NONE, nanoseconds),
-        };
-        let time = BlockTime { count: 1, before_wakeup: before, after_wakeup: nanoseconds - before };
-        if block.state == ThreadState::Blocked && !block.is_reported {
-            let stack = block.stack.map(|stack| stack.stack);
-            self.watch.note(LongBlock { tid: event.tid, time: event.time, nanoseconds: before, stack });
-        }
-        match block.stack {
-            Some(SwitchStack { stack, from_every_switch: true }) => {
-                self.charge_wait(event, BlockStacks { stack, wakers }, block.state, time, Some(event.time));
-            }
-            None if self.every_switch => self.charge_span(event, None, ThreadState::Lost, nanoseconds),
-            sampled => {
-                let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
-                bucket.total += Amount { count: 1, nanoseconds };
-                if let Some(SwitchStack { stack, .. }) = sampled {
-                    *bucket.sampled.entry(BlockStacks { stack, wakers }).or_default() += time;
-                }
-            }
-        }
-    }
-
     /// Charges the time between two switches in the same direction: the switch between them was lost.
     fn charge_lost_switch(&mut self, thread: &mut Thread, event: SwitchEvent) {
         let nanoseconds = thread.advance(event.time);
@@ -267,6 +249,8 @@ impl SwitchPairing {
         if is_charged && nanoseconds > 0 {
             self.charge_span(event, None, ThreadState::Lost, nanoseconds);
         }
+        let start = event.time.saturating_sub(nanoseconds);
+        self.add_to_history(event.tid, PastBlock { start, end: event.time, stack: None, waking: None });
     }
 
     /// Charges a share of the time of a thread.
@@ -280,36 +264,6 @@ impl SwitchPairing {
         let SwitchEvent { tid, time, .. } = event;
         let (amount, start) = (Amount { count: 1, nanoseconds }, Some(time.saturating_sub(nanoseconds)));
         self.charges.push(Charge { tid, time, stack, wakers: WakerChain::NONE, state, amount, start });
-    }
-
-    /// Charges a block to its stack and its wakers, and the time after the wake-up to its stack alone: then the thread could
-    /// have run. `end` is the end of a single block.
-    fn charge_wait(
-        &mut self,
-        event: SwitchEvent,
-        stacks: BlockStacks,
-        state: ThreadState,
-        block: BlockTime,
-        end: Option<u64>,
-    ) {
-        let (SwitchEvent { tid, time, .. }, BlockStacks { stack, wakers }) = (event, stacks);
-        let BlockTime { count, before_wakeup, after_wakeup } = block;
-        let woken = end.map(|end| end.saturating_sub(after_wakeup));
-        let charge = Charge {
-            tid,
-            time,
-            stack: Some(stack),
-            wakers,
-            state,
-            amount: Amount { count, nanoseconds: before_wakeup },
-            start: woken.map(|woken| woken.saturating_sub(before_wakeup)),
-        };
-        self.charges.push(charge);
-        if after_wakeup > 0 {
-            let amount = Amount { count, nanoseconds: after_wakeup };
-            let wakers = WakerChain::NONE;
-            self.charges.push(Charge { wakers, state: ThreadState::Runnable, amount, start: woken, ..charge });
-        }
     }
 
     /// Charges all remaining time. The recording ended at `time`: blocked threads have been blocked until then.
@@ -366,8 +320,8 @@ impl SwitchPairing {
 impl Thread {
     fn new(state: CpuState, time: u64) -> Self {
         let (run_samples, buckets) = (FxHashMap::default(), BTreeMap::new());
-        let (next_stack, wakeups, shared_time) = (None, Wakeups::default(), SharedTime::default());
-        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeups, shared_time }
+        let (next_stack, wakeup, shared_time) = (None, None, SharedTime::default());
+        Self { state, accounted: time, next_stack, run_time: 0, run_samples, buckets, wakeup, shared_time }
     }
 
     /// Returns the stacks of a bucket, or of the nearest one that has any.

@@ -203,6 +203,7 @@ impl SwitchTracker {
         self.process_until(u64::MAX, recording);
         self.pairing.finish(time);
         self.charge(recording);
+        self.totals.forgotten_waits = self.pairing.forgotten_waits();
     }
 
     fn charge(&mut self, recording: &mut Recording) {
@@ -228,9 +229,9 @@ impl SwitchTracker {
         self.pairing.watch_blocks(threshold, in_progress);
     }
 
-    /// True if most chains of wakers are unused, and should be forgotten.
-    pub(in crate::record) fn has_too_many_chains(&self) -> bool {
-        self.pairing.has_too_many_chains()
+    /// Charges time to the slices in which it was, from now on.
+    pub(in crate::record) fn keep_slices(&mut self) {
+        self.pairing.keep_slices();
     }
 
     /// Returns the long blocks since the last call, of those with the same stack the first.
@@ -242,6 +243,7 @@ impl SwitchTracker {
     pub(in crate::record) fn end_slice(&mut self, recording: &mut Recording) -> u64 {
         self.pairing.end_slice(self.processed_until);
         self.charge(recording);
+        self.pairing.forget_chains();
         self.processed_until
     }
 

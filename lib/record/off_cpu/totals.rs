@@ -37,6 +37,8 @@ pub struct StateTotals {
     pub has_wakeups: bool,
     /// True if blocks were recorded.
     pub has_blocks: bool,
+    /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
+    pub forgotten_waits: u64,
 }
 
 impl StateTotals {
@@ -45,7 +47,7 @@ impl StateTotals {
         let sparse_period = options.period.filter(|period| *period > 1);
         let has_wakeups = options.waker_depth.is_some();
         let has_blocks = !options.latency && !options.run_queue_only;
-        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks }
+        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks, forgotten_waits: 0 }
     }
 
     /// Sums up what a recording has charged.

@@ -1,9 +1,17 @@
-//! Chains of wakers: who ended a block, who had ended that thread's block before, and so on.
+//! Chains of wakers: what a blocked thread waited for.
 //!
-//! A chain continues if the waker itself was blocked during the block that it ended. So the last stack of a chain is that of a
-//! thread that ran, or of an interrupt, and all threads before it waited for that.
+//! A wait lasts from the moment at which a thread blocks until it is woken. It is divided among what its waker did meanwhile:
+//! while the waker was blocked itself, the thread waited for what the waker waited for, and so on; for the rest of the time it
+//! waited for the waker to run. The parts of a wait add up to it. This is the path that was critical for the thread: each part
+//! would have been shorter if the last thread of its chain had been faster.
+//!
+//! bcc's `offwaketime`, and the readying thread of Windows Performance Analyzer, charge the whole wait to whoever ended it: so
+//! does a chain of one waker. wPerf (OSDI '18) divides waits in this way, too, but sums them up for pairs of threads, not for
+//! stacks.
 
-use crate::perf::recording::StackRenumbering;
+use std::ops::Range;
+
+use super::block_history::{BlockHistory, PastBlock};
 use crate::profile::Stacks;
 
 /// A wake-up of a thread.
@@ -15,6 +23,15 @@ pub struct Waking {
     pub stack: u32,
 }
 
+/// A wake-up, and when it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The time of the wake-up.
+    pub time: u64,
+    /// Who woke.
+    pub waking: Waking,
+}
+
 /// The number of a chain in [`WakerChains`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WakerChain(u32);
@@ -24,83 +41,19 @@ impl WakerChain {
     pub const NONE: Self = Self(0);
 }
 
+/// A part of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitPart {
+    /// What was waited for.
+    pub wakers: WakerChain,
+    /// The time at which the part began.
+    pub start: u64,
+    /// How long it lasted.
+    pub nanoseconds: u64,
+}
+
 /// The stack of a waker that is not known.
 const UNKNOWN: u32 = u32::MAX;
-
-/// The end of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wakeup {
-    /// The time of the wake-up.
-    pub time: u64,
-    /// Those that ended the block.
-    pub wakers: WakerChain,
-}
-
-/// The wake-ups of a thread.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wakeups {
-    /// The last wake-up since the thread ran.
-    pending: Option<PendingWaking>,
-    /// The end of its last block.
-    last: Option<Wakeup>,
-}
-
-/// A wake-up, and what had woken the waker before.
-#[derive(Clone, Copy, Debug)]
-struct PendingWaking {
-    time: u64,
-    stack: u32,
-    before: Option<Wakeup>,
-}
-
-impl Wakeups {
-    /// Adds a wake-up. `before` is the end of the last block of the thread that woke.
-    pub fn add(&mut self, time: u64, waking: Waking, before: Option<Wakeup>) {
-        self.pending = Some(PendingWaking { time, stack: waking.stack, before });
-    }
-
-    /// Returns the end of the thread's last block, if wakers are recorded.
-    pub fn last(&self) -> Option<Wakeup> {
-        self.last
-    }
-
-    /// Ends a block that began at `start`, when the thread runs again. Returns the end of the block; `None` if wakers are not
-    /// recorded.
-    pub fn end_block(&mut self, start: u64, chains: &mut WakerChains) -> Option<Wakeup> {
-        let pending = self.pending.take();
-        self.last = None;
-        if chains.depth == 0 {
-            return None;
-        }
-        let Some(PendingWaking { time, stack, before }) = pending else {
-            return Some(Wakeup { time: u64::MAX, wakers: chains.extend(UNKNOWN, WakerChain::NONE) });
-        };
-        let before = before.filter(|before| before.time > start).map_or(WakerChain::NONE, |before| before.wakers);
-        self.last = Some(Wakeup { time, wakers: chains.extend(stack, before) });
-        self.last
-    }
-
-    /// True if the thread was woken and has not run since.
-    pub fn is_woken(&self) -> bool {
-        self.pending.is_some()
-    }
-
-    /// Renumbers the stacks, and moves the chains from one table to another.
-    pub fn renumber(&mut self, old: &WakerChains, new: &mut WakerChains, renumbering: &mut StackRenumbering) {
-        if let Some(PendingWaking { stack, before, .. }) = &mut self.pending {
-            *stack = renumbering.renumber(*stack);
-            before.iter_mut().for_each(|before| before.renumber(old, new, renumbering));
-        }
-        self.last.iter_mut().for_each(|last| last.renumber(old, new, renumbering));
-    }
-}
-
-impl Wakeup {
-    /// Renumbers the stacks of the chain, which moves from one table to another.
-    pub fn renumber(&mut self, old: &WakerChains, new: &mut WakerChains, renumbering: &mut StackRenumbering) {
-        self.wakers = new.renumber(old, self.wakers, renumbering);
-    }
-}
 
 /// All distinct chains.
 #[derive(Clone, Debug)]
@@ -108,8 +61,10 @@ pub struct WakerChains {
     chains: Stacks,
     /// The largest number of wakers of a chain; 0 if wakers are not recorded.
     depth: usize,
-    /// A buffer for a chain.
+    /// The stacks of the chain that is being made.
     chain: Vec<u32>,
+    /// Nanoseconds of waits for threads that are not known any more, because there were too many blocks.
+    pub forgotten: u64,
 }
 
 impl WakerChains {
@@ -117,38 +72,119 @@ impl WakerChains {
     pub fn new(depth: Option<usize>) -> Self {
         let mut chains = Stacks::default();
         chains.intern(&[]);
-        Self { chains, depth: depth.unwrap_or(0), chain: Vec::new() }
+        Self { chains, depth: depth.unwrap_or(0), chain: Vec::new(), forgotten: 0 }
     }
 
-    /// Returns the chain of a waker and of those before it.
-    fn extend(&mut self, stack: u32, before: WakerChain) -> WakerChain {
-        self.chain.clear();
-        self.chain.push(stack);
-        self.chain.extend(self.chains.get(before.0).iter().take(self.depth - 1));
-        WakerChain(self.chains.intern(&self.chain))
+    /// True if wakers are recorded.
+    pub fn are_recorded(&self) -> bool {
+        self.depth > 0
     }
 
-    /// Returns the number of distinct chains.
-    pub fn count(&self) -> usize {
-        self.chains.len()
-    }
-
-    /// Takes out all chains.
-    pub fn take(&mut self) -> Self {
-        let empty = Self::new(Some(self.depth));
-        std::mem::replace(self, empty)
-    }
-
-    /// Adds a chain of another table, whose stacks have got other IDs.
-    fn renumber(&mut self, old: &Self, chain: WakerChain, renumbering: &mut StackRenumbering) -> WakerChain {
-        self.chain.clear();
-        let stacks = old.chains.get(chain.0).iter();
-        self.chain.extend(stacks.map(|stack| if *stack == UNKNOWN { UNKNOWN } else { renumbering.renumber(*stack) }));
-        WakerChain(self.chains.intern(&self.chain))
+    /// True if waits are divided among what wakers did.
+    pub fn are_followed(&self) -> bool {
+        self.depth > 1
     }
 
     /// Returns the stacks of a chain, the last waker first; `None` for one that is not known.
     pub fn stacks(&self, chain: WakerChain) -> impl Iterator<Item = Option<u32>> + '_ {
         self.chains.get(chain.0).iter().map(|stack| (*stack != UNKNOWN).then_some(*stack))
     }
+
+    /// Forgets all chains. No others may be in use.
+    pub fn clear(&mut self) {
+        *self = Self { forgotten: self.forgotten, ..Self::new(Some(self.depth)) };
+    }
+
+    /// Divides a wait among what was waited for. `waking` is `None` if the wake-up was not seen. Writes the parts in the order of
+    /// time, at least one.
+    pub fn divide(
+        &mut self,
+        wait: Range<u64>,
+        waking: Option<Waking>,
+        history: &BlockHistory,
+        parts: &mut Vec<WaitPart>,
+    ) {
+        parts.clear();
+        self.chain.clear();
+        match waking {
+            Some(waking) => self.divide_by_waker(wait.clone(), waking, history, parts),
+            None => self.add_part(wait.clone(), &[UNKNOWN], parts),
+        }
+        if parts.is_empty() {
+            let last = waking.map_or(UNKNOWN, |waking| waking.stack);
+            parts.push(WaitPart { wakers: self.intern(&[last]), start: wait.start, nanoseconds: 0 });
+        }
+    }
+
+    /// Adds the parts of a wait, or of the part of one that the stacks in `chain` lead to.
+    fn divide_by_waker(
+        &mut self,
+        wait: Range<u64>,
+        Waking { waker, stack }: Waking,
+        history: &BlockHistory,
+        parts: &mut Vec<WaitPart>,
+    ) {
+        let Some(waker) = waker.filter(|_| self.chain.len() + 1 < self.depth) else {
+            return self.add_part(wait, &[stack], parts);
+        };
+        // A thread that is not recorded has no history.
+        let known = history.get(waker);
+        let known_since = known.map_or(wait.end, |known| known.known_since).clamp(wait.start, wait.end);
+        if known.is_some_and(|known| known.is_cut) {
+            self.forgotten += known_since - wait.start;
+        }
+        self.add_part(wait.start..known_since, &[stack, UNKNOWN], parts);
+        let mut time = known_since;
+        for block in known.iter().flat_map(|known| known.blocks_after(known_since)) {
+            let (start, end) = (block.start.clamp(time, wait.end), block.end.clamp(time, wait.end));
+            self.add_part(time..start, &[stack], parts);
+            match *block {
+                PastBlock { stack: None, .. } => self.add_part(start..end, &[stack, UNKNOWN], parts),
+                PastBlock { stack: Some(blocked), waking: None, .. } => {
+                    self.add_part(start..end, &[blocked, UNKNOWN], parts);
+                }
+                PastBlock { stack: Some(blocked), waking: Some(waking), .. } => {
+                    self.chain.push(blocked);
+                    self.divide_by_waker(start..end, waking, history, parts);
+                    self.chain.pop();
+                }
+            }
+            time = end;
+            if time == wait.end {
+                break;
+            }
+        }
+        self.add_part(time..wait.end, &[stack], parts);
+    }
+
+    /// Adds a part whose chain is the present one and `last`.
+    fn add_part(&mut self, time: Range<u64>, last: &[u32], parts: &mut Vec<WaitPart>) {
+        if time.is_empty() {
+            return;
+        }
+        let (wakers, nanoseconds) = (self.intern(last), time.end - time.start);
+        match parts.last_mut() {
+            Some(before) if before.wakers == wakers => before.nanoseconds += nanoseconds,
+            _ => parts.push(WaitPart { wakers, start: time.start, nanoseconds }),
+        }
+    }
+
+    /// Returns the chain that is the present one and `last`.
+    fn intern(&mut self, last: &[u32]) -> WakerChain {
+        let length = self.chain.len();
+        self.chain.extend_from_slice(last);
+        let chain = WakerChain(self.chains.intern(&self.chain));
+        self.chain.truncate(length);
+        chain
+    }
+}
+
+/// Makes those parts one that have the same chain. Their order is not that of time any more.
+pub fn merge_parts(parts: &mut Vec<WaitPart>) {
+    parts.sort_by_key(|part| part.wakers);
+    parts.dedup_by(|part, first| {
+        let is_same = part.wakers == first.wakers;
+        first.nanoseconds += if is_same { part.nanoseconds } else { 0 };
+        is_same
+    });
 }

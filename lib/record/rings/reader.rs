@@ -13,6 +13,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::outsiders::Outsiders;
 use super::pending_stack::PendingStack;
 use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
 use crate::perf::process::ThreadExit;
@@ -61,6 +62,8 @@ pub struct RingReader {
     inherited_from: FxHashMap<u32, u32>,
     /// The processes whose side-band records are used; `None` for all. Counters of CPUs report those of all processes.
     pub followed: Option<FxHashSet<u32>>,
+    /// Processes that are not recorded, but wake those that are.
+    outsiders: Outsiders,
 }
 
 /// A side-band record that was copied out of its ring.
@@ -90,6 +93,7 @@ impl RingReader {
             sideband_records: 0,
             inherited_from: FxHashMap::default(),
             followed: None,
+            outsiders: Outsiders::default(),
         }
     }
 
@@ -258,10 +262,7 @@ impl RingReader {
             self.read_sideband(counters, recording);
         }
         // Wakers need not be part of the target.
-        if !recording.knows_thread(stamp.tid) {
-            procfs::load_process(stamp.pid, recording);
-            self.note_process(stamp.pid);
-        }
+        self.outsiders.update(stamp, event, recording, self.sampler.as_mut());
         let sample = stack.join(stamp, event.sample());
         self.note_sample(stamp, &sample);
         match (event.kind, &mut self.switches, &mut self.pairs) {

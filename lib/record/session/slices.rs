@@ -13,7 +13,6 @@ use crate::record::clock;
 use crate::record::flight_recorder::{FlightRecorder, RingOptions};
 use crate::record::observer::Observer;
 use crate::record::off_cpu::switch_pairing::LongBlock;
-use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::usage::{Usage, UsageMeter};
 
 impl RecordingSession {
@@ -28,9 +27,12 @@ impl RecordingSession {
         let length = u64::try_from(options.length.as_nanos()).unwrap_or(u64::MAX);
         self.recording.keep_last(length, now);
         let flight_recorder = FlightRecorder::begin(options, requests, now, mark);
-        if let (Some(limit), Some(switches)) = (flight_recorder.block_limit(), &mut self.reader.switches) {
-            // The beginning of a longer block leaves the ring.
-            switches.watch_blocks(limit, length / 10 * 9);
+        if let Some(switches) = &mut self.reader.switches {
+            switches.keep_slices();
+            if let Some(limit) = flight_recorder.block_limit() {
+                // The beginning of a longer block leaves the ring.
+                switches.watch_blocks(limit, length / 10 * 9);
+            }
         }
         self.flight_recorder = Some(flight_recorder);
         Ok(())
@@ -99,8 +101,7 @@ impl RecordingSession {
             let mark = meter.mark(&self.counters, self.reader.sampler.as_ref());
             flight_recorder.start_slice(now, mark, self.recording.start_of_slices());
         }
-        let has_too_many_chains = self.reader.switches.as_ref().is_some_and(SwitchTracker::has_too_many_chains);
-        if has_too_many_chains || self.recording.has_too_many_stacks() {
+        if self.recording.has_too_many_stacks() {
             let switches = &mut self.reader.switches;
             self.recording.forget_unused_stacks(|renumbering| {
                 if let Some(switches) = switches {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use super::{CpuState, SwitchEvent, SwitchEventKind, SwitchPairing};
 use crate::perf::recording::StackRenumbering;
 use crate::perf::thread_state::ThreadState;
+use crate::record::off_cpu::waker_chains::Wakeup;
 
 /// A block that is longer than the threshold. It may still be in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +19,6 @@ pub struct LongBlock {
     /// The ID of its stack. `None` if that is not known.
     pub stack: Option<u32>,
 }
-
-/// At least this many chains of wakers are kept.
-const MIN_CHAINS: usize = 16_384;
 
 /// Watches for long blocks.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +65,7 @@ impl SwitchPairing {
             if let CpuState::OffCpu(block) = &mut thread.state
                 && (block.state, block.selected, block.is_reported) == (ThreadState::Blocked, true, false)
                 // After the wake-up it waits for a CPU.
-                && !thread.wakeups.is_woken()
+                && thread.wakeup.is_none()
             {
                 let stack = block.stack.map(|stack| stack.stack);
                 block.is_reported = self.watch.note(LongBlock { tid: *tid, time: now, nanoseconds: blocked, stack });
@@ -101,14 +99,18 @@ impl SwitchPairing {
         }
     }
 
-    /// True if most chains of wakers are unused, and should be forgotten.
-    pub fn has_too_many_chains(&self) -> bool {
-        self.chains.count() > MIN_CHAINS.max(4 * self.threads.len())
+    /// Charges time to the slices in which it was, from now on.
+    pub fn keep_slices(&mut self) {
+        self.has_slices = true;
+    }
+
+    /// Forgets all chains of wakers, when everything is charged that was left at the end of a slice.
+    pub fn forget_chains(&mut self) {
+        self.chains.clear();
     }
 
     /// Renumbers the stacks of threads and wakers, when a slice has ended.
     pub fn renumber_stacks(&mut self, renumbering: &mut StackRenumbering) {
-        let old = self.chains.take();
         for thread in self.threads.values_mut() {
             if let CpuState::OffCpu(block) = &mut thread.state
                 && let Some(stack) = &mut block.stack
@@ -118,10 +120,10 @@ impl SwitchPairing {
             if let Some(next) = &mut thread.next_stack {
                 next.stack = renumbering.renumber(next.stack);
             }
-            thread.wakeups.renumber(&old, &mut self.chains, renumbering);
+            if let Some(Wakeup { waking, .. }) = &mut thread.wakeup {
+                waking.stack = renumbering.renumber(waking.stack);
+            }
         }
-        for wakeup in self.exited.values_mut().chain(self.exited_before.values_mut()).flatten() {
-            wakeup.renumber(&old, &mut self.chains, renumbering);
-        }
+        self.history.renumber(renumbering);
     }
 }

@@ -1,11 +1,12 @@
 mod slices;
 mod threads;
+mod wakers;
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
+use super::{SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
 use crate::perf::thread_state::ThreadState;
 use crate::record::off_cpu::waker_chains::Waking;
 
@@ -264,98 +265,6 @@ fn latency_shares_time_among_running_threads() {
         (Some(7), ThreadState::Running, 50),
     ]);
     assert_eq!(totals(&mut pairing), expected);
-}
-
-type WakerTotals = BTreeMap<(Option<u32>, ThreadState, Vec<Option<u32>>), u64>;
-
-/// Returns the charges of events of several threads, with the wakers.
-fn charged_with_wakers(
-    depth: usize,
-    every_switch: bool,
-    events: &[(u64, u32, SwitchEventKind)],
-    end: u64,
-) -> WakerTotals {
-    let selection = TimeSelection { waker_depth: Some(depth), ..ALL };
-    let mut pairing = SwitchPairing::new(selection, every_switch);
-    for (time, tid, kind) in events {
-        pairing.add(SwitchEvent { time: *time, tid: *tid, kind: *kind });
-    }
-    pairing.finish(end);
-    let mut totals = WakerTotals::new();
-    for Charge { stack, state, wakers, amount, .. } in pairing.take_charges() {
-        *totals.entry((stack, state, pairing.wakers(wakers).collect())).or_default() += amount.nanoseconds;
-    }
-    totals
-}
-
-#[test]
-fn a_block_ends_with_the_last_wake_up_before_the_thread_runs() {
-    let events = [
-        (5, 1, every(7)),
-        (10, 1, BLOCK),
-        (40, 1, woken(None, 20)),
-        (60, 1, woken(Some(2), 21)),
-        (100, 1, SwitchEventKind::In),
-        // Without a wake-up, and after one that came before the switch.
-        (110, 1, every(8)),
-        (110, 1, BLOCK),
-        (120, 1, SwitchEventKind::In),
-        (128, 1, woken(None, 22)),
-        (129, 1, every(9)),
-        (130, 1, BLOCK),
-        (150, 1, SwitchEventKind::In),
-        // Preempted, and blocked until the end.
-        (160, 1, every(7)),
-        (160, 1, PREEMPT),
-        (170, 1, SwitchEventKind::In),
-        (180, 1, every(7)),
-        (180, 1, BLOCK),
-    ];
-    let expected = WakerTotals::from([
-        ((Some(7), ThreadState::Blocked, vec![Some(21)]), 50),
-        ((Some(7), ThreadState::Runnable, vec![]), 40 + 10),
-        ((Some(8), ThreadState::Blocked, vec![None]), 10),
-        ((Some(9), ThreadState::Blocked, vec![Some(22)]), 0),
-        ((Some(9), ThreadState::Runnable, vec![]), 20),
-        ((Some(7), ThreadState::Blocked, vec![]), 20),
-    ]);
-    assert_eq!(charged_with_wakers(3, true, &events, 200), expected);
-}
-
-#[test]
-fn a_chain_goes_on_while_the_waker_had_been_blocked_itself() {
-    // Thread 1 waits for 2, which waits for 3, which waits for 4, which an interrupt has woken before thread 1 blocked.
-    let mut events = vec![(0, 4, every(4)), (0, 4, BLOCK), (5, 4, woken(None, 40)), (6, 4, SwitchEventKind::In)];
-    events.extend((1..=3).flat_map(|tid| [(10, tid, every(tid)), (10, tid, BLOCK)]));
-    for (time, tid) in [(20, 3), (30, 2), (40, 1)] {
-        events.extend([(time, tid, woken(Some(tid + 1), 30 + tid)), (time + 5, tid, SwitchEventKind::In)]);
-    }
-    let wakers_of_1 = |depth| {
-        let charged = charged_with_wakers(depth, true, &events, 50);
-        charged.into_keys().find(|(stack, state, _)| (*stack, *state) == (Some(1), ThreadState::Blocked)).unwrap().2
-    };
-    assert_eq!(wakers_of_1(1), [Some(31)]);
-    assert_eq!(wakers_of_1(2), [Some(31), Some(32)]);
-    assert_eq!(wakers_of_1(9), [Some(31), Some(32), Some(33)]);
-}
-
-#[test]
-fn blocks_without_a_stack_share_the_wakers_of_similar_ones() {
-    let mut events = Vec::new();
-    for round in 0..10 {
-        let start = round * 1000;
-        if round == 3 {
-            events.extend([(start, 1, some(7)), (start, 1, BLOCK), (start + 75, 1, woken(Some(2), 20))]);
-        } else {
-            events.push((start, 1, BLOCK));
-        }
-        events.push((start + 100, 1, SwitchEventKind::In));
-    }
-    let expected = WakerTotals::from([
-        ((Some(7), ThreadState::Blocked, vec![Some(20)]), 750),
-        ((Some(7), ThreadState::Runnable, vec![]), 250),
-    ]);
-    assert_eq!(charged_with_wakers(1, false, &events, 20_000), expected);
 }
 
 fn any_event() -> impl Strategy<Value = (u64, u32, SwitchEventKind)> {
