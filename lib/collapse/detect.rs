@@ -28,7 +28,13 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     if folded::is_certain(head) {
         return Ok(Some(&folded::FORMAT));
     }
-    match find_formats(head)[..] {
+    let mut found = find_formats(head);
+    if let [format] = found[..]
+        && let Some(other) = find_preceding(head, format)
+    {
+        found.insert(0, other);
+    }
+    match found[..] {
         [found] => Ok(Some(found)),
         [first, second, ..] => {
             let what = format!(
@@ -68,6 +74,21 @@ fn find_formats(head: &[u8]) -> Vec<&'static Format> {
         }
     }
     found
+}
+
+/// Number of parts of the first bytes at whose ends [`find_preceding`] looks.
+const PARTS: usize = 8;
+
+/// Returns the format of text before the first line of the format that was found, whose reader would skip that text.
+/// Without the rest, it is recognized.
+fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
+    if !matches!(found.reader, FormatReader::Lines(_)) {
+        return None;
+    }
+    let ends = (1..PARTS).filter_map(|part| memchr::memrchr(b'\n', &head[..head.len() / PARTS * part]));
+    let starts = ends.map(|end| &head[..=end]).take_while(|start| !(found.recognizes)(start));
+    let mut before = starts.filter_map(|start| find_formats(start).first().copied());
+    before.find(|format| format.name != found.name && !formats::is_folded(format))
 }
 
 /// Returns the lines by which formats are detected, without one that may be cut.

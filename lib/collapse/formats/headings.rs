@@ -2,6 +2,7 @@
 //! appended to it.
 
 use super::{goroutines, heap_text, heaptrack, memray};
+use crate::bytes::strip_bom;
 use crate::collapse::line_helpers::{parse_number, split_once, split_words};
 use crate::folded::{LineKind, parse_line};
 
@@ -37,6 +38,7 @@ const STARTS: [(&[u8], &str, bool); 17] = [
 
 /// Returns the heading that a line is.
 pub(in crate::collapse) fn find(line: &[u8]) -> Option<Heading> {
+    let line = strip_bom(line);
     // Most lines begin with a blank, a digit or a small letter that no heading begins with.
     if !matches!(line.first()?, b'#' | b'-' | b'0' | b'=' | b'A'..=b'Z' | b'a' | b'g' | b'h' | b'j' | b'r'..=b't' | b'v')
     {

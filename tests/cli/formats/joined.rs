@@ -30,6 +30,7 @@ fn another_document_is_refused_with_its_first_line() {
         ("heap-text-jemalloc.heap", "cpuprofile.cpuprofile", 0),
         ("memcheck.txt", "speedscope.json", 0),
         ("memray.csv", "heaptrack", 0),
+        ("lsan.txt", "vsprof.csv", 0),
     ] {
         let (alone, text) = (example(first), example(first) + &example(second));
         let outcome = collapse(&text);
@@ -48,6 +49,9 @@ fn formats_that_any_line_may_begin_are_refused_together() {
         ("heap-text-go.txt", "goroutines-shared.txt", "goroutines and heap-text"),
         ("gdb.txt", "pprof-traces.txt", "pprof-traces and gdb"),
         ("wcp.txt", "memcheck.txt", "wcp and memcheck"),
+        // Only the beginning shows the first format.
+        ("eflame.txt", "wcp.txt", "eflame and wcp"),
+        ("rprof.out", "java-exceptions.txt", "rprof and java-exceptions"),
     ] {
         let outcome = collapse(&(example(first) + &example(second)));
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{first} and {second}: {outcome:?}");
