@@ -28,9 +28,22 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     if folded::is_certain(head) {
         return Ok(Some(&folded::FORMAT));
     }
-    match find_format(head) {
-        Some(found) => Ok(Some(found)),
-        None => {
+    let mut found = find_formats(head);
+    if let [format] = found[..]
+        && let Some(other) = find_preceding(head, format)
+    {
+        found.insert(0, other);
+    }
+    match found[..] {
+        [found] => Ok(Some(found)),
+        [first, second, ..] => {
+            let what = format!(
+                "text of several formats ({} and {}); give each file by itself, or name the one that counts with --format",
+                first.name, second.name
+            );
+            Err(Error::Unreadable { name, what })
+        }
+        [] => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
             let what =
                 format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats");
@@ -39,20 +52,43 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     }
 }
 
-/// Returns the format that recognizes these first bytes of an input. Lines of text may look like those of a format by
-/// chance, so the format's reader must be able to read most of them.
-fn find_format(head: &[u8]) -> Option<&'static Format> {
+/// Returns the formats that recognize these first bytes of an input. Lines of text may look like those of a format by
+/// chance, so the format's reader must be able to read most of them. There are several only if text of one format follows
+/// that of another.
+fn find_formats(head: &[u8]) -> Vec<&'static Format> {
     let is_binary = memchr::memchr(0, head).is_some();
-    let mut asked = FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_)));
-    asked
-        .find(|format| {
-            (format.recognizes)(head)
-                && match format.reader {
-                    FormatReader::Lines(read) => trial::reads_most_lines(read, &first_whole_lines(head)),
-                    FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
+    let mut found: Vec<&'static Format> = Vec::new();
+    for format in FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_))) {
+        let is_folded = formats::is_folded(format);
+        if is_folded && !found.is_empty() || !(format.recognizes)(head) {
+            continue;
+        }
+        match format.reader {
+            FormatReader::Lines(read) => {
+                if trial::reads_most_lines(format.name, read, &first_whole_lines(head)) {
+                    found.push(format);
                 }
-        })
-        .copied()
+            }
+            FormatReader::Bytes(_) | FormatReader::Blocks { .. } if found.is_empty() => return vec![format],
+            FormatReader::Bytes(_) | FormatReader::Blocks { .. } => {}
+        }
+    }
+    found
+}
+
+/// Number of parts of the first bytes at whose ends [`find_preceding`] looks.
+const PARTS: usize = 8;
+
+/// Returns the format of text before the first line of the format that was found, whose reader would skip that text.
+/// Without the rest, it is recognized.
+fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
+    if !matches!(found.reader, FormatReader::Lines(_)) {
+        return None;
+    }
+    let ends = (1..PARTS).filter_map(|part| memchr::memrchr(b'\n', &head[..head.len() / PARTS * part]));
+    let starts = ends.map(|end| &head[..=end]).take_while(|start| !(found.recognizes)(start));
+    let mut before = starts.filter_map(|start| find_formats(start).first().copied());
+    before.find(|format| format.name != found.name && !formats::is_folded(format))
 }
 
 /// Returns the lines by which formats are detected, without one that may be cut.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use super::appended::Appended;
 use super::filter::args::EventChoice;
 use super::filter::event::EventFilter;
 use super::input_summary::{InputSummary, WeightUnit};
@@ -26,15 +27,29 @@ pub(super) struct Document<'a> {
     log: OrderedLog<'a>,
     block: Block,
     offset: usize,
+    /// The offset of the current line in the block.
+    line_start: usize,
     line: u64,
     /// True if the last line has no line end.
     is_unterminated: bool,
+    /// True if the reader said that the input is cut short.
+    is_cut: bool,
     /// The message about the value that was selected by default.
     choice: Option<String>,
+    /// True if the samples have several values, or one with a name.
+    has_values: bool,
+    /// Finds the beginning of another document.
+    appended: Appended,
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: OrderedLog<'a>) -> Self {
+    pub(super) fn new(
+        format: &'static str,
+        source: &'a Source,
+        input: Blocks,
+        options: &'a Options,
+        log: OrderedLog<'a>,
+    ) -> Self {
         let (summary, events) = (InputSummary::default(), EventFilter::new(options.event.clone()));
         Self {
             options,
@@ -45,9 +60,13 @@ impl<'a> Document<'a> {
             log,
             block: Block::default(),
             offset: 0,
+            line_start: 0,
             line: 0,
             is_unterminated: false,
+            is_cut: false,
             choice: None,
+            has_values: false,
+            appended: Appended::new(format),
         }
     }
 
@@ -61,8 +80,27 @@ impl<'a> Document<'a> {
         self.input.head()
     }
 
-    /// Reads the next line into `line`, without its line end; returns false at the end of the input.
+    /// Reads the next line into `line`, without its line end; returns false at the end of the input. The line with which
+    /// another document begins is an end, too; [`check_whole`](Self::check_whole) reports it.
     pub(super) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
+        if self.appended.is_found() || !self.read_next_line(line)? {
+            line.clear();
+            return Ok(false);
+        }
+        if self.appended.may_begin_document(line, self.line) {
+            self.appended.find_document(&self.block[self.line_start..]);
+        }
+        if let Some(first) = self.appended.add_line(line, self.line) {
+            self.report_malformed_at(
+                first,
+                "folded stacks begin here: they are no part of this format and are left out",
+            )?;
+        }
+        Ok(!self.appended.is_found())
+    }
+
+    /// Reads the next line into `line`, without its line end; returns false at the end of the input.
+    fn read_next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.offset == self.block.len() {
             self.offset = 0;
             if !self.input.read_block(&mut self.block, last_line_end)? {
@@ -73,6 +111,7 @@ impl<'a> Document<'a> {
                 self.offset = BOM.len();
             }
         }
+        self.line_start = self.offset;
         let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
@@ -122,6 +161,21 @@ impl<'a> Document<'a> {
         if is_explained { Ok(()) } else { self.log.report_no_stacks() }
     }
 
+    /// Returns true if another document begins within the input.
+    pub(super) fn has_appended(&self) -> bool {
+        self.appended.is_found()
+    }
+
+    /// Returns an error if another document begins within the input, at which reading ended.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
+        self.appended
+            .message()
+            .map_or(Ok(()), |what| Err(Error::Unreadable { name: format!("{}:{}", self.name(), self.line), what }))
+    }
+
     /// Returns an error if nearly all lines are malformed.
     ///
     /// # Errors
@@ -169,6 +223,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_end(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
+        self.is_cut |= !is_complete;
         if is_complete { Ok(()) } else { self.report_damage(&format!("cut short: the input ends before {end}"), false) }
     }
 
@@ -179,6 +234,17 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_last_line(&mut self) -> Result<(), Error> {
         self.check_end(!self.is_unterminated, "its last line does")
+    }
+
+    /// Warns that the input may be cut short if its last line has no line end, unless the reader said that it is.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] with `--strict`.
+    pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
+        if self.is_unterminated && !self.is_cut {
+            return self.report_damage("its last line has no line end: the input may be cut short", false);
+        }
+        Ok(())
     }
 
     /// Warns about the input.
@@ -205,6 +271,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Invalid`] if no value has that name, or with `--event all`.
     pub(super) fn select_value(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
+        self.has_values = true;
         let known = names.join(", ");
         let index = match &self.options.event {
             EventChoice::First => default,
@@ -231,6 +298,17 @@ impl<'a> Document<'a> {
         Ok(index)
     }
 
+    /// Returns an error if `--event` names an event and the input has neither events nor values.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub(super) fn check_event(&self) -> Result<(), Error> {
+        let has_events = self.has_values || !self.events.seen().is_empty() || !self.summary.events.is_empty();
+        let EventChoice::Named(wanted) = &self.options.event else { return Ok(()) };
+        let is_unit = self.summary.unit.as_ref().is_some_and(|unit| unit.name.as_bytes() == wanted);
+        if has_events || is_unit { Ok(()) } else { Err(no_events(self.name(), wanted)) }
+    }
+
     /// Says which of several values was selected by default, after the samples were read.
     pub(super) fn report_choice(&mut self) {
         if let Some(choice) = self.choice.take() {
@@ -243,6 +321,14 @@ impl<'a> Document<'a> {
         self.summary.events.extend_from_slice(self.events.seen());
         (self.summary, self.log)
     }
+}
+
+/// Returns the error for an event that was named for an input whose samples have none.
+pub(super) fn no_events(name: &str, wanted: &[u8]) -> Error {
+    let wanted = String::from_utf8_lossy(wanted);
+    Error::Invalid(format!(
+        "{name}: --event {wanted}: samples of this format have one value and no event; omit --event"
+    ))
 }
 
 /// Returns the index of a name, or of the first name with this part before its slash.

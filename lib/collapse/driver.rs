@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::detect;
-use super::document::Document;
+use super::document::{Document, no_events};
+use super::filter::args::EventChoice;
 use super::filter::report::{self, LostSamples};
 use super::filter::sample;
 use super::format::{FormatReader, ReadDocument};
@@ -208,6 +209,11 @@ fn read_source(
         found.kind.check_same(*kind, input.name())?;
         *kind = Some(found.kind);
     }
+    if let EventChoice::Named(wanted) = &options.event
+        && formats::is_folded(format)
+    {
+        return Err(no_events(input.name(), wanted));
+    }
     if sample::filters_samples(options) && !format.has_times {
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
@@ -224,9 +230,9 @@ fn read_source(
             read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others)
                 .map(|()| SourceRead::Blocks)
         }
-        FormatReader::Lines(read) | FormatReader::Bytes(read) => {
-            first.read_document(read, Document::new(source, input.read_ahead(), options, log)).map(SourceRead::Document)
-        }
+        FormatReader::Lines(read) | FormatReader::Bytes(read) => first
+            .read_document(read, Document::new(format.name, source, input.read_ahead(), options, log))
+            .map(SourceRead::Document),
     }
 }
 
@@ -278,6 +284,9 @@ impl Worker {
             document.report_choice();
         }
         let result = result.and_then(|()| document.check_malformed_share());
+        let result = result.and_then(|()| if is_empty { Ok(()) } else { document.check_event() });
+        let result = result.and_then(|()| document.check_whole());
+        let result = result.and_then(|()| document.check_line_end());
         let result = result.and_then(|()| if is_empty { document.report_no_stacks() } else { Ok(()) });
         self.sink.flush()?;
         let (summary, mut log) = document.finish();

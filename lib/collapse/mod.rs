@@ -9,6 +9,8 @@
 //! profiles, and reports malformed lines by file and line in input order. The result does not depend on the number
 //! of threads.
 
+mod appended;
+mod calendar;
 mod detect;
 mod document;
 mod document_helpers;

@@ -12,7 +12,7 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
         "a log"
     } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
         "JSON"
-    } else if start.starts_with(b"<") && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
+    } else if is_markup(start) && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
         "XML"
     } else if is_table(head) {
         "a table (CSV)"
@@ -25,6 +25,13 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
     } else {
         "text"
     }
+}
+
+/// Returns true if a text begins with a tag or a declaration. `<module> (a.py:3)` is the name of a function.
+fn is_markup(text: &[u8]) -> bool {
+    let tag = text.strip_prefix(b"<").unwrap_or_default();
+    let after = memchr::memchr(b'>', tag).map(|end| tag[end + 1..].trim_ascii_start());
+    after.is_some_and(|after| after.is_empty() || after.starts_with(b"<"))
 }
 
 fn is_json_line(line: &[u8]) -> bool {
@@ -115,7 +122,9 @@ fn is_code(line: &[u8]) -> bool {
 }
 
 fn is_name_and_number(line: &[u8]) -> bool {
-    split_words(line).last().is_some_and(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'))
+    let is_number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let mut words = split_words(line);
+    words.next().is_some_and(is_number) || words.last().is_some_and(is_number)
 }
 
 /// Returns true for four words of letters.

@@ -17,16 +17,17 @@ const MAX_LINES_PER_FRAME: u64 = 20;
 
 /// Returns true if a reader can read most lines of a text, and if stacks are not a small part of it.
 ///
-/// A reader that finds no stack, or that cannot read the text at all, is believed: it says why.
-pub(super) fn reads_most_lines(read: ReadDocument, text: &[u8]) -> bool {
+/// A reader that finds no stack, that cannot read the text at all, or that
+/// meets another document is believed: it says why.
+pub(super) fn reads_most_lines(format: &'static str, read: ReadDocument, text: &[u8]) -> bool {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64;
     let mut diagnostics = Diagnostics::silent();
     let log = OrderedLog::new(String::new(), None, &mut diagnostics, None);
     let Ok(input) = Blocks::new(String::new(), Box::new(Cursor::new(text.to_vec()))) else { return true };
     let options = Options { event: EventChoice::All, ..Options::default() };
     let mut sink = Sink::default();
-    let mut document = Document::new(&Source::Stdin, input, &options, log);
-    if read(&mut document, &mut sink).is_err() {
+    let mut document = Document::new(format, &Source::Stdin, input, &options, log);
+    if read(&mut document, &mut sink).is_err() || document.has_appended() {
         return true;
     }
     let frames = sink.count_frames();

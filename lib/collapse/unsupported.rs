@@ -7,7 +7,8 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 12] = [
+const MAGIC: [(&[u8], &str); 13] = [
+    (b"memray\0", MEMRAY),
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
     (b"count callee caller time\n", JAVA_PROF),
@@ -26,16 +27,18 @@ const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
 const JAVA_PROF: &str = "a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples";
 const GO_TRACE: &str = "an execution trace of Go 1.21 or older; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync or syscall";
 const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
-const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";
 const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
 const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with \
                         wpaexporter, with one row for each stack";
+const GRAPH: &str = "a graph (DOT), which has functions and callers but no stacks; give the profile it was made from";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
+const MEMRAY: &str = "a recording of memray; convert it: `memray transform csv FILE`";
+const TRACEMALLOC: &str = "a snapshot of tracemalloc, which is a pickled object; fg-folded(5) shows how to convert it";
 const PAGE: &str = "an HTML page; give the profile it was made from, or use async-profiler's -o collapsed";
 
 /// Returns what an unsupported file is and what to do with it, or `None` if the file is not known.
@@ -56,8 +59,11 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     if wpa::is_tree(head) {
         return Some(WPA_TREE);
     }
-    if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {
-        return Some(JFR_PRINT);
+    if head.starts_with(b"\x80") && head.contains_str("tracemalloc") && head.contains_str("Snapshot") {
+        return Some(TRACEMALLOC);
+    }
+    if is_graph(head) {
+        return Some(GRAPH);
     }
     if [&b"mode: set\n"[..], b"mode: count\n", b"mode: atomic\n"].iter().any(|first| head.starts_with(first)) {
         return Some(COVERAGE);
@@ -78,13 +84,20 @@ fn starts_with_any(text: &[u8], prefixes: &[&[u8]]) -> bool {
     prefixes.iter().any(|prefix| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))
 }
 
+/// Returns true for `digraph "name" {`, perhaps after comments.
+fn is_graph(head: &[u8]) -> bool {
+    let is_comment = |line: &&[u8]| line.starts_with(b"//") || line.starts_with(b"/*") || line.is_empty();
+    let Some(line) = head.lines().map(<[u8]>::trim_ascii).find(|line| !is_comment(line)) else { return false };
+    let (word, rest) = split_word(line);
+    let (word, rest) = if word == b"strict" { split_word(rest) } else { (word, rest) };
+    matches!(word, b"digraph" | b"graph") && (rest.is_empty() || rest.contains(&b'{')) || word == b"digraph{"
+}
+
 /// Recognizes a text by one of its first lines.
 fn explain_line(line: &[u8]) -> Option<&'static str> {
     let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
-    } else if line.starts_with(b"jdk.") && line.ends_with(b" {") {
-        Some(JFR_PRINT)
     } else if parse_number(count).is_some() && rest.starts_with(b"function calls") {
         Some(CPROFILE)
     } else {

@@ -10,6 +10,7 @@ mod kway_merge;
 mod line_filter;
 mod line_kind;
 mod ordered_writer;
+mod other_input;
 mod parallel_files;
 mod parallel_merge;
 mod parallel_read;

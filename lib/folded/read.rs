@@ -3,6 +3,7 @@
 use super::grammar::LineKind;
 use super::line_filter::LineFilter;
 use super::line_kind::detect_kind;
+use super::other_input::check_is_folded;
 use super::parallel_files::map_files;
 use super::stack_parser::{StackParser, StackSink};
 use crate::Error;
@@ -120,6 +121,7 @@ fn read_any_profile(source: &Source, diagnostics: &mut Diagnostics) -> Result<Pr
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { LineKind::Differential } else { LineKind::Plain };
     let mut builder = ProfileBuilder { profile, batch: Batch::default() };
+    check_is_folded(input)?;
     let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
     let next_block = |block: &mut Block| input.read_block(block, last_line_end);
     StackParser::new(&mut builder, Some(kind)).read_text(&name, detected, next_block, diagnostics)?;

@@ -3,6 +3,7 @@
 use super::grammar::{Line, LineKind, describe_error, is_comment, parse_line, trim_blanks};
 use super::line_filter::LineFilter;
 use super::line_kind::{DetectedKind, MixtureCheck, detect_kind, mixture_error};
+use super::other_input::check_is_folded;
 use super::repeated_stacks::RepeatedStacks;
 use super::stack_order::{common_prefix, shares_frame};
 use crate::Error;
@@ -112,6 +113,7 @@ impl<'a> StackParser<'a> {
 
     /// Parses a whole input, which another thread reads unless it is short.
     pub(super) fn read_input(&mut self, mut input: Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+        check_is_folded(&mut input)?;
         let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
         // Searching is faster than passing text from one CPU to another.
         if input.is_read() || (self.filter.is_some() && !input.is_compressed()) {

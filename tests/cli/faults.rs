@@ -87,7 +87,7 @@ fn distinguishes_similar_formats() {
         ("@[\n    f\n]: 4\n", "f 4\n"),
         ("\"a \"b\" c\" #1 prio=5\n java.lang.Thread.State: RUNNABLE\n\tat f(A)\n", "a \"b\" c;f 1\n"),
         ("42\n#3 \"pool-1\" RUNNABLE 2026\n    at java.base/a.B.c(B.java:1)\n\n", "pool;a.B.c 1\n"),
-        ("goroutine profile: total 4\n3 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n1 @ 0x2\n", "[unknown] 1\nf 3\n"),
+        ("goroutine profile: total 4\n3 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n1 @ 0x2\n\n", "[unknown] 1\nf 3\n"),
     ] {
         assert_folded(text, folded, "");
     }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use crate::support::{self, run};
 
+mod cut;
 mod examples;
+mod joined;
 mod malformed;
 
 pub fn folder() -> PathBuf {
@@ -34,8 +36,9 @@ fn reports_options_that_a_format_cannot_satisfy() {
 
 #[test]
 fn reports_what_to_do_about_inputs_without_stacks() {
-    let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
-    assert_eq!(waiting.stderr, "fg-collapse: no event is selected; the input has WAITING (1); use --event to select\n");
+    let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
+    let expected = "fg-collapse: no sample is of the event that counts by default; the input has WAITING (1); use --event to select one, or all\n";
+    assert_eq!((waiting.code(), waiting.stdout.len(), waiting.stderr.as_str()), (1, 0, expected));
     let texts: [(&[u8], &str); 14] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
@@ -69,6 +72,15 @@ const NO_PROFILES: &[(&str, &str)] = &[
     // Constants whose names are hexadecimal.
     ("const (\n\tf1 = 1\n\tf2 = f1 * 2\n\tf3 = f2 * 3\n\tf4 = f3 * 4\n)\n", " of unknown format"),
     ("/* Copyright 2012\n * f();x 12\n */\nint f() {\n  return 0;\n}\nint g() {\n  return 1;\n}\n", "source code"),
+    ("total 64\n    0 bin\n    4 boot\n   16 dev\n    4 etc\n", "names and numbers"),
+    ("total 8\n 1234567 drwxr-xr-x 2 root root 4096 a\n 7654321 -rw-r--r-- 1 root root 12 b\n", "names and numbers"),
+    (
+        "      1 # Services 2\n      1 tcpmux\t\t1/tcp\n      2 echo\t\t7/tcp\n      1 x 3\n      1 y\n",
+        "names and numbers",
+    ),
+    ("digraph {\n    0 [label=\"a\"]\n    1 [label=\"b\"]\n    0 -> 1\n    1 -> 0\n}\n", "a graph (DOT)"),
+    ("memray\0\u{c}", "memray transform csv"),
+    ("<module> (a.py:1);work (a.py:3", "text of unknown format"),
     ("name: 5\nsize: 7\nvalue: 8\nother: 9\n", "names and numbers"),
     ("nr_a 1\nnr_b 2\nnr_c 3\nnr_d 4\nnr_e 5\nnr_f 6\nnr_g 7\nnr_h 8\nnr_i 9\n", "names and numbers"),
     ("0.00 0.01 0.05 1/200 12345\n", "names and numbers"),
@@ -118,6 +130,79 @@ fn says_which_value_it_took_if_there_was_a_choice() {
 }
 
 #[test]
+fn refuses_an_event_where_samples_have_none() {
+    for name in ["cpuprofile.cpuprofile", "gperftools.prof", "async-profiler.txt", "gdb.txt"] {
+        let outcome = run("fg-collapse", ["--event=Nope".as_ref(), folder().join(name).as_os_str()], b"");
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{name}: {outcome:?}");
+        let last = outcome.stderr.lines().last().unwrap_or_default();
+        assert!(last.contains("--event Nope: samples of this format have one value"), "{name}: {outcome:?}");
+    }
+    // The unit of the weights is a name of the value.
+    run("fg-collapse", ["--event=samples".as_ref(), folder().join("gperftools.prof").as_os_str()], b"").ok();
+}
+
+#[test]
+fn says_in_one_line_that_an_input_is_not_folded() {
+    let recording = folder().join("jfr-11.jfr");
+    for program in ["fg-csv", "fg-pprof", "fg-svg", "fg-filter", "fg-report"] {
+        let outcome = run(program, [&recording], b"");
+        assert_eq!((outcome.code(), outcome.stderr.lines().count()), (1, 1), "{program}: {outcome:?}");
+        assert!(
+            outcome.stderr.contains("a JFR recording, not folded stacks; convert it with fg-collapse"),
+            "{outcome:?}"
+        );
+    }
+    let outcome = run("fg-diff", [&recording, &recording], b"");
+    assert!(outcome.code() == 2 && outcome.stderr.contains("a JFR recording"), "{outcome:?}");
+}
+
+#[test]
+fn says_if_samples_of_several_events_cannot_be_told_apart() {
+    for (events, is_mixed) in [
+        ("\"-e\",\"cycles,faults\"", true),
+        ("\"-ecycles\",\"-e\",\"faults\"", true),
+        ("\"-e\",\"cpu/a=1,b=2/\"", false),
+    ] {
+        let text = format!(
+            "{{\"linux-perf-json-version\":1,\"headers\":{{\"cmdline\":[\"perf\",\"record\",{events}]}},\"samples\":[{{\"timestamp\":1,\"pid\":1,\"tid\":1,\"comm\":\"a\",\"callchain\":[{{\"ip\":\"0x1\",\"symbol\":\"f\"}}]}}]}}"
+        );
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert_eq!(
+            (outcome.text().as_str(), outcome.stderr.contains("several events")),
+            ("a;f 1\n", is_mixed),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn printed_recordings_have_the_sums_of_the_recording() {
+    let printed = |options: &[&str], name: &str| {
+        let path = folder().join(name);
+        let arguments = options.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
+        run("fg-collapse", arguments, b"").ok().text()
+    };
+    for options in
+        [&["--event=lock"][..], &["--event=lock", "--srcline", "--label=monitorClass"], &["--event=lock", "--tid"]]
+    {
+        assert_eq!(printed(options, "jfr-json.json"), printed(options, "jfr-17.jfr.gz"), "{options:?}");
+    }
+    for (name, options) in [("jfr-print.txt", &[][..]), ("jfr-print-25.txt", &["--event=alloc", "--weight=samples"])] {
+        assert_eq!(total(&printed(options, name)), total(&printed(options, "jfr-17.jfr.gz")), "{name}");
+    }
+}
+
+#[test]
+fn printed_events_of_one_type_need_not_all_have_a_stack() {
+    let event = |kind: &str, stack: &str| format!("{kind} {{\n  startTime = 23:49:17.712\n{stack}}}\n\n");
+    let stack = "  eventThread = \"main\" (javaThreadId = 1)\n  stackTrace = [\n    A.f(int) line: 4\n  ]\n";
+    let kind = "jdk.ExecutionSample";
+    let text = event(kind, stack) + &event("jdk.CPULoad", "") + &event(kind, "");
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("[unknown];[unknown] 1\nmain;A.f 1\n", ""));
+}
+
+#[test]
 fn folds_small_hostile_inputs() {
     // A graph with 12^40 paths: forty layers of functions, each of which calls all of the next layer.
     let mut graph = "events: Ir\n".to_owned();
@@ -159,7 +244,7 @@ fn skips_locals_between_frames_of_gdb() {
 
 #[test]
 fn accepts_go_threads_without_frames() {
-    let text = "threadcreate profile: total 4\n3 @\n#\t0x0\n\n1 @ 0x44b1e5 0x1\n#\t0x44b1e4\truntime.newm+0x4\t/a.go:1\n#\t0x1\n";
+    let text = "threadcreate profile: total 4\n3 @\n#\t0x0\n\n1 @ 0x44b1e5 0x1\n#\t0x44b1e4\truntime.newm+0x4\t/a.go:1\n#\t0x1\n\n";
     let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
     assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("[unknown] 3\n[unknown];runtime.newm 1\n", ""));
 }

@@ -95,6 +95,12 @@ fn report_left_out(
             let wanted = String::from_utf8_lossy(wanted);
             return Err(Error::Invalid(format!("--event {wanted}: no sample of this event; the input has {left_out}")));
         }
+        EventChoice::First if is_empty && selected.is_empty() => {
+            return Err(Error::Invalid(format!(
+                "no sample is of the event that counts by default; the input has {left_out}; use --event to select one, \
+                 or all"
+            )));
+        }
         EventChoice::First if selected.is_empty() => {
             diagnostics.warn(&format!("no event is selected; the input has {left_out}; use --event to select"));
         }

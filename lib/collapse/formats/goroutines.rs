@@ -10,6 +10,9 @@
 //! ```
 //! Each goroutine has weight 1; with `debug=1`, a stack weighs the number of goroutines that share it. States,
 //! arguments, labels and the `created by` line are left out.
+//!
+//! With `debug=1` the first line tells the number of goroutines, and a blank line follows each stack. The other form has no
+//! end mark: of a dump that was cut after the position of a function, nothing tells so.
 
 use bstr::ByteSlice as _;
 
@@ -49,6 +52,12 @@ pub(super) fn is_profile_heading(line: &[u8]) -> bool {
     line.starts_with(b"goroutine profile: total ") || line.starts_with(b"threadcreate profile: total ")
 }
 
+/// Returns the number of goroutines that the first line of a dump with `debug=1` tells.
+fn parse_total(line: &[u8]) -> Option<Weight> {
+    let (_, total) = split_once(line, " profile: total ").filter(|_| is_profile_heading(line))?;
+    parse_number(total).map(Weight::new)
+}
+
 /// Returns the number of `2 @ 0x437bf6 0x446f6c`.
 fn parse_count(line: &[u8]) -> Option<Weight> {
     let (number, addresses) = split_once(line, " @")?;
@@ -60,10 +69,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
     // A function whose source line may follow on the next line.
     let mut function: Option<Vec<u8>> = None;
+    // The number of goroutines according to the first lines of dumps with `debug=1`, and that of their stacks.
+    let (mut total, mut found) = (None, Weight::ZERO);
     document.set_unit("count");
     while document.read_line(&mut line)? {
         let new_weight = if is_goroutine(&line) { Some(Weight::ONE) } else { parse_count(&line) };
-        if let Some(new_weight) = new_weight {
+        if let Some(number) = parse_total(&line) {
+            end_stack(&mut stack, &mut weight, sink)?;
+            total = Some(add(total.unwrap_or_default(), number)?);
+        } else if let Some(new_weight) = new_weight {
+            found = add(found, new_weight)?;
             push(&mut function, b"", document, &mut stack, sink);
             end_stack(&mut stack, &mut weight, sink)?;
             weight = new_weight;
@@ -92,8 +107,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
+    let is_in_stack = function.is_some() || !weight.is_zero() && (stack.is_empty() || total.is_some());
     push(&mut function, b"", document, &mut stack, sink);
-    end_stack(&mut stack, &mut weight, sink)
+    end_stack(&mut stack, &mut weight, sink)?;
+    if total.is_some_and(|total| found < total) && !found.is_zero() {
+        return document.check_end(false, "the last of the goroutines that its first line counts");
+    }
+    document.check_end(!is_in_stack, "the stack of its last goroutine does")
+}
+
+fn add(sum: Weight, number: Weight) -> Result<Weight, Error> {
+    sum.checked_add(number).ok_or(Error::Overflow)
 }
 
 /// Pushes the pending function, if any, with a source position such as `/src/main.go:21 +0x4b1`.

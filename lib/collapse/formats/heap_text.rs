@@ -11,6 +11,9 @@
 //! `alloc_objects`. Values of sampled profiles are scaled to all allocations, as `pprof` and `jeprof` do. Contention
 //! profiles have `delay` in nanoseconds, and `contentions`.
 //!
+//! Heap profiles end with mapped files, or with Go's statistics of memory. Contention profiles have no end mark: of one that
+//! was cut after a line, nothing tells so.
+//!
 //! Addresses are named by the files that the profile lists, and those below `--symfs`; names that the profile contains are
 //! preferred. Specification: `doc/heap_format.md` of `github.com/google/pprof`.
 
@@ -35,9 +38,14 @@ pub(super) static FORMAT: Format = Format {
     description: "heap and contention profiles as text (jemalloc, gperftools, Go debug=1)",
     tried_with: "jemalloc 5.3, gperftools 2.10, Go 1.19",
     has_times: false,
-    recognizes: |head| first_lines(head).next().is_some_and(|line| Sampling::parse(line).is_some()),
+    recognizes: |head| first_lines(head).next().is_some_and(is_heading),
     reader: FormatReader::Lines(read),
 };
+
+/// Returns true for the first line of a profile.
+pub(super) fn is_heading(line: &[u8]) -> bool {
+    Sampling::parse(line).is_some()
+}
 
 /// The names of the values of heap profiles.
 const HEAP_VALUES: [&str; 4] = ["inuse_space", "inuse_objects", "alloc_space", "alloc_objects"];
@@ -58,6 +66,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut line = Vec::new();
     let (mut entries, mut sampling) = (Vec::<Entry>::new(), Sampling::default());
     let (mut addresses, mut in_mappings) = (Addresses::new(document.options), false);
+    let mut has_statistics = false;
     while document.read_line(&mut line)? {
         let text = line.trim_ascii();
         if let Some(found) = Sampling::parse(text) {
@@ -65,6 +74,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if in_mappings || text.starts_with(b"MAPPED_LIBRARIES:") || text.starts_with(b"--- Memory map:") {
             in_mappings = true;
             addresses.add_mapping(text);
+        } else if text.starts_with(b"# runtime.MemStats") {
+            has_statistics = true;
         } else if let Some(name) = text.strip_prefix(b"#").filter(|name| name.starts_with(b"\t0x")) {
             let frame = intern_frame(&comment_name(name.trim_ascii(), document.options), sink);
             entries.last_mut().into_iter().for_each(|entry| entry.names.push(frame));
@@ -81,7 +92,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.report_malformed("expected values and addresses")?;
         }
     }
-    add_entries(entries, &sampling, addresses, document, sink)
+    let is_contention = sampling.is_contention;
+    add_entries(entries, &sampling, addresses, document, sink)?;
+    if !is_contention && !in_mappings && !has_statistics {
+        let what = "may be cut short: neither mapped files nor Go's statistics of memory follow the stacks";
+        return document.report_damage(what, sink.is_input_empty());
+    }
+    document.check_last_line()
 }
 
 fn add_entries(

@@ -42,7 +42,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 /// Returns true for `v 10400 3`: the versions of heaptrack and of the format.
-fn is_version(line: &[u8]) -> bool {
+pub(super) fn is_version(line: &[u8]) -> bool {
     let numbers = line.strip_prefix(b"v ").unwrap_or_default();
     let (program, format) = split_word(numbers);
     parse_hex(program).is_some_and(|version| version >= 0x1_0000)

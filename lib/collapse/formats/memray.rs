@@ -5,7 +5,8 @@
 //! MALLOC,2,4096,1,0x1,work;/srv/a.py;3|<module>;/srv/a.py;9
 //! ```
 //! The weight is the size in bytes, unless `--event allocations` asks for the number of allocations. The thread is the
-//! root frame if `--tid` asks for it. Files and lines are left out unless `--srcline` asks for them.
+//! root frame if `--tid` asks for it. Files and lines are left out unless `--srcline` asks for them. The format has no end
+//! mark: of a file that was cut after a line, nothing tells so.
 
 use crate::Error;
 use crate::collapse::document::Document;
@@ -25,7 +26,7 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-const HEADING: &[u8] = b"allocator,num_allocations,size,tid,thread_name,stack_trace";
+pub(super) const HEADING: &[u8] = b"allocator,num_allocations,size,tid,thread_name,stack_trace";
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "allocations"], 0)?;
@@ -49,7 +50,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         stack.add_leaf_first(Weight::new(values[column]), sink)?;
     }
-    Ok(())
+    document.check_last_line()
 }
 
 /// Returns the function of `work;/srv/a.py;3`.

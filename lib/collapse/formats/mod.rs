@@ -24,6 +24,7 @@ pub(super) mod go_trace;
 mod go_traces;
 mod goroutines;
 mod gperftools;
+pub(super) mod headings;
 mod heap_text;
 mod heaptrack;
 mod hprof_text;
@@ -32,6 +33,7 @@ mod java;
 mod java_exceptions;
 mod javacore;
 mod jfr;
+mod jfr_print;
 mod json;
 mod jstack;
 mod little_endian;
@@ -71,7 +73,7 @@ mod xctrace;
 mod xdebug;
 mod xml;
 
-use super::format::Format;
+use super::format::{Format, FormatReader};
 use super::options::FormatName;
 use crate::folded::{DetectedKind, LineKind};
 
@@ -102,6 +104,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::firefox::FORMAT,
     &json::stackprof::FORMAT,
     &json::ghc::FORMAT,
+    &json::jfr_print::FORMAT,
     &json::bpftrace::FORMAT,
     &json::otlp::FORMAT,
     &json::thread_dump::FORMAT,
@@ -133,6 +136,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,
+    &jfr_print::FORMAT,
     &ljp::FORMAT,
     &eu_stack::FORMAT,
     &gdb::FORMAT,
@@ -185,6 +189,12 @@ pub fn find_format(name: &str) -> Result<FormatName, String> {
 /// Returns the format that a name refers to.
 pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name.as_str())
+}
+
+/// Returns the name of the format of a JSON or XML document that begins a text.
+pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
+    let documents = FORMATS.iter().filter(|format| matches!(format.reader, FormatReader::Bytes(_)));
+    documents.filter(|format| (format.recognizes)(text)).map(|format| format.name).next()
 }
 
 /// Returns true if a format is folded text: its lines may be sorted already, and each may have two weights.

@@ -27,7 +27,7 @@ pub(super) fn parse(
 ) -> Result<(), ParseError> {
     let mut reader = Reader::from_reader(BufReader::new(LimitedReader { input, remaining: MAX_TOKEN_BYTES }));
     reader.config_mut().check_end_names = false;
-    let mut buffer = Vec::new();
+    let (mut buffer, mut place) = (Vec::new(), Place::default());
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
@@ -36,8 +36,45 @@ pub(super) fn parse(
         if matches!(event, Event::Eof) {
             return Ok(());
         }
+        if !place.add(&event) {
+            let what = format!(
+                "another document follows its end at byte {}: give each file by itself",
+                reader.buffer_position()
+            );
+            return Err(ParseError::Xml(what));
+        }
         handle(event).map_err(ParseError::Handler)?;
         reader.get_mut().get_mut().remaining = MAX_TOKEN_BYTES;
+    }
+}
+
+/// The place in a document: inside or after its outermost tag.
+#[derive(Default)]
+struct Place {
+    depth: usize,
+    has_ended: bool,
+}
+
+impl Place {
+    /// Moves on by an event. Returns false for a tag or text after the end of the document.
+    fn add(&mut self, event: &Event<'_>) -> bool {
+        let is_content = match event {
+            Event::Start(_) | Event::Empty(_) | Event::Decl(_) | Event::CData(_) => true,
+            Event::Text(text) => !text.trim_ascii().is_empty(),
+            _ => false,
+        };
+        if self.has_ended && is_content {
+            return false;
+        }
+        match event {
+            Event::Start(_) => self.depth += 1,
+            Event::End(_) => {
+                self.depth = self.depth.saturating_sub(1);
+                self.has_ended = self.depth == 0;
+            }
+            _ => {}
+        }
+        true
     }
 }
 

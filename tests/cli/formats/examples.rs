@@ -60,6 +60,14 @@ const EXAMPLES: &[Example] = &[
     ),
     // "jdk.ExecutionSample 27"
     example("jfr-11.jfr", "jfr", &[(&[], "27"), (&["--event=jdk.JavaMonitorEnter"], "120592285")]),
+    // Those of the recording; sizes and durations are rounded
+    example("jfr-print.txt", "jfr-print", &[(&[], "26"), (&["--event=lock", "--srcline"], "197100000")]),
+    example(
+        "jfr-print-25.txt",
+        "jfr-print",
+        &[(&["--event=alloc", "--tid"], "45822787.2"), (&["--event=lock", "--weight=samples"], "3")],
+    ),
+    example("jfr-json.json", "jfr-json", &[(&[], "197018778"), (&["--tid", "--label=previousOwner"], "197018778")]),
     example("ftrace.txt", "ftrace", &[(&[], "2"), (&["--event=sched_switch", "--pid"], "1")]),
     // "15.5 us" and "2 us"
     example("ftrace-graph.txt", "ftrace", &[(&[], "17.5")]),

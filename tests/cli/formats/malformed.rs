@@ -57,6 +57,13 @@ const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
     ("ftrace", "a-1 [000] d..1 1.5: e: x\na-1 [000] d..1 1.5: <stack trace>\n => f\nwhat\n", 4, "an event", "a;f 1\n"),
     ("javacore", "3XMTHREADINFO \"a\" x\n4XESTACKTRACE at f(A)\n4XESTACKTRACE g\n", 3, "a function", "a;f 1\n"),
     ("jstack", "\"a\" #1\n  java.lang.Thread.State: RUNNABLE\n\tat f(A)\n\tat g\n", 4, "a function", "a;f 1\n"),
+    (
+        "jfr-print",
+        "a.B {\n  stackTrace = [\n    A.f(int) line: 2\n  ]\n}\nwhat\n",
+        6,
+        "the name of an event",
+        "[unknown];A.f 1\n",
+    ),
     ("ljp", "1 1 f(A:1)\nx\n", 2, "a count, a depth and a frame", "f 1\n"),
     ("perf-report", "# Overhead  Symbol\n 5.0%  [.] f\nx\n", 3, "expected a percentage", "f 5\n"),
     ("perf-sched", "a 1 1.0: sched:sched_switch: x\n\t 1 f (x)\n", 1, "the two threads of a switch", ""),

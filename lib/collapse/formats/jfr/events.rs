@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::keys::KeyTable;
 use super::metadata::{Field, Layout, Schema, Timespan, Value};
 use super::wire::{Cursor, Text};
+use crate::collapse::filter::args::EventChoice;
 
 /// Names of groups of events that `--event` accepts, and the events in them. The first group of which a recording has
 /// events is the default.
@@ -106,6 +107,39 @@ pub(super) fn short_name(name: &[u8]) -> &[u8] {
     name.rsplit(|byte| *byte == b'.').next().unwrap_or(name)
 }
 
+/// Returns the field that holds the weight of an event of this type if it has that field, and its unit.
+pub(in crate::collapse::formats) fn printed_weight(name: &[u8]) -> (Option<&'static str>, &'static str) {
+    let short = short_name(name);
+    match WEIGHTS.iter().find(|(name, ..)| name.as_bytes() == short) {
+        Some((_, field, unit)) => (Some(*field), *unit),
+        None if is_unweighted(short) => (None, "samples"),
+        None => (Some("duration"), "nanoseconds"),
+    }
+}
+
+/// Returns true if an event with this short name is a sample that weighs 1.
+fn is_unweighted(short: &[u8]) -> bool {
+    matches!(short, b"ExecutionSample" | b"NativeMethodSample")
+}
+
+/// Returns the names of the events that count in a recording with these events, or `None` if all do.
+pub(in crate::collapse::formats) fn select_types(
+    choice: &EventChoice,
+    counts: &FxHashMap<Vec<u8>, u64>,
+) -> Option<Vec<Vec<u8>>> {
+    match choice {
+        EventChoice::All => None,
+        EventChoice::First => Some(select_default(counts)),
+        EventChoice::Named(wanted) if is_cpu_group(wanted) => {
+            Some(vec![select_cpu(counts).unwrap_or_else(|| wanted.clone())])
+        }
+        EventChoice::Named(wanted) => {
+            let found = select_by_name(wanted, counts.keys().map(Vec::as_slice));
+            Some(if found.is_empty() { vec![wanted.clone()] } else { found })
+        }
+    }
+}
+
 /// Returns the names of the events that a name selects: itself, those of its group, or those with this short name.
 pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
@@ -188,7 +222,7 @@ impl EventType {
         class.find_field(b"startTime")?;
         let short = short_name(&class.name);
         let listed = WEIGHTS.iter().find(|(name, ..)| name.as_bytes() == short);
-        let is_sample = matches!(short, b"ExecutionSample" | b"NativeMethodSample");
+        let is_sample = is_unweighted(short);
         let weight = match listed {
             Some((_, field, unit)) => class.find_field(field.as_bytes()).map(|field| (field, *unit)),
             None if is_sample => None,

@@ -26,8 +26,10 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use self::chunk::Chunk;
-use self::events::{EventTypes, is_cpu_group, is_first_default, select_by_name, select_cpu, select_default};
+use self::events::{EventTypes, is_cpu_group, is_first_default};
+pub(super) use self::events::{printed_weight, select_types};
 use self::reader::Reader;
+pub(super) use self::reader::kind_suffix;
 use self::source::{MAGIC, Recording, Window};
 use crate::Error;
 use crate::collapse::document::Document;
@@ -124,12 +126,5 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
         }
         Ok(true)
     })?;
-    Ok(Some(match choice {
-        EventChoice::Named(wanted) if !is_named => vec![select_cpu(&counts).unwrap_or(wanted)],
-        EventChoice::Named(wanted) => {
-            let found = select_by_name(&wanted, counts.keys().map(Vec::as_slice));
-            if found.is_empty() { vec![wanted] } else { found }
-        }
-        _ => select_default(&counts),
-    }))
+    Ok(select_types(&choice, &counts))
 }

@@ -322,12 +322,16 @@ fn frame_name(frame: StackFrame, constants: &Constants, options: &Options) -> Ve
     if options.srcline && frame.line > 0 && !name.is_empty() {
         name.extend_from_slice(format!(":{}", frame.line).as_bytes());
     }
-    let suffix = match constants.frame_kind(frame.kind.into()) {
+    name.extend_from_slice(kind_suffix(constants.frame_kind(frame.kind.into()), options));
+    name
+}
+
+/// Returns the suffix for a type of frames that the options ask for.
+pub(in crate::collapse::formats) fn kind_suffix(kind: &[u8], options: &Options) -> &'static [u8] {
+    match kind {
         b"Kernel" if options.kernel => markers::KERNEL,
         b"Inlined" if options.jit => markers::INLINED,
         b"JIT compiled" | b"C1 compiled" if options.jit => markers::JIT,
         _ => b"",
-    };
-    name.extend_from_slice(suffix);
-    name
+    }
 }

@@ -11,6 +11,7 @@ mod forest;
 pub(super) mod ghc;
 pub(super) mod gprof2dot;
 pub(super) mod heapprofile;
+pub(super) mod jfr_print;
 pub(super) mod otlp;
 pub(super) mod perf_json;
 pub(super) mod pyinstrument;

@@ -4,8 +4,11 @@
 //! {"linux-perf-json-version":1,"headers":{},"samples":[{"timestamp":1000,"pid":7,"tid":8,"comm":"app","cpu":0,
 //!  "callchain":[{"ip":"0x55d3","symbol":"work","dso":"app"},{"ip":"0x7f56","dso":"libc.so.6"}]}]}
 //! ```
-//! The file has neither events nor periods: each sample weighs 1. The thread's name is the root frame. `perf script`, and
+//! The file has neither events nor periods: each sample weighs 1, whatever its event. If the command that recorded it names
+//! several events, a message says so. The thread's name is the root frame. `perf script`, and
 //! the `perf.data` file itself, tell more.
+
+use std::borrow::Cow;
 
 use super::value::Value;
 use super::{document_matches, read_root};
@@ -31,6 +34,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("samples");
+    let command = root.get_path([b"headers", b"cmdline"]);
+    if command.is_some_and(|command| has_several_events(command.items().filter_map(Value::as_string))) {
+        document.warn(
+            "samples of several events are added up, which this format cannot tell apart; give the perf.data file",
+        );
+    }
     let options = document.options;
     let (mut samples, mut frames) = (TimedSamples::new(options), Vec::new());
     for sample in root.get_items(b"samples") {
@@ -60,6 +69,28 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         samples.add(&TimedSample { info, roots, is_truncated: false, frames: &frames, weight }, sink)?;
     }
     Ok(())
+}
+
+/// Returns true if a command line of `perf record` names several events.
+fn has_several_events<'a>(arguments: impl Iterator<Item = Cow<'a, [u8]>>) -> bool {
+    let (mut events, mut is_event) = (0, false);
+    for argument in arguments.take_while(|argument| **argument != b"--"[..]) {
+        let attached = argument.strip_prefix(b"--event=").or_else(|| argument.strip_prefix(b"-e"));
+        let named = if is_event { Some(&argument[..]) } else { attached.filter(|events| !events.is_empty()) };
+        events += named.map_or(0, count_events);
+        is_event = !is_event && matches!(&argument[..], b"-e" | b"--event");
+    }
+    events > 1
+}
+
+/// Returns the number of events in a list. A comma within slashes separates terms of an event.
+fn count_events(list: &[u8]) -> usize {
+    let (mut events, mut in_slashes) = (1, false);
+    for byte in list {
+        in_slashes ^= *byte == b'/';
+        events += usize::from(*byte == b',' && !in_slashes);
+    }
+    events
 }
 
 /// Returns the number of a process, a thread or a CPU.

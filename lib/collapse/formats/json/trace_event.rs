@@ -77,6 +77,8 @@ struct Trace {
     profiles: BTreeMap<(Vec<u8>, Vec<u8>), (ThreadId, Samples)>,
     /// Number of events without a time or a duration.
     without_time: u64,
+    /// Number of elements that are no events, but other documents.
+    foreign: u64,
 }
 
 /// An event. Times are in millionths of a microsecond.
@@ -121,6 +123,7 @@ fn fold_document(
         // The last event may lack its time because it is truncated.
         trace.without_time = without_time_before;
     }
+    document.report_problems(trace.foreign, "element", "of its list left out: no events; give each file by itself")?;
     if trace.profiles.is_empty() {
         document.set_unit("microseconds");
         return trace.fold_events(document, sink);
@@ -166,6 +169,7 @@ impl Trace {
                 None => return self.without_time += 1,
             },
             b"M" => return self.add_name(event),
+            b"" if event.members().next().is_some() && event.get(b"ph").is_none() => return self.foreign += 1,
             _ => return self.add_profile(event, document, sink),
         };
         let Some(time) = get_time(event, b"ts") else { return self.without_time += 1 };

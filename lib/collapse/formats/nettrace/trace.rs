@@ -7,6 +7,7 @@ use super::methods::{Methods, ONLY_PROCESS};
 use super::samples::{Key, Samples, measure};
 use super::stream::Kind;
 use crate::Error;
+use crate::collapse::calendar::days_since_1970;
 use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::formats::little_endian::Bytes;
 use crate::collapse::options::Options;
@@ -68,14 +69,6 @@ impl Clock {
         let elapsed = elapsed * 1_000_000_000 / i128::from(self.ticks_per_second.max(1));
         u64::try_from(i128::from(self.start) + elapsed).unwrap_or(0)
     }
-}
-
-/// Returns the number of days from 1970-01-01 to a date of the Gregorian calendar.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, so that a leap day is the last day of a year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
 impl<'a> Trace<'a> {
@@ -268,7 +261,7 @@ fn add_universal_name(payload: &[u8], process: u64, names: &mut FxHashMap<u64, V
 
 #[cfg(test)]
 mod tests {
-    use super::{Bytes, Clock, days_since_1970};
+    use super::{Bytes, Clock};
 
     #[test]
     fn accepts_any_date() {
@@ -276,11 +269,5 @@ mod tests {
         assert!(Clock::parse(&mut Bytes(&bytes)).is_some_and(|clock| clock.time(u64::MAX) == clock.start));
         bytes[..16].fill(0);
         assert_eq!(Clock::parse(&mut Bytes(&bytes)).map(|clock| clock.start), Some(0));
-    }
-
-    #[test]
-    fn counts_days_of_the_calendar() {
-        assert_eq!((days_since_1970(1970, 1, 1), days_since_1970(1970, 3, 1)), (0, 59));
-        assert_eq!((days_since_1970(2000, 2, 29), days_since_1970(2026, 11, 24)), (11_016, 20_781));
     }
 }

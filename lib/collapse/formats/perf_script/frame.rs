@@ -28,6 +28,9 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The end of an address as perf prints it: a tab or blank, and sixteen columns.
+const ADDRESS_END: usize = 17;
+
 /// Parses the line of a frame.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
@@ -96,6 +99,19 @@ pub(super) fn after_columns(line: &[u8]) -> Option<&[u8]> {
     let (columns, rest) = line.split_first_chunk::<18>()?;
     let digits = columns[1..17].iter().fold(true, |all, byte| all & (is_hex_digit(*byte) | (*byte == b' ')));
     (digits && columns[0] == b'\t' && columns[16] != b' ' && columns[17] == b' ').then_some(rest)
+}
+
+/// Returns true if the address ends in perf's seventeenth column or after it, and a symbol follows that is no number.
+pub(super) fn has_columns(line: &[u8]) -> bool {
+    split_address(line).is_some_and(|(_, symbol)| {
+        let end = line.len() - symbol.len() - 1;
+        end >= ADDRESS_END && symbol.first().is_some_and(|first| !first.is_ascii_digit() && *first != b'=')
+    })
+}
+
+/// Returns true if the line ends in an offset (`+0x1f`).
+pub(super) fn has_offset(line: &[u8]) -> bool {
+    strip_offset(line.trim_ascii_end()).is_some()
 }
 
 /// Splits a line into the address and the text after it and one blank.

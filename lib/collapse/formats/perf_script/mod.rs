@@ -11,6 +11,9 @@
 //! root frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and
 //! annotations of frames are left out unless options ask for them.
 //!
+//! A text that ends within a frame is cut short. The format has no end mark: of one that was cut after a line, nothing tells
+//! so.
+//!
 //! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is
 //! found by its position alone, and a line that looks like a frame or a sample is never dropped without a message.
 
@@ -97,13 +100,15 @@ fn has_sample(head: &[u8]) -> bool {
     false
 }
 
-/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers or an assignment, or a
-/// frame with an index (`0 [<0000557dc6e771b8>] main+0x20`).
+/// Returns true if the first line of a text is a frame as only perf prints it: with a module, an offset, or an address in
+/// perf's columns. A count and a name, as `ls -s` and `uniq -c` print them, are none; neither is a frame with an index
+/// (`0 [<0000557dc6e771b8>] main+0x20`).
 fn begins_with_perf_frame(text: &[u8]) -> bool {
-    let begins_name = |first: &u8| !first.is_ascii_digit() && *first != b'=';
-    frame::parse(Lines::new(text).next().unwrap_or_default()).is_some_and(|frame| {
+    let line = Lines::new(text).next().unwrap_or_default();
+    frame::parse(line).is_some_and(|frame| {
         let symbol = frame.symbol.trim_ascii_start();
-        !symbol.starts_with(b"[<") && (frame.module.is_some() || symbol.first().is_some_and(begins_name))
+        let is_perf_line = frame.module.is_some() || frame::has_offset(line) || frame::has_columns(line);
+        !symbol.starts_with(b"[<") && is_perf_line
     })
 }
 
@@ -195,13 +200,25 @@ impl Parser for PerfScript {
     }
 }
 
-/// Returns the text without a truncated last line: a frame without a line end and without the `(MODULE)` that the line
-/// before it has. A truncated symbol would look like another function.
+/// Returns the text without a truncated last line: blanks without a line end, or a frame without one and without the
+/// `(MODULE)` that the frame before it has. A truncated symbol would look like another function.
 fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     let Some(end) = memchr::memrchr(b'\n', text).map(|end| end + 1) else { return text };
     let (before, last) = text.split_at(end);
-    let is_frame = matches!(last.first(), Some(b' ' | b'\t')) && !last.trim_ascii().is_empty();
-    if is_frame && !ends_with_module(last) && ends_with_module(before) { before } else { text }
+    if !is_indented(last) {
+        return text;
+    }
+    let is_blank = last.trim_ascii().is_empty();
+    let mut earlier = before.rsplit(|byte| *byte == b'\n').take(MAX_LINES_BETWEEN_FRAMES);
+    let mut has_modules = || earlier.find(|line| is_indented(line)).is_some_and(ends_with_module);
+    if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
+}
+
+/// Most lines between the last frame of a sample and the first one of the next, with both.
+const MAX_LINES_BETWEEN_FRAMES: usize = 5;
+
+fn is_indented(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b' ' | b'\t'))
 }
 
 fn ends_with_module(line: &[u8]) -> bool {

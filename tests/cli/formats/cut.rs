@@ -1,0 +1,48 @@
+//! Inputs that end too early.
+
+use super::folder;
+use crate::support::run;
+
+#[test]
+fn text_that_is_cut_within_a_stack_is_reported() {
+    for (text, folded) in [
+        ("heap profile: 1: 5 [1: 5] @ heap/2\n1: 5 [1: 5] @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n", "f 5\n"),
+        ("--- mutex:\ncycles/second=1000000000\nsampling period=1\n7 1 @ 0x1\n#\t0x1\tf+0x1\t/a.go", "f 7\n"),
+        ("goroutine profile: total 3\n2 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n", "f 2\n"),
+        ("goroutine profile: total 2\n2 @ 0x1 0x2\n#\t0x1\tf+0x1\t/a.go:1\n", "f 2\n"),
+        ("goroutine 1 [running]:\nf()\n\t/a.go:1 +0x1\n\ngoroutine 2 [running]:\n", "[unknown] 1\nf 1\n"),
+        ("goroutine 1 [running]:\nf()\n\t/a.go:1 +0x1\ng(0x1)\n", "g;f 1\n"),
+        (
+            "allocator,num_allocations,size,tid,thread_name,stack_trace\r\nMALLOC,1,7,1,a,f;a;1|g;a;2\r\nMALLOC,1,8,1,a,f;a;1|ma",
+            "f 8\ng;f 7\n",
+        ),
+        ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\t    ", "a;f 3\n"),
+        ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 4 e:\n\t            7f00 pars", "a 4\na;f 3\n"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        let is_told = outcome.stderr.contains("cut short");
+        assert!(is_told, "{text}: {outcome:?}");
+        if folded != "f 8\ng;f 7\n" {
+            assert_eq!(outcome.text(), folded, "{text}: {outcome:?}");
+        }
+        assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
+    }
+}
+
+#[test]
+fn whole_examples_are_not_said_to_be_cut() {
+    for name in ["heap-text-go.txt", "heap-text-mutex.txt", "goroutines.txt", "goroutines-shared.txt", "memray.csv"] {
+        let outcome = run("fg-collapse", [folder().join(name)], b"").ok();
+        assert!(!outcome.stderr.contains("cut"), "{name}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_cut_line_of_memray_tells_no_wrong_function() {
+    let heading = "allocator,num_allocations,size,tid,thread_name,stack_trace\n";
+    let whole = format!("{heading}MALLOC,1,7,1,a,work;a;1|main;a;2\n");
+    for end in heading.len() + 1..whole.len() {
+        let outcome = run("fg-collapse", ["--format=memray"], &whole.as_bytes()[..end]);
+        assert!(!outcome.stderr.is_empty(), "{end}: {outcome:?}");
+    }
+}
