@@ -35,7 +35,7 @@ impl Evidence {
     /// # Errors
     /// [`Error::Overflow`].
     pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
-        let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
+        let (kind, design, total) = (compared.weight_kind, compared.design()?, compared.total());
         let ComparedRuns { profile, mut runs, caveat, .. } = compared;
         for run in runs.before.iter_mut().chain(&mut runs.after) {
             let mut renumbered = Profile::new(false);
