@@ -16,7 +16,7 @@ pub(super) enum Evidence {
     /// Nothing but the sums of each side.
     Sums(WeightOptions),
     /// The runs of each side. A frame has the same ID in them as in the whole profile.
-    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation, caveat: Option<&'static str> },
+    Runs { runs: RunSums, kind: WeightKind, design: Box<Design>, total: Observation, caveat: Option<&'static str> },
 }
 
 /// What the weights tell of samples.
@@ -43,7 +43,7 @@ impl Evidence {
             renumbered.merge(run)?;
             *run = renumbered;
         }
-        Ok((profile, Self::Runs { runs, kind, design, total, caveat }))
+        Ok((profile, Self::Runs { runs, kind, design: Box::new(design), total, caveat }))
     }
 
     /// True if the user gave the weight of a sample.
