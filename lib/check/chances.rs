@@ -43,7 +43,7 @@ impl Chances {
             None => accumulator.survey.kind(&accumulator.frames, options),
         };
         let design = match runs {
-            Some(runs) => runs.design(),
+            Some(runs) => runs.design()?,
             None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
         };
         let caveat = match runs {

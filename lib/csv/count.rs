@@ -88,7 +88,7 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
         functions = Some(observe_runs(&rows, &compared.profile.frames, &compared.runs, GroupBy::Function)?);
         counts.functions = Some(rows);
     }
-    let (total, design) = (compared.total(), compared.design());
+    let (total, design) = (compared.total(), compared.design()?);
     counts.frames = compared.profile.frames;
     counts.judge(functions.as_deref(), &total, design);
     Ok(counts)

@@ -179,7 +179,7 @@ fn columns(by: GroupBy, is_differential: bool, categories: Option<&Categories>) 
     let names: &[&str] = match by {
         GroupBy::Function => &["function"],
         GroupBy::Comm => &["comm"],
-        GroupBy::Stack => &["stack"],
+        GroupBy::Stack | GroupBy::OwnStack => &["stack"],
         GroupBy::Edge => &["caller", "callee"],
         GroupBy::Waker => &["comm", "waker"],
         GroupBy::Leaf => &["function", "state"],

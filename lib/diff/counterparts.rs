@@ -295,6 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn versions_may_have_less_in_common() {
+        // A stack weighs as much as its number: 6 of 50 of the calls are the same.
+        let calls = |program: &str, callees: [&str; 2]| {
+            let stack = |callee: &str| format!("{program};main;{callee}");
+            [vec![stack("read"); 3], vec![stack(callees[0]); 3], vec![stack(callees[1]); 1]].concat()
+        };
+        let find = |names: [&str; 2]| {
+            let sides = [calls(names[0], ["parse", "sort"]), calls(names[1], ["fold", "join"])];
+            let [old, new] = sides.each_ref().map(|side| side.iter().map(String::as_str).collect::<Vec<_>>());
+            find(&old, &new)
+        };
+        assert_eq!(find(["app-1", "app-2"]), [pair("app-1", "app-2")]);
+        assert_eq!(find(["one", "other"]), []);
+    }
+
+    #[test]
     fn finds_the_folder_of_the_sources() {
         let found = find(
             &["python3;<module> (/w/old/app.py);run (/w/old/lib/x.py:3);sort (/usr/lib/python3/sort.py)"],

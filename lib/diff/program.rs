@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::markers::INLINED;
 
 /// Smallest share of the calls, by weight, that two programs have in common.
+///
+/// Releases of one program have 8 to 90 % in common, two programs at most 4 %, and two scripts of one interpreter 17 to 39 %
+/// (`benches/verdict/counterparts`).
 const MIN_COMMON: f64 = 0.5;
 
 /// The same for programs whose names differ only in versions or hashes.
-const MIN_COMMON_OF_VERSIONS: f64 = 0.2;
+const MIN_COMMON_OF_VERSIONS: f64 = 0.1;
 
 /// Fewest hexadecimal digits that are a hash if one is a number.
 const MIN_HASH: usize = 6;

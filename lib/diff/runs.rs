@@ -31,12 +31,26 @@ pub struct ComparedRuns {
 
 impl ComparedRuns {
     /// Returns the design of the comparison.
-    pub fn design(&self) -> Design {
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn design(&self) -> Result<Design, Error> {
         let is_single = self.runs.before.len() <= 1 && self.runs.after.len() <= 1;
         let (counting, sample) = self.weight_kind.counting(is_single);
         let [before, after] = [&self.runs.factors_before, &self.runs.factors_after]
             .map(|factors| factors.iter().map(|factor| factor * sample).collect());
-        Design { counting, before, after }
+        let stacks = match self.weight_kind == WeightKind::Durations && !is_single {
+            true => Some(self.observe_stacks()?),
+            false => None,
+        };
+        Ok(Design { counting, before, after, stacks })
+    }
+
+    /// Returns the durations of each stack of a thread itself.
+    fn observe_stacks(&self) -> Result<Vec<Observation>, Error> {
+        let rows = tally_profile(&self.profile, GroupBy::OwnStack)?;
+        let observed = observe_runs(&rows, &self.profile.frames, &self.runs, GroupBy::OwnStack)?;
+        Ok(observed.into_iter().flatten().collect())
     }
 
     /// Returns the total of each run, scaled.

@@ -37,7 +37,7 @@ pub fn find_significant(compared: &ComparedRuns, by: GroupBy) -> Result<Option<V
     let profile = &compared.profile;
     let rows = tally_profile(profile, by)?;
     let observations = observe_runs(&rows, &profile.frames, &compared.runs, by)?;
-    let (total, design) = (compared.total(), compared.design());
+    let (total, design) = (compared.total(), compared.design()?);
     let Some(judgement) = Judgement::new(&rows, &profile.frames, &observations, &total, design) else {
         return Ok(None);
     };
@@ -56,7 +56,7 @@ pub(super) fn find_functions(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>
     let profile = &compared.profile;
     let rows = tally_profile(profile, GroupBy::Function)?;
     let observations = observe_runs(&rows, &profile.frames, &compared.runs, GroupBy::Function)?;
-    let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design());
+    let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
     let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
     let differs_much = |one: &Observation| {
         let (before, after) = (mean(&one.before), mean(&one.after));
@@ -79,7 +79,7 @@ pub(super) fn find_one_sided(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>
     let profile = &compared.profile;
     let mut rows = tally_profile(profile, GroupBy::Function)?;
     let observations = observe_runs(&rows, &profile.frames, &compared.runs, GroupBy::Function)?;
-    let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design());
+    let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
     let total = profile.total();
     // One of the two weights is zero.
     let is_large = |weights: Weights| {

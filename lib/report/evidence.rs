@@ -16,7 +16,7 @@ pub(super) enum Evidence {
     /// Nothing but the sums of each side.
     Sums(WeightOptions),
     /// The runs of each side. A frame has the same ID in them as in the whole profile.
-    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation, caveat: Option<&'static str> },
+    Runs { runs: RunSums, kind: WeightKind, design: Box<Design>, total: Observation, caveat: Option<&'static str> },
 }
 
 /// What the weights tell of samples.
@@ -35,7 +35,7 @@ impl Evidence {
     /// # Errors
     /// [`Error::Overflow`].
     pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
-        let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
+        let (kind, design, total) = (compared.weight_kind, compared.design()?, compared.total());
         let ComparedRuns { profile, mut runs, caveat, .. } = compared;
         for run in runs.before.iter_mut().chain(&mut runs.after) {
             let mut renumbered = Profile::new(false);
@@ -43,7 +43,7 @@ impl Evidence {
             renumbered.merge(run)?;
             *run = renumbered;
         }
-        Ok((profile, Self::Runs { runs, kind, design, total, caveat }))
+        Ok((profile, Self::Runs { runs, kind, design: Box::new(design), total, caveat }))
     }
 
     /// True if the user gave the weight of a sample.

@@ -101,7 +101,7 @@ impl FunctionJudgement {
                 (observe_sums(&rows), observe_sum(profile.total()), Design::of_sums(kind, scale_before))
             }
             Evidence::Runs { runs, total, design, .. } => {
-                (observe_runs(&rows, &profile.frames, runs, GroupBy::Function)?, total.clone(), design.clone())
+                (observe_runs(&rows, &profile.frames, runs, GroupBy::Function)?, total.clone(), Design::clone(design))
             }
         };
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);

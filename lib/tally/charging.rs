@@ -34,9 +34,15 @@ impl Charging {
     /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. What a waker ran
     /// is charged to nobody: the wait is that of the thread that waited.
     pub fn charged(&self, stack: &[FrameId]) -> Option<FrameId> {
+        self.own_frames(stack).last().copied()
+    }
+
+    /// Returns the frames of the sampled thread up to the last that is no thread state; the whole stack if there is none.
+    pub fn own_frames<'a>(&self, stack: &'a [FrameId]) -> &'a [FrameId] {
         let waker = self.separator.and_then(|separator| stack.iter().position(|frame| *frame == separator));
         let own = &stack[..waker.unwrap_or(stack.len())];
-        own.iter().copied().rfind(|frame| !self.is_state[frame.index()]).or(stack.last().copied())
+        let leaf = own.iter().rposition(|frame| !self.is_state[frame.index()]);
+        leaf.map_or(stack, |leaf| &own[..=leaf])
     }
 
     /// True for the frame between the stack of a thread and that of its waker.

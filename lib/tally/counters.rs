@@ -203,3 +203,21 @@ impl Counter for Wakers {
         Ok(rows.collect())
     }
 }
+
+/// Sums by stack of the thread itself, without thread states and wakers.
+#[derive(Default)]
+pub(super) struct OwnStacks {
+    charging: Charging,
+    stacks: Stacks,
+}
+
+impl Counter for OwnStacks {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.charging.update(frames);
+        self.stacks.add(frames, self.charging.own_frames(stack), shared, weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        self.stacks.rows()
+    }
+}

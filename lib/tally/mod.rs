@@ -5,7 +5,7 @@ mod counters;
 mod judge;
 mod observe;
 
-use self::counters::{Commands, Counter, Edges, Functions, Leaves, Stacks, Wakers};
+use self::counters::{Commands, Counter, Edges, Functions, Leaves, OwnStacks, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
@@ -30,6 +30,9 @@ pub enum GroupBy {
     /// The function that self weight is charged to, with the thread state if there is one.
     #[value(skip)]
     Leaf,
+    /// Each stack of a thread itself, without its state and its wakers.
+    #[value(skip)]
+    OwnStack,
 }
 
 impl GroupBy {
@@ -62,6 +65,7 @@ impl Tally {
             GroupBy::Edge => Box::<Edges>::default(),
             GroupBy::Waker => Box::<Wakers>::default(),
             GroupBy::Leaf => Box::<Leaves>::default(),
+            GroupBy::OwnStack => Box::<OwnStacks>::default(),
         })
     }
 

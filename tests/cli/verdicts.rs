@@ -2,6 +2,7 @@
 
 pub mod random;
 mod rates;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
