@@ -218,8 +218,12 @@ impl Strokes {
         }
     }
 
-    /// Appends the paths of all rows.
+    /// Appends the paths of all rows, if there are any.
     pub(super) fn push(&self, image: &Image<'_>, text: &mut Vec<u8>) {
+        if self.rows.is_empty() {
+            return;
+        }
+        text.extend_from_slice(b"<g class=\"still narrow\">\n");
         let strokes = self.rows.iter().enumerate().filter(|(_, strokes)| !strokes.is_empty());
         for (row, strokes) in strokes {
             let mut end = strokes[0].0;
@@ -234,6 +238,7 @@ impl Strokes {
             }
             text.extend_from_slice(b"\"/>\n");
         }
+        text.extend_from_slice(b"</g>\n");
     }
 }
 

@@ -157,11 +157,7 @@ impl<'a> Image<'a> {
             }
         }
         text.extend_from_slice(b"</g>\n");
-        if self.is_packed() {
-            text.extend_from_slice(b"<g class=\"still narrow\">\n");
-            strokes.push(self, &mut text);
-            text.extend_from_slice(b"</g>\n");
-        }
+        strokes.push(self, &mut text);
         out.write_all(&text)
     }
 

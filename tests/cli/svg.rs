@@ -140,10 +140,10 @@ fn draws_very_narrow_frames_as_strokes_with_titles() {
 fn a_row_has_one_path_for_its_very_narrow_frames() {
     let stacks = b"a;b 10000\na;c 1\na;d 2\na;e 9\na;f;x 1\na;f;y 6\na;g 1\n";
     let svg = run("fg-svg", ["--width", "1200", "--minwidth", "0"], stacks).ok().text();
-    assert_eq!(list_frames(&svg)[2..], ["b 10,000 99.75", "e 9 0.09", "f 7 0.07", "y 6 0.06"]);
+    assert_eq!(list_frames(&svg)[2..], ["b 10,000 99.80", "e 9 0.09", "f 7 0.07", "y 6 0.06"]);
     let narrow = svg.split_once("<g class=\"still narrow\">\n").unwrap().1.split_once("</g>").unwrap().0;
     // `c` and `d` touch, `g` is behind `e` and `f`; the row above has `x`.
-    let paths = ["<path d=\"M1187.1 57h.4m1.9 0h.1\"/>", "<path d=\"M1188.6 41h.1\"/>"];
+    let paths = ["<path d=\"M1187.6 87h.4m1.9 0h.1\"/>", "<path d=\"M1189.1 69h.1\"/>"];
     assert_eq!(narrow.lines().collect::<Vec<_>>(), paths);
 }
 
