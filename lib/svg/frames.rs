@@ -46,10 +46,8 @@ impl Image<'_> {
             self.push_numbers(frame, text);
         }
         text.extend_from_slice(b"</title>");
-        let whole = self.whole.as_f64();
-        let (start, share) = (frame.start.as_f64() / whole, frame.total.after.as_f64() / whole);
-        let row = frame.depth + 1;
-        if share * self.options.frames_width() < MIN_RECT_WIDTH {
+        let ((start, share), row) = (self.share(frame), frame.depth + 1);
+        if self.is_stroke(frame) {
             self.push_stroke(start, share, row, text);
         } else {
             let colour = self.colour(frame, full_name);
@@ -62,6 +60,24 @@ impl Image<'_> {
             }
         }
         text.extend_from_slice(format!("</{tag}>\n").as_bytes());
+    }
+
+    /// Returns where a frame starts and how wide it is, as fractions of the full width.
+    fn share(&self, frame: &DrawnFrame) -> (f64, f64) {
+        let whole = self.whole.as_f64();
+        (frame.start.as_f64() / whole, frame.total.after.as_f64() / whole)
+    }
+
+    /// Returns true for a frame that is too narrow for a rectangle.
+    fn is_stroke(&self, frame: &DrawnFrame) -> bool {
+        self.share(frame).1 * self.options.frames_width() < MIN_RECT_WIDTH
+    }
+
+    /// Returns true for a narrow frame that is part of the path of its row: its name is in the packed profile, and it has
+    /// no attributes of its own.
+    pub(super) fn is_merged(&self, frame: &DrawnFrame) -> bool {
+        let has_attributes = || self.options.name_attributes.get(self.layout.names.name(frame.name)).is_some();
+        self.is_packed() && self.is_stroke(frame) && !has_attributes()
     }
 
     fn colour(&self, frame: &DrawnFrame, name: &[u8]) -> Colour {
@@ -175,6 +191,61 @@ impl Image<'_> {
 
 fn round_to_tenths(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
+}
+
+/// The strokes of narrow frames, as one path for each row. A frame of its own each would take the greatest part of a large
+/// file, and of the time to read it.
+#[derive(Debug, Default)]
+pub(super) struct Strokes {
+    /// The extents in each row from left to right, in tenths of pixels.
+    rows: Vec<Vec<(i64, i64)>>,
+}
+
+impl Strokes {
+    /// Adds a frame. Frames of a row must be added from left to right.
+    pub(super) fn add(&mut self, image: &Image<'_>, frame: &DrawnFrame) {
+        let (start, share) = image.share(frame);
+        let (left, width) = image.extent(start, share);
+        let [left, width] = [left, width].map(|pixels| (pixels * 10.0).round() as i64);
+        let row = frame.depth + 1;
+        if self.rows.len() <= row {
+            self.rows.resize(row + 1, Vec::new());
+        }
+        let strokes = &mut self.rows[row];
+        match strokes.last_mut().filter(|last| last.1 >= left) {
+            Some(last) => last.1 = last.1.max(left + width),
+            None => strokes.push((left, left + width)),
+        }
+    }
+
+    /// Appends the paths of all rows, if there are any.
+    pub(super) fn push(&self, image: &Image<'_>, text: &mut Vec<u8>) {
+        if self.rows.is_empty() {
+            return;
+        }
+        text.extend_from_slice(b"<g class=\"still narrow\">\n");
+        let strokes = self.rows.iter().enumerate().filter(|(_, strokes)| !strokes.is_empty());
+        for (row, strokes) in strokes {
+            let mut end = strokes[0].0;
+            let middle = image.y(row) + image.stroke_width() / 2.0;
+            text.extend_from_slice(format!("<path d=\"M{} {middle}", tenths(end)).as_bytes());
+            for (left, right) in strokes {
+                if *left > end {
+                    text.extend_from_slice(format!("m{} 0", tenths(left - end)).as_bytes());
+                }
+                text.extend_from_slice(format!("h{}", tenths(right - left)).as_bytes());
+                end = *right;
+            }
+            text.extend_from_slice(b"\"/>\n");
+        }
+        text.extend_from_slice(b"</g>\n");
+    }
+}
+
+/// Formats tenths as a number with as few characters as possible.
+fn tenths(number: i64) -> String {
+    let text = (number as f64 / 10.0).to_string();
+    text.strip_prefix('0').filter(|rest| !rest.is_empty()).map(str::to_owned).unwrap_or(text)
 }
 
 /// Appends the start tag of a frame's group. A marker has the class `state`.

@@ -1,17 +1,19 @@
 //! Writes a drawing as one self-contained SVG.
 //!
-//! Other programs read these files too. Each frame is a group in the group `frames`, and its first child is its title,
-//! `NAME (1,234 samples, 12.34%)`. The texts `title`, `details`, `unzoom`, `search` and `matched` have these IDs.
+//! Other programs read these files too. Each frame of half a pixel or more is a group in the group `frames`, and its first
+//! child is its title, `NAME (1,234 samples, 12.34%)`. So are narrower frames in a file without the packed profile; else each
+//! row has one path for all of them. The texts `title`, `details`, `unzoom`, `search` and `matched` have these IDs.
 
 use std::io::{self, Write};
 
 use super::colour::Palette;
 use super::drawing::Drawing;
 use super::fixed_colours::MARKER_COLOURS;
+use super::frames::Strokes;
 use super::layout::Layout;
 use super::module_colours::{DARK, LIGHT, ModuleColours};
 use super::options::{Background, Delta, MICROSECONDS, Options};
-use super::packed_profile::{PackedProfile, push_base64};
+use super::packed_profile::{COLUMNS, PackedProfile, push_base64};
 use super::rgb::Colour;
 use super::text::{escape, visible};
 use crate::Error;
@@ -143,15 +145,25 @@ impl<'a> Image<'a> {
     fn write_frames(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut text = b"<g id=\"frames\" class=\"still\">\n".to_vec();
         self.push_root(&mut text);
+        let mut strokes = Strokes::default();
         for frame in &self.layout.frames {
-            self.push_frame(frame, &mut text);
+            match self.is_merged(frame) {
+                true => strokes.add(self, frame),
+                false => self.push_frame(frame, &mut text),
+            }
             if text.len() >= 1 << 16 {
                 out.write_all(&text)?;
                 text.clear();
             }
         }
         text.extend_from_slice(b"</g>\n");
+        strokes.push(self, &mut text);
         out.write_all(&text)
+    }
+
+    /// Returns true if the file contains the whole profile, for the viewer.
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed.is_some()
     }
 
     fn push_head(&self, text: &mut Vec<u8>) {
@@ -206,7 +218,7 @@ impl<'a> Image<'a> {
         let match_text = search_color.map(text_colour);
         let ui_text = ui_color.or(flat_background.map(text_colour));
         for (selector, property, value) in [
-            (" #frames path", "stroke-width", Some(self.stroke_width().to_string())),
+            (" .still path", "stroke-width", Some(self.stroke_width().to_string())),
             (" > .background", "fill", flat_background.map(|colour| colour.to_string())),
             (" > text, svg.flame-graph #legend text", "fill", ui_text.map(|colour| colour.to_string())),
             (" #frames rect", "stroke", stroke_color.map(|colour| colour.to_string())),
@@ -306,7 +318,9 @@ fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {
 }
 
 fn write_packed_profile(packed: &PackedProfile, parts: PageParts<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_data("stacks", &packed.stacks, out)?;
+    for (class, column) in COLUMNS.iter().zip(&packed.columns) {
+        write_data(class, column, out)?;
+    }
     write_data("names", &packed.names, out)?;
     if !packed.elements.is_empty() {
         out.write_all(b"<metadata class=\"elements\">")?;

@@ -1,6 +1,6 @@
 //! Finds the frame to which a stack's self weight is charged.
 
-use crate::markers::{WAKER_SEPARATOR, is_thread_state};
+use crate::markers::{KERNEL, WAKER_SEPARATOR, is_thread_state};
 use crate::profile::{FrameId, Frames};
 
 /// The frames of a profile that are no functions of the sampled thread: thread states, and what separates its stack from
@@ -8,6 +8,7 @@ use crate::profile::{FrameId, Frames};
 #[derive(Clone, Debug, Default)]
 pub struct Charging {
     is_state: Vec<bool>,
+    is_kernel: Vec<bool>,
     separator: Option<FrameId>,
 }
 
@@ -25,24 +26,37 @@ impl Charging {
             let frame = FrameId::from_index(index as u32);
             let name = frames.name(frame);
             self.is_state.push(is_thread_state(name));
+            self.is_kernel.push(name.ends_with(KERNEL));
             if name == WAKER_SEPARATOR {
                 self.separator = Some(frame);
             }
         }
     }
 
-    /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. What a waker ran
-    /// is charged to nobody: the wait is that of the thread that waited.
+    /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. If the thread
+    /// did not run, that is the innermost function outside of the kernel: all waits end in the kernel's scheduler. What a
+    /// waker ran is charged to nobody: the wait is that of the thread that waited. `sumFunctions` of the viewer in
+    /// `lib/svg/viewer/functions.js` follows the same rule.
     pub fn charged(&self, stack: &[FrameId]) -> Option<FrameId> {
-        self.own_frames(stack).last().copied()
+        let own = self.own_frames(stack);
+        let leaf = own.last().copied();
+        if self.state(stack).is_none() && self.waker_start(stack).is_none() {
+            return leaf;
+        }
+        let functions = own.iter().copied().filter(|frame| !self.is_state[frame.index()]);
+        functions.rev().find(|frame| !self.is_kernel[frame.index()]).or(leaf)
     }
 
     /// Returns the frames of the sampled thread up to the last that is no thread state; the whole stack if there is none.
     pub fn own_frames<'a>(&self, stack: &'a [FrameId]) -> &'a [FrameId] {
-        let waker = self.separator.and_then(|separator| stack.iter().position(|frame| *frame == separator));
-        let own = &stack[..waker.unwrap_or(stack.len())];
+        let own = &stack[..self.waker_start(stack).unwrap_or(stack.len())];
         let leaf = own.iter().rposition(|frame| !self.is_state[frame.index()]);
         leaf.map_or(stack, |leaf| &own[..=leaf])
+    }
+
+    fn waker_start(&self, stack: &[FrameId]) -> Option<usize> {
+        let separator = self.separator?;
+        stack.iter().position(|frame| *frame == separator)
     }
 
     /// True for the frame between the stack of a thread and that of its waker.
@@ -71,6 +85,11 @@ mod tests {
             ("app;wait;--;other_[w];send_[w];[off-cpu]", "wait"),
             ("app;wait;--;other_[w];--;disk_[w];[off-cpu]", "wait"),
             ("--;other_[w]", "other_[w]"),
+            ("app;main;read;vfs_read_[k];schedule_[k];[off-cpu]", "read"),
+            ("app;main;read;vfs_read_[k];schedule_[k];--;other_[w];[off-cpu]", "read"),
+            ("app;main;read;vfs_read_[k]", "vfs_read_[k]"),
+            ("kthread_[k];schedule_[k];[off-cpu]", "schedule_[k]"),
+            ("kworker/0:1;kthread_[k];schedule_[k];[off-cpu]", "kworker/0:1"),
         ] {
             let mut frames = Frames::new();
             let ids: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();

@@ -5,8 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { minify } from "terser";
 
 // The scripts share one scope. Those with constants come before those that need them at once.
-const VIEWER = ["dom", "work", "format", "label", "profile", "transform", "layout", "link", "search", "view", "box",
-    "graph", "table", "details", "legend", "actions", "menu", "page", "events", "app", "mount"]
+const VIEWER = ["dom", "work", "format", "label", "profile", "transform", "functions", "layout", "link", "search",
+    "view", "box", "graph", "table", "details", "legend", "actions", "menu", "page", "events", "app", "mount"]
     .map(name => `svg/viewer/${name}.js`);
 const HEATMAP = ["samples", "command", "lanes", "map", "panel", "start"].map(name => `heatmap/viewer/${name}.js`);
 

@@ -63,7 +63,8 @@ fn copies_the_table_as_csv() {
 
 #[test]
 fn waits_are_charged_to_functions() {
-    let stacks = b"app;main;wait;[off-cpu] 30000000\napp;main;wait;--;irq_[w];wake_[w];[off-cpu] 50000000\n\
-        app;main;[off-cpu] 10000000\napp;main;run 10000000\n";
+    let stacks = b"app;main;wait;futex_[k];schedule_[k];[off-cpu] 25000000\nkswapd0;kthread_[k];schedule_[k];[off-cpu] 5000000\n\
+        app;main;wait;futex_[k];--;irq_[w];wake_[w];[off-cpu] 55000000\n\
+        app;main;[off-cpu] 10000000\napp;main;run;read_[k] 5000000\n";
     Page::graph(stacks, &[]).run(CASES, "chargesWaitsToFunctions");
 }

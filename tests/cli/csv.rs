@@ -279,9 +279,9 @@ fn counts_a_file_in_parallel_like_a_pipe() {
 
 #[test]
 fn a_wait_is_self_time_of_the_function_that_waited() {
-    let waits = b"app;main;wait_[k];--;other;send_[w];[off-cpu] 60\napp;main 40\n";
+    let waits = b"app;main;wait;schedule_[k];--;other;send_[w];[off-cpu] 60\napp;main 40\n";
     let table = run("fg-csv", ["--sort=self", "--top=2"], waits).ok().text();
-    assert!(table.contains("\nwait_[k],60,60.0000,60,60.0000,") && table.contains("\nmain,40,40.0000,"), "{table}");
+    assert!(table.contains("\nwait,60,60.0000,60,60.0000,") && table.contains("\nmain,40,40.0000,"), "{table}");
     let rules = ["--self=^wait=50%", "--self=send=1%"];
     let outcome = run("fg-check", rules, waits);
     assert!(outcome.text().contains("wait: 60.00%") && !outcome.text().contains("self send"), "{outcome:?}");

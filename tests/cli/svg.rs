@@ -124,7 +124,7 @@ fn reports_the_share_of_frames_too_narrow_to_draw() {
 
 #[test]
 fn draws_very_narrow_frames_as_strokes_with_titles() {
-    let svg = run("fg-svg", ["--width", "1200"], b"a;b 10000\na;c 1\na;d 2\na;e 9\n").ok().text();
+    let svg = run("fg-svg", ["--width", "1200", "--plain"], b"a;b 10000\na;c 1\na;d 2\na;e 9\n").ok().text();
     assert_eq!(list_frames(&svg)[2..], ["b 10,000 99.88", "c 1 0.01", "d 2 0.02", "e 9 0.09"]);
     // A pixel is 8.48 samples.
     for (name, shape) in
@@ -133,6 +133,18 @@ fn draws_very_narrow_frames_as_strokes_with_titles() {
         let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
         assert!(rest.split_once("</title>").unwrap().1.starts_with(shape), "{name}: {}", &rest[..90]);
     }
+}
+
+/// The viewer has the narrow frames in the packed profile: an element for each would be most of a large file.
+#[test]
+fn a_row_has_one_path_for_its_very_narrow_frames() {
+    let stacks = b"a;b 10000\na;c 1\na;d 2\na;e 9\na;f;x 1\na;f;y 6\na;g 1\n";
+    let svg = run("fg-svg", ["--width", "1200", "--minwidth", "0"], stacks).ok().text();
+    assert_eq!(list_frames(&svg)[2..], ["b 10,000 99.80", "e 9 0.09", "f 7 0.07", "y 6 0.06"]);
+    let narrow = svg.split_once("<g class=\"still narrow\">\n").unwrap().1.split_once("</g>").unwrap().0;
+    // `c` and `d` touch, `g` is behind `e` and `f`; the row above has `x`.
+    let paths = ["<path d=\"M1187.6 87h.4m1.9 0h.1\"/>", "<path d=\"M1189.1 69h.1\"/>"];
+    assert_eq!(narrow.lines().collect::<Vec<_>>(), paths);
 }
 
 #[test]

@@ -125,9 +125,9 @@ class App {
 
     /** Writes the state to the address. @param {boolean} isStep */
     writeLink(isStep) {
-        const { state: { zoom, search, changes }, view } = this;
+        const { state: { zoom, search, changes, unfolded }, view } = this;
         this.link.write({ zoom: zoom === 0 ? "" : this.hasher.format(view.tree, zoom), search, ...changes, turned: "" },
-            isStep);
+            isStep, unfolded);
     }
 
     /** Restores the state in the address. */
@@ -149,7 +149,7 @@ class App {
             this.matchPosition = 0;
             this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0),
                 selected: findSameChoice(tree, state.selected, built.tree) };
-            if (built.tree !== tree) this.state.unfolded = new Set();
+            this.state.unfolded = new Set(this.link.readUnfolded());
             this.draw();
             this.graph.showBase(this.view);
         });
@@ -227,7 +227,7 @@ class App {
      */
     zoomToBox({ node, folded, chain }) {
         const { tree: { parent }, weights } = this.view;
-        if (chain) return this.update({ unfolded: new Set([...this.state.unfolded, ...chain]) }, false);
+        if (chain) return this.update({ unfolded: new Set([...this.state.unfolded, ...chain]) });
         if (folded && parent[node] !== this.state.zoom) node = parent[node];
         else if (folded) node = folded.reduce((best, other) => (weights[other] > weights[best] ? other : best));
         this.zoomTo(node);

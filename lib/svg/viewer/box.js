@@ -112,7 +112,9 @@ class BoxPainter {
         const isLabelled = label !== "" && this.fits(label, width - 24), middle = y + (rowHeight - 1) / 2;
         const start = isLabelled ? x + 12 + label.length * fontSize * 0.55 : x;
         group.classList.add("divider");
-        group.append(createSvg("path", { d: `M${start.toFixed(1)},${middle}H${(x + width - 1).toFixed(1)}` }));
+        const end = (x + width - 1).toFixed(1);
+        group.append(createSvg("path", { d: `M${start.toFixed(1)},${middle}H${end}` }),
+            createSvg("path", { d: `M${x.toFixed(1)},${middle}H${end}`, class: "hit", "stroke-width": rowHeight - 1 }));
         if (isLabelled) group.append(createSvg("text", { x: x + 4, y: middle + fontSize * 0.35 }, label));
         return group;
     }

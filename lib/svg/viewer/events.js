@@ -13,7 +13,8 @@ function listen(app) {
         if (app.menu.isOpen && event.target instanceof Node
             && !app.menu.element.contains(event.target)) app.menu.close();
     });
-    window.addEventListener("hashchange", () => app.applyLink());
+    // Another address or, for views that differ in unfolded frames only, another entry of the history.
+    for (const name of ["hashchange", "popstate"]) window.addEventListener(name, () => app.applyLink());
     new ResizeObserver(() => {
         const { graph, graph: { width } } = app;
         graph.measure();

@@ -82,7 +82,8 @@ class Graph {
     computeLayout(tree, weights, own, whole, zoom, sort, runtime, unfolded, width) {
         const { isChart, minWidth: least } = this.app.settings, minWidth = Math.max(least, TOO_NARROW);
         const byWeight = sort === (isChart ? "weight" : "") || sort === "weight";
-        this.input = { tree, weights, own, whole, zoom, byWeight, isChart, runtime, unfolded, width, minWidth };
+        const isFull = !weights.includes(0);
+        this.input = { tree, weights, own, whole, zoom, byWeight, isChart, runtime, unfolded, width, minWidth, isFull };
         return layOut(this.input);
     }
 

@@ -71,10 +71,18 @@ function findChildren({ tree, weights, byWeight }, node, direction) {
     const { parent, end, lower } = tree, children = [];
     const [first, last] = lower && direction < 0 && node < lower ? [lower, parent.length] : [node + 1, end[node]];
     for (let child = first; child < last; child = end[child]) if (weights[child] > 0) children.push(child);
-    // Before and After have the same order.
-    const { total, totalBefore = total } = tree;
-    if (byWeight) children.sort((a, b) => total[b] + totalBefore[b] - total[a] - totalBefore[a]);
-    return children;
+    return byWeight ? sortByWeight(tree, children) : children;
+}
+
+/**
+ * Sorts nodes by weight. Before and After have the same order.
+ *
+ * @param {Tree} tree
+ * @param {number[]} nodes
+ */
+function sortByWeight({ total, totalBefore }, nodes) {
+    return totalBefore ? nodes.sort((a, b) => total[b] + totalBefore[b] - total[a] - totalBefore[a])
+        : nodes.sort((a, b) => total[b] - total[a]);
 }
 
 /**
@@ -266,10 +274,11 @@ function layOutChildren(input, { node: start, chain, row, x, thread }, scale, di
 /**
  * Returns the number of nodes with a weight in the subtree of a node.
  *
- * @param {{ tree: Tree, weights: Float64Array }} input
+ * @param {LayoutInput} input
  * @param {number} node
  */
-function countFrames({ tree: { end }, weights }, node) {
+function countFrames({ tree: { end }, weights, isFull }, node) {
+    if (isFull) return end[node] - node;
     let frames = 0;
     for (let other = node; other < end[node]; other++) if (weights[other] > 0) frames++;
     return frames;

@@ -39,9 +39,8 @@ function createLegend(view, highlight) {
  * @param {View} view
  */
 function sumByColour(view) {
-    const { profile, whole, filtered, side } = view, { names, looks } = profile, { total } = weightsOnSide(view);
-    const { name: nameOf, own, ownBefore = own } = filtered, self = new Float64Array(names.length);
-    nameOf.forEach((name, node) => self[name] += (side === "before" ? ownBefore : own)[node]);
+    const { profile, whole, functions: { leaf, leafBefore = leaf }, side } = view, { names, looks } = profile;
+    const { total } = weightsOnSide(view), self = side === "before" ? leafBefore : leaf;
     /** @type {Map<string, { label: string, name: number, weight: number, kind: number }>} */
     const sums = new Map();
     for (let name = 0; name < names.length; name++) {

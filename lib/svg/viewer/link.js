@@ -48,21 +48,28 @@ class Link {
      *
      * @param {Record<string, string>} values
      * @param {boolean} isStep true to add an entry to the history, false to replace the current one
+     * @param {Iterable<number>} [unfolded] kept in the history only: another drawing has other nodes
      */
-    write(values, isStep) {
+    write(values, isStep, unfolded = this.readUnfolded()) {
         const isForeign = !location.hash.includes("=");
         const parameters = new URLSearchParams(isForeign ? "" : location.hash.slice(1));
         for (const [name, value] of Object.entries(values)) {
             if (value) parameters.set(name + this.suffix, value); else parameters.delete(name + this.suffix);
         }
         const fragment = String(parameters) ? `#${parameters}` : this.foreign;
-        if (fragment === location.hash) return;
-        const state = { steps: countSteps() + Number(isStep) };
+        const nodes = [...unfolded];
+        if (fragment === location.hash && nodes.join() === this.readUnfolded().join()) return;
+        const state = { ...history.state, steps: countSteps() + Number(isStep), [`nodes${this.suffix}`]: nodes };
         try {
             history[isStep ? "pushState" : "replaceState"](state, "", fragment || location.pathname + location.search);
         } catch {
             // Some embeddings forbid it. The graph works without it.
         }
+    }
+
+    /** Returns the unfolded nodes of the view in the history. @returns {number[]} */
+    readUnfolded() {
+        return history.state?.[`nodes${this.suffix}`] ?? [];
     }
 }
 

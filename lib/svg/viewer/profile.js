@@ -4,6 +4,9 @@
 // than its class of colours, or 0.
 const STATE = 1, DARK = 2, SIGNIFICANT = 128, CLASS_SHIFT = 2;
 
+// The columns of the stacks.
+const COLUMNS = ["removed", "added", "frames", "weights"];
+
 // Number of bytes for each name: red, green, blue, traits, and the index of its module.
 const LOOKS = 6;
 
@@ -54,9 +57,9 @@ function toBytes(base64) {
  * @returns {Promise<Profile>}
  */
 async function readProfile(root, leaves) {
-    const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
+    const [names, ...columns] = await Promise.all(["names", ...COLUMNS].map(kind => unpack(root, kind)));
     const { whole, largestDelta, judged, elided } = root.dataset, differential = largestDelta !== undefined;
-    const read = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves), { own, total } = read;
+    const read = readStacks(columns, Number(root.dataset.frames) + 1, differential, leaves), { own, total } = read;
     // The picture has the weights before for those after.
     const tree = elided ? { ...read, own: own.map(() => 0), total: total.map(() => 0), ownBefore: own,
         totalBefore: total } : read;
@@ -102,12 +105,11 @@ class Leb128Reader {
     }
 
     next() {
-        let value = 0, scale = 1, byte;
-        do {
+        let byte = this.bytes[this.offset++], value = byte & 127;
+        for (let scale = 128; byte > 127; scale *= 128) {
             byte = this.bytes[this.offset++];
             value += (byte & 127) * scale;
-            scale *= 128;
-        } while (byte > 127);
+        }
         return value;
     }
 
@@ -119,30 +121,65 @@ class Leb128Reader {
 }
 
 /**
- * Builds the tree of the packed stacks. Node 0 is the root, which has no name.
+ * Builds the tree of the packed stacks. Node 0 is the root, which has no name. Each column is decoded by a loop of its
+ * own, which browsers compile sooner than one with all of them.
  *
- * @param {Uint8Array} bytes
+ * @param {Uint8Array[]} columns
  * @param {number} count number of nodes
  * @param {boolean} differential
  * @param {number[]} [leaves]
  */
-function readStacks(bytes, count, differential, leaves) {
-    const tree = newTree(count, differential), reader = new Leb128Reader(bytes), path = [0];
-    let node = 1;
-    while (reader.offset < bytes.length) {
-        for (let removed = reader.next(); removed > 0; removed--) tree.end[path.pop() ?? 0] = node;
-        for (let added = reader.next(); added > 0; added--) {
-            tree.parent[node] = path[path.length - 1];
-            tree.name[node] = reader.next();
-            path.push(node++);
+function readStacks([removed, added, frames, weights], count, differential, leaves) {
+    const tree = newTree(count, differential), { parent, name, end, own, ownBefore } = tree;
+    const stacks = countNumbers(removed), reader = new Leb128Reader(weights);
+    const [removals, additions] = [removed, added].map(column => decodeNumbers(column, new Uint32Array(stacks)));
+    decodeNumbers(frames, name.subarray(1));
+    let node = 1, leaf = 0;
+    for (let stack = 0; stack < stacks; stack++) {
+        for (let rest = removals[stack]; rest > 0; rest--) {
+            end[leaf] = node;
+            leaf = parent[leaf];
         }
-        const leaf = path[path.length - 1];
+        for (let rest = additions[stack]; rest > 0; rest--) {
+            parent[node] = leaf;
+            leaf = node++;
+        }
         leaves?.push(leaf);
-        if (tree.ownBefore) tree.ownBefore[leaf] += reader.nextWeight();
-        tree.own[leaf] += reader.nextWeight();
+        if (ownBefore) ownBefore[leaf] += reader.nextWeight();
+        own[leaf] += reader.nextWeight();
     }
-    for (const open of path) tree.end[open] = node;
+    for (; leaf > 0; leaf = parent[leaf]) end[leaf] = node;
+    end[0] = node;
     return sumTotals(tree);
+}
+
+/**
+ * Returns how many LEB128 numbers there are: each ends with a byte below 128.
+ *
+ * @param {Uint8Array} bytes
+ */
+function countNumbers(bytes) {
+    let count = 0;
+    for (let offset = 0; offset < bytes.length; offset++) if (bytes[offset] < 128) count++;
+    return count;
+}
+
+/**
+ * Decodes LEB128 numbers into an array, and returns it.
+ *
+ * @param {Uint8Array} bytes
+ * @param {Uint32Array} numbers
+ */
+function decodeNumbers(bytes, numbers) {
+    for (let index = 0, offset = 0; index < numbers.length; index++) {
+        let byte = bytes[offset++], value = byte & 127;
+        for (let shift = 7; byte > 127; shift += 7) {
+            byte = bytes[offset++];
+            value |= (byte & 127) << shift;
+        }
+        numbers[index] = value;
+    }
+    return numbers;
 }
 
 /**

@@ -42,7 +42,7 @@ class Table {
         this.drawHead(column, state.descending);
         this.note.textContent = this.order.length > 0 ? "" : match.names ? noMatch(state.search)
             : "No functions left. Remove a filter.";
-        this.largest = this.order.reduce((largest, name) => Math.max(largest, this.barSize(name)), 0) || 1;
+        this.largest = this.largestBar(view) || 1;
         this.body.style.height = `${this.order.length * ROW}px`;
         setAttributes(this.element, { "aria-rowcount": this.order.length + 1 });
         this.drawRows();
@@ -160,13 +160,15 @@ class Table {
                 formatSigned(100 * points, formatPoint))];
     }
 
-    /** Returns what the bar of a function is proportional to. @param {number} name */
-    barSize(name) {
-        const { view } = this;
-        if (!view) return 0;
-        if (view.side !== "difference") return weightsOnSide(view).self[name];
-        const [before, after] = sharesOf(view, name);
-        return Math.abs(after - before);
+    /** Returns the largest number to which a bar is proportional. @param {View} view */
+    largestBar(view) {
+        const { self } = weightsOnSide(view), isDifference = view.side === "difference";
+        let largest = 0;
+        for (const name of this.order) {
+            const [before, after] = isDifference ? sharesOf(view, name) : [0, self[name]];
+            largest = Math.max(largest, Math.abs(after - before));
+        }
+        return largest;
     }
 
     /**

@@ -327,37 +327,3 @@ function hashChild(node, name) {
     hash = Math.imul(hash ^ hash >>> 15, 0x2c1b3c6d);
     return (hash ^ hash >>> 13) >>> 0;
 }
-
-/**
- * Returns the weights of all functions of a tree. Recursive calls count once. As in fg-report, the self weight of the
- * state of a thread and of those that woke it is that of the function that waits.
- *
- * @param {Tree} tree
- * @param {string[]} names
- * @returns {Work<Functions>}
- */
-function* sumFunctions(tree, names) {
-    const { parent, name, end, own, total, ownBefore, totalBefore } = tree, nameCount = names.length;
-    const isState = findNames(names, "[off-cpu]\n[runnable]\n[unsampled]"), divider = names.indexOf(DIVIDER);
-    // The function that each node's self weight is charged to, and 1 for each node of a waker.
-    const charged = name.slice(), isWaker = new Uint8Array(name.length);
-    const self = new Float64Array(nameCount), sum = new Float64Array(nameCount), places = new Uint32Array(nameCount);
-    const selfBefore = ownBefore && new Float64Array(nameCount), sumBefore = ownBefore && new Float64Array(nameCount);
-    // The end of the outermost frame of each name that is open.
-    const activeEnd = new Uint32Array(nameCount);
-    for (let node = 1; node < name.length; node++) {
-        if (node % SLICE === 0) yield;
-        const id = name[node], isOutermost = node >= activeEnd[id];
-        if (total[node] > 0 || (totalBefore && totalBefore[node] > 0)) places[id]++;
-        if (isOutermost) activeEnd[id] = end[node];
-        const caller = parent[node];
-        isWaker[node] = isWaker[caller] | Number(id === divider);
-        if (caller > 0 && (isWaker[node] || isState[id])) charged[node] = charged[caller];
-        self[charged[node]] += own[node];
-        if (isOutermost) sum[id] += total[node];
-        if (!ownBefore || !totalBefore || !selfBefore || !sumBefore) continue;
-        selfBefore[charged[node]] += ownBefore[node];
-        if (isOutermost) sumBefore[id] += totalBefore[node];
-    }
-    return { self, total: sum, places, selfBefore, totalBefore: sumBefore };
-}

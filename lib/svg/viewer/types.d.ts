@@ -55,9 +55,13 @@ interface Profile {
 
 /** Weights of the functions of a tree, by the index of the name. Recursive calls count once. */
 interface Functions {
+    /** That of a state of a thread counts for the function that waits. */
     self: Float64Array;
+    /** The weights of the nodes with the name alone. */
+    leaf: Float64Array;
     total: Float64Array;
     selfBefore?: Float64Array;
+    leafBefore?: Float64Array;
     totalBefore?: Float64Array;
     /** Number of nodes with a weight. */
     places: Uint32Array;
@@ -115,6 +119,8 @@ interface LayoutInput {
     unfolded: ReadonlySet<number>;
     width: number;
     minWidth: number;
+    /** True if all nodes have a weight. */
+    isFull: boolean;
 }
 
 /** The options of fg-svg that the viewer follows. */

@@ -38,7 +38,7 @@ class ViewBuilder {
      */
     *prepare(changes) {
         const { filtered } = yield* this.derive(changes);
-        yield* this.sumFunctions(filtered, this.profile.names);
+        yield* this.sumFunctions(filtered, this.profile);
     }
 
     /**
@@ -48,7 +48,7 @@ class ViewBuilder {
      * @returns {View}
      */
     build(state) {
-        const { profile, sumFunctions } = this, { changes } = state, { names } = profile;
+        const { profile, sumFunctions } = this, { changes } = state;
         const side = !profile.differential ? "after"
             : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
         const { filtered, tree } = finish(this.derive(changes));
@@ -64,7 +64,7 @@ class ViewBuilder {
             profile, settings, state, side, filtered, tree, weights, own, wholeBefore, wholeAfter, drawsBefore,
             whole: isBefore || (isDifference && wholeAfter === 0) ? wholeBefore : wholeAfter,
             get functions() {
-                return finish(sumFunctions(filtered, names));
+                return finish(sumFunctions(filtered, profile));
             },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",

@@ -382,7 +382,7 @@ async function reportsLongWork() {
     equalLists(getChips(), ["Merged recursion"], "the work is done at last");
 }
 
-function foldsRuntimeFrames() {
+async function foldsRuntimeFrames() {
     const folded = getElement("#frames .chain");
     check(getTitle(folded).startsWith("8 runtime frames: start_thread → std::a"), `title: ${getTitle(folded)}`);
     equal(getTexts("text", folded)[0], "8 runtime frames: start_thread … clone", "label");
@@ -404,6 +404,12 @@ function foldsRuntimeFrames() {
     check(!hasFrame("std::a"), "e folds them again");
     click(getElement("#frames .chain"));
     check(hasFrame("std::a"), "a click unfolds one");
+    history.back();
+    await waitFor(() => !hasFrame("std::a"), "Back folds it again");
+    history.forward();
+    await waitFor(() => hasFrame("std::a"), "Forward unfolds it");
+    pressKey("Backspace", {}, getFrame("all"));
+    await waitFor(() => !hasFrame("std::a"), "Backspace folds it");
 }
 
 function foldsSchedulers() {
@@ -473,8 +479,14 @@ function drawsWakers() {
     }
     check(getFill(getFrame("read")) !== colourOf("c18"), "the blocked stack has other colours");
     check(getText("legend").includes("wakers"), `legend: ${getText("legend")}`);
+    const { left, bottom } = woken.getBoundingClientRect();
+    const area = document.elementFromPoint(left + 60, bottom - 3);
+    check(area !== null && woken.contains(area), "the whole row is that of the divider");
     pointAtLine(woken);
     check(getTip().startsWith("woken by"), `tooltip: ${getTip()}`);
+    area?.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 2 }));
+    equalLists(getTexts(".menu button"), ["Zoom to frame↵"], "the menu of a divider");
+    pressKey("Escape");
     check(!getFunctions().includes("--"), "a divider is no function");
     equal(getTexts(".n", getRow("net_rx")).join(), "net_rxwaker", "a function of a waker says so");
     equal(getTexts(".n", getRow("read")).join(), "read", "others do not");

@@ -157,9 +157,11 @@ async function copiesCsv() {
 /** What a thread waits for is the self weight of the function that waits. */
 function chargesWaitsToFunctions() {
     equalLists(getFunctions().slice(0, 2), ["wait", "main"], "the functions with the most self weight");
+    equalLists(getTexts(".c", getRow("schedule")), ["0 %", "30.0 %"], "where all waits end in the kernel");
+    equalLists(getTexts(".c", getRow("kswapd0")), ["5.00 %", "5.00 %"], "a thread of the kernel");
     equalLists(getTexts(".c", getRow("wait")), ["80.0 %", "80.0 %"], "self and total");
-    equalLists(getTexts(".c", getRow("[off-cpu]")), ["0 %", "90.0 %"], "a state has no self weight");
-    check(/off-cpu\]\s*90\.0 %/.test(getText("legend")), `the legend has the state: ${getText("legend")}`);
+    equalLists(getTexts(".c", getRow("[off-cpu]")), ["0 %", "95.0 %"], "a state has no self weight");
+    check(/off-cpu\]\s*95\.0 %/.test(getText("legend")), `the legend has the state: ${getText("legend")}`);
     click(getRow("wait"));
     check(getTexts(".det dl").join().includes("Self80.0 s"), `the details: ${getTexts(".det dl")}`);
 }
