@@ -15,8 +15,8 @@ use fgkit::profile::Weights;
 ///
 /// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
 /// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
-/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes to
-/// the frame before it, and that of a wait whose waker is known to the function that waited.
+/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), or if the waker is known, the
+/// thread waited: then the self weight goes to the function that called the kernel.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
 /// self weight comes first. Its column `chance` is the probability that noise alone causes such a change; at most 0.05

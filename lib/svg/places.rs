@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::layout::Layout;
-use super::module::{Kind, is_kernel_entry, origin};
+use super::module::{Kind, origin};
 use crate::profile::FrameId;
+use crate::symbol_name::kernel::is_kernel_entry;
 use crate::{java, markers};
 
 /// The names of a layout whose places tell what they are.

@@ -4,5 +4,6 @@ mod brackets;
 pub mod demangle;
 pub mod inlined;
 pub mod java;
+pub mod kernel;
 pub mod shorten;
 pub mod simplify;

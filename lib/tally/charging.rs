@@ -2,12 +2,14 @@
 
 use crate::markers::{KERNEL, WAKER_SEPARATOR, is_thread_state};
 use crate::profile::{FrameId, Frames};
+use crate::symbol_name::kernel::is_kernel_entry;
 
 /// The frames of a profile that are no functions of the sampled thread: thread states, and what separates its stack from
 /// that of its waker.
 #[derive(Clone, Debug, Default)]
 pub struct Charging {
     is_state: Vec<bool>,
+    /// True for the kernel's functions that their names tell, with which its part of a stack begins.
     is_kernel: Vec<bool>,
     separator: Option<FrameId>,
 }
@@ -26,7 +28,7 @@ impl Charging {
             let frame = FrameId::from_index(index as u32);
             let name = frames.name(frame);
             self.is_state.push(is_thread_state(name));
-            self.is_kernel.push(name.ends_with(KERNEL));
+            self.is_kernel.push(name.ends_with(KERNEL) || is_kernel_entry(name));
             if name == WAKER_SEPARATOR {
                 self.separator = Some(frame);
             }
@@ -34,7 +36,7 @@ impl Charging {
     }
 
     /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. If the thread
-    /// did not run, that is the innermost function outside of the kernel: all waits end in the kernel's scheduler. What a
+    /// did not run, that is the function that called the kernel: all waits end in the kernel's scheduler. What a
     /// waker ran is charged to nobody: the wait is that of the thread that waited. `sumFunctions` of the viewer in
     /// `lib/svg/viewer/functions.js` follows the same rule.
     pub fn charged(&self, stack: &[FrameId]) -> Option<FrameId> {
@@ -43,8 +45,8 @@ impl Charging {
         if self.state(stack).is_none() && self.waker_start(stack).is_none() {
             return leaf;
         }
-        let functions = own.iter().copied().filter(|frame| !self.is_state[frame.index()]);
-        functions.rev().find(|frame| !self.is_kernel[frame.index()]).or(leaf)
+        let kernel = own.iter().position(|frame| self.is_kernel[frame.index()]).unwrap_or(own.len());
+        own[..kernel].iter().rev().copied().find(|frame| !self.is_state[frame.index()]).or(leaf)
     }
 
     /// Returns the frames of the sampled thread up to the last that is no thread state; the whole stack if there is none.
@@ -87,6 +89,7 @@ mod tests {
             ("--;other_[w]", "other_[w]"),
             ("app;main;read;vfs_read_[k];schedule_[k];[off-cpu]", "read"),
             ("app;main;read;vfs_read_[k];schedule_[k];--;other_[w];[off-cpu]", "read"),
+            ("app;main;read;entry_SYSCALL_64_after_hwframe;do_syscall_64;vfs_read;schedule;[off-cpu]", "read"),
             ("app;main;read;vfs_read_[k]", "vfs_read_[k]"),
             ("kthread_[k];schedule_[k];[off-cpu]", "schedule_[k]"),
             ("kworker/0:1;kthread_[k];schedule_[k];[off-cpu]", "kworker/0:1"),
