@@ -26,17 +26,31 @@ impl Image<'_> {
         let right = self.width - SIDE_MARGIN;
         push_text("search", right, size * 2.0, "text-anchor=\"end\" visibility=\"hidden\"", "Search", text);
         push_text("matched", right, bottom, "text-anchor=\"end\"", " ", text);
-        let undrawn = self.layout.undrawn();
-        if !undrawn.is_zero() {
+        if let Some(note) = self.undrawn_note() {
+            push_text("folded", right, bottom, "text-anchor=\"end\"", &note, text);
+        }
+    }
+
+    /// Says what is not drawn. `None` if all is.
+    fn undrawn_note(&self) -> Option<String> {
+        let narrow = self.layout.undrawn();
+        let narrow = (!narrow.is_zero()).then(|| {
             let min_width = match self.options.min_width {
                 MinWidth::Pixels(pixels) => format!("{pixels} px"),
                 MinWidth::Percent(percent) => format!("{percent}%"),
             };
-            let share = self.percentage(undrawn);
-            let share = if share == "0.00%" { "<0.01%" } else { &share };
-            let note = format!("{share} in frames narrower than {min_width}, not drawn");
-            push_text("folded", right, bottom, "text-anchor=\"end\"", &note, text);
-        }
+            format!("{} in frames narrower than {min_width}", self.small_percentage(narrow))
+        });
+        let rows = self.layout.depth() - self.rows;
+        let deep = (rows > 0)
+            .then(|| format!("{} in {rows} deeper rows", self.small_percentage(self.layout.weight_from(self.rows))));
+        let parts: Vec<String> = [deep, narrow].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{}, not drawn", parts.join(", ")))
+    }
+
+    fn small_percentage(&self, weight: Weight) -> String {
+        let share = self.percentage(weight);
+        if share == "0.00%" { "<0.01%".to_owned() } else { share }
     }
 
     /// Appends the legend, if it has entries.

@@ -12,6 +12,9 @@ use crate::profile::{FrameId, Frames, Weight, Weights};
 /// Number of kept frames at which those that have become too narrow are first removed.
 const COMPACT_FROM: usize = 4096;
 
+/// The share of the total below which rows may be left out of a still picture.
+const MIN_ROW_SHARE: f64 = 0.005;
+
 /// A frame that is wide enough to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawnFrame {
@@ -50,6 +53,29 @@ impl Layout {
     /// Returns the number of frames in the deepest drawn stack.
     pub fn depth(&self) -> usize {
         self.frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)
+    }
+
+    /// Returns the number of rows for a still picture of a packed profile. A few deep stacks of little weight would make it
+    /// a high picture of almost nothing: they are left to the viewer if they take more than a third of it.
+    pub fn still_rows(&self) -> usize {
+        let (rows, depth) = (self.rows_of_share(MIN_ROW_SHARE), self.depth());
+        if (depth - rows) * 3 > depth { rows } else { depth }
+    }
+
+    /// Returns the number of rows whose frames together have at least this share of the total.
+    fn rows_of_share(&self, share: f64) -> usize {
+        let mut rows = vec![0; self.depth()];
+        for frame in &self.frames {
+            rows[frame.depth] += frame.total.after.max(frame.total.before).millionths();
+        }
+        let least = self.total.after.max(self.total.before).as_f64() * share;
+        rows.iter().take_while(|weight| Weight::from_millionths(**weight).as_f64() >= least).count()
+    }
+
+    /// Returns the weight of the stacks that end in a frame with so many callers or more.
+    pub fn weight_from(&self, depth: usize) -> Weight {
+        let deep = self.frames.iter().filter(|frame| frame.depth >= depth);
+        Weight::from_millionths(deep.map(|frame| frame.own.after.millionths()).sum())
     }
 
     /// Returns the weight of the stacks that end in frames too narrow to be drawn.

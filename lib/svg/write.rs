@@ -2,7 +2,8 @@
 //!
 //! Other programs read these files too. Each frame of half a pixel or more is a group in the group `frames`, and its first
 //! child is its title, `NAME (1,234 samples, 12.34%)`. So are narrower frames in a file without the packed profile; else each
-//! row has one path for all of them. The texts `title`, `details`, `unzoom`, `search` and `matched` have these IDs.
+//! row has one path for all of them, and deep rows of little weight are left out. The texts `title`, `details`, `unzoom`,
+//! `search` and `matched` have these IDs.
 
 use std::io::{self, Write};
 
@@ -84,6 +85,8 @@ pub(super) struct Image<'a> {
     pub(super) differential: bool,
     pub(super) modules: &'a ModuleColours,
     packed: Option<&'a PackedProfile>,
+    /// Number of rows above the one of all stacks.
+    pub(super) rows: usize,
     /// The weight that the full width represents.
     pub(super) whole: Weight,
     pub(super) width: f64,
@@ -107,8 +110,8 @@ impl<'a> Image<'a> {
         let lines = usize::from(options.subtitle.is_some()) + usize::from(has_legend);
         let top = size * (3.0 + 2.0 * lines as f64);
         let bottom = size * 2.0 + 10.0;
-        let rows = (layout.depth() + 1) as f64;
-        let height = (rows * f64::from(options.frame_height) + top + bottom).ceil();
+        let rows = if packed.is_some() { layout.still_rows() } else { layout.depth() };
+        let height = ((rows + 1) as f64 * f64::from(options.frame_height) + top + bottom).ceil();
         let whole = layout.total.after.max(options.total);
         let (width, packed) = (options.nominal_width(), packed.as_ref());
         let mut own = MARKER_COLOURS.iter().zip(layout.marker_own);
@@ -120,6 +123,7 @@ impl<'a> Image<'a> {
             differential: *differential,
             modules,
             packed,
+            rows,
             whole,
             width,
             height,
@@ -146,7 +150,7 @@ impl<'a> Image<'a> {
         let mut text = b"<g id=\"frames\" class=\"still\">\n".to_vec();
         self.push_root(&mut text);
         let mut strokes = Strokes::default();
-        for frame in &self.layout.frames {
+        for frame in self.layout.frames.iter().filter(|frame| frame.depth < self.rows) {
             match self.is_merged(frame) {
                 true => strokes.add(self, frame),
                 false => self.push_frame(frame, &mut text),

@@ -148,6 +148,22 @@ fn a_row_has_one_path_for_its_very_narrow_frames() {
 }
 
 #[test]
+fn deep_rows_of_little_weight_are_left_to_the_viewer() {
+    let deep: String = (0..60).map(|row| format!(";f{row}")).collect();
+    let draw = |weight: u32, options: &[&str]| {
+        let stacks = format!("a;b 1000\na;b{deep} {weight}\n");
+        let mut draw = command(tool("fg-svg"));
+        draw.args(options);
+        let svg = run_command(draw, stacks.as_bytes()).ok().text();
+        (list_frames(&svg).len(), svg.contains(">0.40% in 60 deeper rows, not drawn</text>"))
+    };
+    assert_eq!(draw(4, &[]), (3, true));
+    // Without the viewer nothing would show them.
+    assert_eq!(draw(4, &["--plain"]), (63, false));
+    assert_eq!(draw(6, &[]), (63, false));
+}
+
+#[test]
 fn fails_without_stacks() {
     let folder = directory();
     let file = folder.path().join("flame.svg");
