@@ -40,6 +40,8 @@ pub(super) struct Document<'a> {
     has_values: bool,
     /// Finds the beginning of another document.
     appended: Appended,
+    /// True within a text in the document, which may be anything.
+    is_in_text: bool,
 }
 
 impl<'a> Document<'a> {
@@ -67,6 +69,7 @@ impl<'a> Document<'a> {
             choice: None,
             has_values: false,
             appended: Appended::new(format),
+            is_in_text: false,
         }
     }
 
@@ -87,6 +90,9 @@ impl<'a> Document<'a> {
             line.clear();
             return Ok(false);
         }
+        if self.is_in_text {
+            return Ok(true);
+        }
         if self.appended.may_begin_document(line, self.line) {
             self.appended.find_document(&self.block[self.line_start..]);
         }
@@ -97,6 +103,11 @@ impl<'a> Document<'a> {
             )?;
         }
         Ok(!self.appended.is_found())
+    }
+
+    /// Notes whether the next lines are a text in the document, which may look like another document.
+    pub(super) fn set_in_text(&mut self, is_in_text: bool) {
+        self.is_in_text = is_in_text;
     }
 
     /// Reads the next line into `line`, without its line end; returns false at the end of the input.

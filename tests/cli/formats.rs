@@ -203,6 +203,20 @@ fn printed_events_of_one_type_need_not_all_have_a_stack() {
 }
 
 #[test]
+fn printed_events_may_contain_thread_dumps_and_few_stacks() {
+    let stack = "  stackTrace = [\n    A.f(int) line: 4\n  ]\n";
+    let dump = "  result = \"2026-11-23 23:49:17\nFull thread dump OpenJDK 64-Bit Server VM:\n\n\
+                \"main\" #1 prio=5 os_prio=0 tid=0x1 nid=0x2 runnable\n   java.lang.Thread.State: RUNNABLE\n\tat A.g(A.java:1)\n\n\"\n";
+    let event = |kind: &str, fields: &str| format!("jdk.{kind} {{\n  startTime = 23:49:17.712\n{fields}}}\n\n");
+    let settings = event("ActiveSetting", "  name = \"period\"\n").repeat(100);
+    let text = event("ThreadDump", dump)
+        + &settings
+        + &event("ExecutionSample", stack).repeat(60)
+        + &event("ThreadDump", dump);
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), "[unknown];A.f 60\n");
+}
+
+#[test]
 fn folds_small_hostile_inputs() {
     // A graph with 12^40 paths: forty layers of functions, each of which calls all of the next layer.
     let mut graph = "events: Ir\n".to_owned();

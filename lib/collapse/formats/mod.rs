@@ -33,7 +33,7 @@ mod java;
 mod java_exceptions;
 mod javacore;
 mod jfr;
-mod jfr_print;
+pub(super) mod jfr_print;
 mod json;
 mod jstack;
 mod little_endian;

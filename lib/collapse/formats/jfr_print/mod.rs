@@ -35,7 +35,7 @@ use crate::collapse::stack::{MAX_STACK_LENGTH, intern_frame};
 use crate::profile::FrameId;
 use crate::symbol_name::java::class_name;
 
-pub(super) static FORMAT: Format = Format {
+pub(in crate::collapse) static FORMAT: Format = Format {
     name: "jfr-print",
     description: "jfr print (Java Flight Recorder as text)",
     tried_with: "JDK 17 and 25",
@@ -44,11 +44,11 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// Returns true if the first line that is not blank begins an event, and a field follows it.
+/// Returns true if the first line that is not blank begins an event, and its time follows.
 fn recognizes(head: &[u8]) -> bool {
     let mut lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty());
     lines.next().is_some_and(|line| event_name(line).is_some())
-        && lines.next().is_some_and(|line| line.starts_with(b"  ") && line.contains_str(" = "))
+        && lines.next().is_some_and(|line| line.starts_with(b"  startTime = "))
 }
 
 /// Returns the name of `jdk.ExecutionSample {`.
@@ -66,6 +66,8 @@ enum Place {
     Stack,
     /// A structure or a list at this depth.
     Nested(usize),
+    /// A text of several lines.
+    Text,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -85,6 +87,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     Place::Outside
                 }
             },
+            Place::Text if text.ends_with(b"\"") => {
+                document.set_in_text(false);
+                Place::Fields
+            }
+            Place::Text => Place::Text,
             _ if line == b"}" => {
                 samples.add(std::mem::take(&mut event), Printed::Rounded)?;
                 Place::Outside
@@ -116,7 +123,7 @@ fn nesting(text: &[u8]) -> i32 {
     }
 }
 
-/// Parses a field of an event: `duration = 30.1 ms`. Other lines continue a text of several lines.
+/// Parses a field of an event: `duration = 30.1 ms`.
 fn parse_field(text: &[u8], event: &mut PrintedEvent, document: &mut Document<'_>) -> Result<Place, Error> {
     let Some((key, value)) = split_once(text, " = ") else { return Ok(Place::Fields) };
     match (key, value) {
@@ -125,6 +132,11 @@ fn parse_field(text: &[u8], event: &mut PrintedEvent, document: &mut Document<'_
             return Ok(if value == b"[" { Place::Stack } else { Place::Fields });
         }
         (_, b"[" | b"{") => return Ok(Place::Nested(1)),
+        // Such as a thread dump.
+        (_, [b'"', text @ ..]) if !text.contains(&b'"') => {
+            document.set_in_text(true);
+            return Ok(Place::Text);
+        }
         (b"startTime", _) => event.time = parse_time(value),
         (b"eventThread" | b"sampledThread", _) => (event.thread, event.tid) = parse_thread(value),
         _ => {}
