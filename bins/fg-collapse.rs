@@ -16,7 +16,8 @@ use fgkit::{Error, folded};
 /// Writes each distinct stack once with its total weight, in the sorted text format of fg-folded(5). The inputs may
 /// have different formats: each is recognized by its content. For the formats, see FORMATS in fg-collapse(1).
 ///
-/// --pid, --tid, --kernel, --jit and --skip-after affect only perf script text and perf.data.
+/// --kernel, --jit and --skip-after affect only perf script text and perf.data, --pid and --tid the formats that have these
+/// IDs.
 #[derive(clap::Parser)]
 #[command(name = "fg-collapse")]
 struct Args {
@@ -98,7 +99,7 @@ struct FrameArgs {
     /// Start stacks at FUNCTION, without its callers; may be repeated
     #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
     skip_after: Vec<OsString>,
-    /// Add the pprof label KEY as a root frame `KEY=VALUE`; may be repeated
+    /// Add the label KEY of samples as a root frame `KEY=VALUE`; may be repeated
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     label: Vec<OsString>,
     /// Add the span of each sample, such as a request, as a root frame

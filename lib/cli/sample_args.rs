@@ -12,6 +12,10 @@ pub struct SampleArgs {
     ///
     /// By default, the first event in the input is used, and a message lists the others. If each sample has several
     /// values, as in pprof, the default is the value that is usual for the format, and -v lists the others.
+    ///
+    /// Events of a Java Flight Recorder recording also have the names `cpu`, `wall`, `alloc`, `nativemem`, `lock`, `live`
+    /// and `native`: the default is the first of these that it has. Those of a dump of Java threads are the states of
+    /// threads: the default is `RUNNABLE`, without the threads in native functions that wait (`RUNNABLE, but waits`).
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1
