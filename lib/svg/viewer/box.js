@@ -114,7 +114,7 @@ class BoxPainter {
         group.classList.add("divider");
         const end = (x + width - 1).toFixed(1);
         group.append(createSvg("path", { d: `M${start.toFixed(1)},${middle}H${end}` }),
-            createSvg("path", { d: `M${x.toFixed(1)},${middle}H${end}`, class: "hit", "stroke-width": rowHeight - 1 }));
+            createSvg("path", { d: `M${x.toFixed(1)},${y}H${end}v${rowHeight - 1}H${x.toFixed(1)}z`, class: "hit" }));
         if (isLabelled) group.append(createSvg("text", { x: x + 4, y: middle + fontSize * 0.35 }, label));
         return group;
     }
