@@ -49,9 +49,8 @@ pub struct OffCpuArgs {
     /// With N of 2 or more, a block is divided among what its waker did from its beginning to its end. While the waker was
     /// blocked itself, the stack behind `--` is that in which it was, and that of its own waker follows after another `--`, and
     /// so on. The rest is the time in which the waker ran or waited for a CPU: there the stack is that of the wake-up. The
-    /// parts add up to the block. The last stack of a chain is what all the others waited for, and what to make faster. bcc's
-    /// offwaketime, and the readying thread of Windows Performance Analyzer, charge a whole block to the thread that ended it, as
-    /// --wakers does with N of 1. wPerf divides blocks in this way, but adds them up for pairs of threads.
+    /// parts add up to the block. The last stack of a chain is what all the others waited for, and what to make faster.
+    /// With N of 1, a whole block is charged to the thread that ended it, as bcc's offwaketime does.
     ///
     /// If it is not known what a waker did, its own waker is `[unknown]`: it is not part of the target, or its stack was not
     /// captured, or too many blocks happened meanwhile. Of all threads together, at least the last 262144 blocks are known.

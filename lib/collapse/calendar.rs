@@ -1,4 +1,4 @@
-//! The calendar.
+//! Counts days of the Gregorian calendar.
 
 /// Returns the number of days from 1970-01-01 to a date of the Gregorian calendar.
 pub(super) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {

@@ -1,7 +1,7 @@
 //! Detects the format of an input from its first block.
 
 use super::format::{Format, FormatReader};
-use super::formats::{self, FORMATS, folded, jfr_print};
+use super::formats::{self, FORMATS, folded};
 use super::line_helpers::first_lines;
 use super::options::Options;
 use super::{text_kind, trial, unsupported};
@@ -27,10 +27,6 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     // Names are arbitrary bytes, so folded text may contain a zero byte.
     if folded::is_certain(head) {
         return Ok(Some(&folded::FORMAT));
-    }
-    // Its events may contain whole thread dumps, which other formats recognize.
-    if (jfr_print::FORMAT.recognizes)(head) {
-        return Ok(Some(&jfr_print::FORMAT));
     }
     let mut found = find_formats(head);
     if let [format] = found[..]

@@ -12,7 +12,7 @@ use crate::profile::{FrameId, Frames, Weight, Weights};
 /// Number of kept frames at which those that have become too narrow are first removed.
 const COMPACT_FROM: usize = 4096;
 
-/// The share of the total below which rows may be left out of a still picture.
+/// The share of the total below which rows may be left out of a still picture: too narrow for a label, chosen by eye.
 const MIN_ROW_SHARE: f64 = 0.005;
 
 /// A frame that is wide enough to be drawn.
@@ -72,7 +72,7 @@ impl Layout {
         rows.iter().take_while(|weight| Weight::from_millionths(**weight).as_f64() >= least).count()
     }
 
-    /// Returns the weight of the stacks that end in a frame with so many callers or more.
+    /// Returns the weight of the stacks that end in a frame at this depth or deeper.
     pub fn weight_from(&self, depth: usize) -> Weight {
         let deep = self.frames.iter().filter(|frame| frame.depth >= depth);
         Weight::from_millionths(deep.map(|frame| frame.own.after.millionths()).sum())

@@ -25,7 +25,7 @@ use super::text::{escape, visible};
 use crate::markers::is_marker;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
-/// Level 1 of the encoder in Rust makes a fifth more for the viewer to read.
+/// Level 1 makes the file of 100,000 stacks 18 % larger, and fg-svg takes as long.
 const LEVEL: Compression = Compression::new(2);
 
 /// Flag of a name that is a marker, not a function.

@@ -91,7 +91,14 @@ const MAX_WORDS: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{find, is_folded_stack};
+    use super::{STARTS, find, is_folded_stack};
+
+    #[test]
+    fn no_start_of_a_heading_is_filtered_out() {
+        for (start, format, _) in STARTS {
+            assert_eq!(find(start).map(|heading| heading.format), Some(format));
+        }
+    }
 
     #[test]
     fn finds_headings() {

@@ -33,7 +33,7 @@ mod java;
 mod java_exceptions;
 mod javacore;
 mod jfr;
-pub(super) mod jfr_print;
+mod jfr_print;
 mod json;
 mod jstack;
 mod little_endian;
@@ -119,6 +119,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::flamebearer::FORMAT,
     &json::safari::FORMAT,
     &json::d3::FORMAT,
+    &jfr_print::FORMAT,
     &perf_script::sched::FORMAT,
     &perf_report::FORMAT,
     &bpftrace::FORMAT,
@@ -136,7 +137,6 @@ pub(super) static FORMATS: &[&Format] = &[
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,
-    &jfr_print::FORMAT,
     &ljp::FORMAT,
     &eu_stack::FORMAT,
     &gdb::FORMAT,

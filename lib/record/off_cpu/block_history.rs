@@ -29,7 +29,7 @@ pub struct PastBlock {
     pub waking: Option<Waking>,
 }
 
-/// What is known of a thread.
+/// The blocks of a thread that are remembered.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadHistory {
     /// The time from which on all blocks of the thread are known.

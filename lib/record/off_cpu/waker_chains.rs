@@ -2,12 +2,9 @@
 //!
 //! A wait lasts from the moment at which a thread blocks until it is woken. It is divided among what its waker did meanwhile:
 //! while the waker was blocked itself, the thread waited for what the waker waited for, and so on; for the rest of the time it
-//! waited for the waker to run. The parts of a wait add up to it. This is the path that was critical for the thread: each part
-//! would have been shorter if the last thread of its chain had been faster.
+//! waited for the waker to run. The parts of a wait add up to it.
 //!
-//! bcc's `offwaketime`, and the readying thread of Windows Performance Analyzer, charge the whole wait to whoever ended it: so
-//! does a chain of one waker. wPerf (OSDI '18) divides waits in this way, too, but sums them up for pairs of threads, not for
-//! stacks.
+//! A chain of one waker charges the whole wait to the thread that ended it, as bcc's `offwaketime` does.
 
 use std::ops::Range;
 
@@ -28,7 +25,7 @@ pub struct Waking {
 pub struct Wakeup {
     /// The time of the wake-up.
     pub time: u64,
-    /// Who woke.
+    /// The waker and its stack.
     pub waking: Waking,
 }
 
@@ -44,11 +41,11 @@ impl WakerChain {
 /// A part of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPart {
-    /// What was waited for.
+    /// The chain of wakers that the thread waited for.
     pub wakers: WakerChain,
     /// The time at which the part began.
     pub start: u64,
-    /// How long it lasted.
+    /// The duration of the part in nanoseconds.
     pub nanoseconds: u64,
 }
 

@@ -19,10 +19,11 @@
 //! more. A machine that was slower during one of the runs cannot be told from a slower program, so a row must also
 //! differ relative to the others.
 //!
-//! **Durations.** Blocked threads are nearly all in the same function of the kernel, so self weights show no spread. It is that of
-//! stacks (`Design::stacks`). Runs are no pairs, since waits hardly depend on the speed of the machine. Of waits that were half as
-//! long, with three runs a side, 61 % were found by functions in pairs, and all this way; equal programs differed in 2 % of
-//! comparisons. By stacks in pairs, they differed in 11 % (`wait` in `benches/verdict`).
+//! **Durations.** Blocked threads have called the kernel from few functions, so self weights show little of the spread. It is
+//! that of stacks (`Design::stacks`). Runs are no pairs, since waits hardly depend on the speed of the machine. When self weights
+//! of waits counted for the scheduler, 61 % of waits that were half as long were found by functions in pairs, with three runs a
+//! side, and all this way; equal programs differed in 2 % of comparisons. By stacks in pairs, they differed in 11 % (`wait` in
+//! `benches/verdict`).
 //!
 //! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, any change is real.
 //!
@@ -117,8 +118,8 @@ pub struct Design {
     pub before: Vec<f64>,
     /// Weight of one sample in each run after, scaled as the observations are.
     pub after: Vec<f64>,
-    /// The durations of each stack, from which the spread is learned in place of functions: most blocked threads are in the
-    /// same function of the kernel, which says nothing of the functions that wait.
+    /// The durations of each stack, from which the spread is learned in place of functions: blocked threads have called the
+    /// kernel from few of them.
     pub stacks: Option<Vec<Observation>>,
 }
 

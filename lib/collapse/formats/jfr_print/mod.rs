@@ -35,13 +35,14 @@ use crate::collapse::stack::{MAX_STACK_LENGTH, intern_frame};
 use crate::profile::FrameId;
 use crate::symbol_name::java::class_name;
 
-pub(in crate::collapse) static FORMAT: Format = Format {
+pub(super) static FORMAT: Format = Format {
     name: "jfr-print",
     description: "jfr print (Java Flight Recorder as text)",
     tried_with: "JDK 17 and 25",
     has_times: true,
     recognizes,
-    reader: FormatReader::Lines(read),
+    // Events may contain whole thread dumps, which other formats recognize.
+    reader: FormatReader::Bytes(read),
 };
 
 /// Returns true if the first line that is not blank begins an event, and its time follows.

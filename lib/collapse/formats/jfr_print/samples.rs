@@ -38,7 +38,7 @@ impl PrintedEvent {
     }
 }
 
-/// How the weights of events are printed.
+/// The precision of printed weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::collapse::formats) enum Printed {
     Exact,

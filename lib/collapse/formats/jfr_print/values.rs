@@ -1,5 +1,7 @@
 //! Parses values as `jfr print` writes them: times, durations, sizes.
 
+use bstr::ByteSlice as _;
+
 use crate::collapse::calendar::days_since_1970;
 use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::line_helpers::{multiply_weight, parse_number, parse_scaled, split_once, split_words};
@@ -34,7 +36,7 @@ pub(in crate::collapse::formats) fn parse_amount(text: &[u8]) -> Option<Weight> 
     let mut sum = Weight::ZERO;
     words.peek()?;
     while let Some(number) = words.next() {
-        let number = number.replace_comma();
+        let number = replace_comma(number);
         let (_, places, factor) = match words.next() {
             Some(unit) => UNITS.iter().find(|(name, ..)| *name == unit)?,
             None => &UNITS[0],
@@ -44,15 +46,9 @@ pub(in crate::collapse::formats) fn parse_amount(text: &[u8]) -> Option<Weight> 
     Some(sum)
 }
 
-/// Replaces the comma of some languages by a point.
-trait ReplaceComma {
-    fn replace_comma(&self) -> Vec<u8>;
-}
-
-impl ReplaceComma for [u8] {
-    fn replace_comma(&self) -> Vec<u8> {
-        self.iter().map(|byte| if *byte == b',' { b'.' } else { *byte }).collect()
-    }
+/// Replaces the decimal comma of some languages by a point.
+fn replace_comma(number: &[u8]) -> Vec<u8> {
+    number.replace(b",", b".")
 }
 
 /// Parses a duration of ISO 8601: `PT1H2M0.030080913S`. Returns nanoseconds; a negative one is 0.
@@ -108,7 +104,7 @@ fn parse_date(text: &[u8]) -> Option<u64> {
 fn parse_clock(text: &[u8]) -> Option<u64> {
     let mut parts = text.splitn(3, |byte| *byte == b':');
     let (hours, minutes) = (parse_number(parts.next()?)?, parse_number(parts.next()?)?);
-    let seconds = parse_seconds(&parts.next()?.replace_comma())?;
+    let seconds = parse_seconds(&replace_comma(parts.next()?))?;
     (hours < 24 && minutes < 60).then(|| (hours * 60 + minutes) * 60_000_000_000 + seconds)
 }
 
