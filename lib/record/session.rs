@@ -169,7 +169,10 @@ impl RecordingSession {
         };
         self.load_processes(target, followed);
         // Native stacks can be unwound later, the frames of scripts and of generated code are there only at the sample.
-        self.reader.read_sideband(&self.counters, &mut self.recording);
+        // A process that began before its parent was published has nothing of it: the second time, it is known.
+        for _ in 0..2 {
+            self.reader.read_sideband(&self.counters, &mut self.recording);
+        }
         self.aggregation = aggregation;
         if let Some(aggregation) = &mut self.aggregation {
             aggregation.start(target)?;

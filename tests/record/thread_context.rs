@@ -180,13 +180,18 @@ fn a_span_is_unknown_if_the_way_to_it_cannot_be_read() {
     }
 }
 
-/// A child has everything where its parent has it.
+/// A child has everything where its parent has it, also if it begins while the recorder writes to maps.
 #[test]
 fn a_new_process_has_the_span_of_its_parent_from_its_start() {
     let (true, Some(program)) = (can_record(), program("spans")) else { return };
+    let folder = directory();
+    let library = folder.path().join("slow_bpf.so");
+    assert!(compiler(&library).args(["-shared", "-fPIC", "slow_bpf.c"]).status().unwrap().success());
     let process = Background::start(command(program).arg("fork"));
     process.wait_for_cpu_time(Duration::from_millis(20));
-    let outcome = record_process(&process, &["-F", "997", "--split-by", "trace,span"], Duration::from_millis(50));
+    let pid = process.pid();
+    let mut recorder = recorder(["-F", "997", "--split-by", "trace,span", "-d", "0.3", "-p", &pid]);
+    let outcome = finish(recorder.env("LD_PRELOAD", library).spawn().unwrap());
     if outcome.code() == 125 && outcome.stderr.contains("--split-by trace: ") {
         return skip(&outcome.stderr);
     }
