@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+/// The error of a step of loading a program.
+pub(in crate::record) type BoxError = Box<dyn StdError>;
+
 /// The reason why a program could not be loaded or attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::record) enum Refusal {
@@ -33,17 +36,36 @@ impl Refusal {
 
     /// Finds the reason among the causes of an error.
     pub(in crate::record) fn from_error<'a>(error: &'a (dyn StdError + 'static)) -> Self {
-        let causes = std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
-        let causes: Vec<&(dyn StdError + 'static)> = causes.collect();
-        let code = causes.iter().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
-        let message = causes.iter().map(ToString::to_string).collect::<Vec<String>>().join(": ");
-        match code {
+        let message = causes(error).map(ToString::to_string).collect::<Vec<String>>().join(": ");
+        match system_code(error) {
             _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => Self::NoTypeInformation,
             // The verifier refuses programs with EACCES, too.
             Some(libc::EPERM | libc::EACCES) if !message.contains("Verifier output: ") => Self::NoPermission,
             _ => Self::Rejected(summarize(&message)),
         }
     }
+}
+
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
+fn system_code(error: &(dyn StdError + 'static)) -> Option<i32> {
+    causes(error).find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error())
+}
+
+/// The number of times that a program is loaded, as in libbpf.
+const LOAD_ATTEMPTS: usize = 5;
+
+/// Loads a program again if a signal, such as that of a shell that continues us, ended the kernel's check of it.
+pub(in crate::record) fn repeat_if_interrupted<T>(load: impl Fn() -> Result<T, BoxError>) -> Result<T, BoxError> {
+    for _ in 1..LOAD_ATTEMPTS {
+        match load() {
+            Err(error) if system_code(&*error) == Some(libc::EAGAIN) => {}
+            result => return result,
+        }
+    }
+    load()
 }
 
 /// The starts of lines that follow the reason in the verifier's output.
@@ -76,7 +98,28 @@ impl fmt::Display for Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::summarize;
+    use std::cell::Cell;
+    use std::io;
+
+    use super::{LOAD_ATTEMPTS, repeat_if_interrupted, summarize};
+
+    #[test]
+    fn loads_again_what_a_signal_interrupted() {
+        let (left, calls) = (Cell::new(0), Cell::new(0));
+        let load = |code: i32| {
+            calls.set(calls.get() + 1);
+            left.set(left.get() - 1);
+            if left.get() < 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code).into()) }
+        };
+        for (failures, code, expected) in
+            [(2, libc::EAGAIN, (true, 3)), (1, libc::EPERM, (false, 1)), (9, libc::EAGAIN, (false, LOAD_ATTEMPTS))]
+        {
+            left.set(failures);
+            calls.set(0);
+            let result = repeat_if_interrupted(|| load(code));
+            assert_eq!((result.is_ok(), calls.get()), expected);
+        }
+    }
 
     #[test]
     fn a_rejection_names_the_function_and_the_reason() {

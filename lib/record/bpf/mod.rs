@@ -13,5 +13,5 @@ mod pairs;
 mod sampler;
 mod tables;
 
-pub(in crate::record) use self::errors::Refusal;
+pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};
 pub use self::sampler::{FollowedTime, StackSampler, StackUses};

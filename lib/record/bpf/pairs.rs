@@ -8,12 +8,11 @@ use aya::programs::uprobe::UProbeScope;
 use aya::programs::{TracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
 
+use super::errors::BoxError;
 use super::maps::take_map;
 use crate::record::events::uprobe::Uprobe;
 use crate::record::pairs::spec::{FieldPosition, PairEvent, PairSpec};
 use crate::record::pairs::{BURST, PairSums, SPARSE_EVERY, STACK_SHARE};
-
-type BoxError = Box<dyn std::error::Error>;
 
 /// `struct pair_sums`: pairs and their nanoseconds, those of short pairs, dropped and abandoned pairs, and the program's own
 /// counters.

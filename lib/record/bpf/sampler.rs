@@ -10,7 +10,7 @@ use aya::programs::{Program, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::errors::Refusal;
+use super::errors::{BoxError, Refusal, repeat_if_interrupted};
 use super::maps::{map_file, take_map};
 use super::pairs::{PairVariables, Pairs};
 use super::tables::Tables;
@@ -47,8 +47,6 @@ const WANTED: u64 = 1;
 /// A process that exits is freed a little later, and only then the program adds its time: it is waited for.
 const MAX_READINGS: u32 = 20;
 const READING_INTERVAL: Duration = Duration::from_millis(5);
-
-type BoxError = Box<dyn std::error::Error>;
 
 /// A loaded BPF program that takes user stacks.
 pub struct StackSampler {
@@ -112,7 +110,7 @@ impl StackSampler {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
         Refusal::check_pid_namespace().map_err(|refusal| refusal.to_string())?;
-        Self::load(target, uses).map_err(|error| Refusal::from_error(&*error).to_string())
+        repeat_if_interrupted(|| Self::load(target, uses)).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {

@@ -13,7 +13,7 @@ use crate::diagnostics::plural;
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
-use crate::record::bpf::Refusal;
+use crate::record::bpf::{BoxError, Refusal, repeat_if_interrupted};
 use crate::record::off_cpu::OffCpuOptions;
 use crate::record::off_cpu::totals::{Amount, StateTotals};
 use crate::record::target::Target;
@@ -49,8 +49,6 @@ pub struct Aggregation {
 #[derive(Debug)]
 pub struct ClosedWindow(usize);
 
-type BoxError = Box<dyn std::error::Error>;
-
 impl Aggregation {
     /// Loads the program for a target.
     ///
@@ -63,7 +61,8 @@ impl Aggregation {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         errors::check_release(&release)?;
         Refusal::check_pid_namespace().map_err(errors::refusal_error)?;
-        Self::load(target, options, std::process::id()).map_err(|error| errors::load_error(&*error))
+        repeat_if_interrupted(|| Self::load(target, options, std::process::id()))
+            .map_err(|error| errors::load_error(&*error))
     }
 
     /// Loads the program. The process `own_pid` is not recorded.
