@@ -1,9 +1,21 @@
-"""Runs tasks of asyncio for some seconds. Each function computes in one task, or in none."""
+"""`tasks.py SECONDS [late]`: runs tasks of asyncio. Each function computes in one task, or in none.
+
+With `late`, the recorder that runs this stands still from before the module that makes tasks is loaded to the end."""
+
+import atexit
+import os
+import signal
+import sys
+import time
+
+if sys.argv[2:] == ["late"]:
+    time.sleep(0.5)
+    recorder = os.getppid()
+    atexit.register(os.kill, recorder, signal.SIGCONT)
+    os.kill(recorder, signal.SIGSTOP)
 
 import asyncio
-import sys
 import threading
-import time
 
 END = time.monotonic() + float(sys.argv[1])
 

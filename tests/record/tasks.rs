@@ -1,5 +1,6 @@
 //! The asyncio tasks that threads of Python run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -68,6 +69,13 @@ fn shows_the_task_that_a_thread_runs() {
             return;
         }
         assert_tasks(&Profile::from_stdout(&outcome.ok()), &python);
+
+        // The recorder knows the interpreter, and not yet the module that makes tasks.
+        let outcome = record(["-F", "997", "--split-by", "task", "--", &path, &program, "1.5", "late"]);
+        let profile = Profile::from_stdout(&outcome.ok());
+        let in_task = profile.0.iter().filter(|stack| functions(stack).contains(&"burn_main"));
+        let labels: BTreeSet<&str> = in_task.map(|stack| stack.frames[0].as_str()).collect();
+        assert!(labels.contains("[unknown]") && !labels.contains("[no task]"), "{}: {labels:?}", python.display());
 
         let process = Background::start(command(&python).args([&program, "100"]));
         process.wait_for_cpu_time(Duration::from_millis(500));

@@ -32,6 +32,7 @@ const TASK_UNKNOWN: u32 = 1024;
 
 /// The program did not know the process.
 const UNKNOWN_PROCESS: u32 = 2048;
+const OUTDATED: u32 = 4096;
 
 /// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
 const CODE_BITS: u32 = 48;
@@ -69,8 +70,10 @@ pub struct StackRecord<'a> {
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
-    /// The time up to which the program knew the mappings of the process; 0 if it did not know them.
+    /// The time up to which the program knew the mappings of the process; 0 if it did not know those of the sample.
     pub published: u64,
+    /// The time up to which the program had been told of mappings, if others were made since or not; 0 if it was never.
+    pub told: u64,
     /// The start of the second stack, and its first word: that on which a signal came that is handled on another stack.
     pub second: Option<(u64, usize)>,
     /// The address at which the walk ended because the program had no rows of the code there.
@@ -239,7 +242,7 @@ impl<'a> StackRecordPart<'a> {
     /// Parses the raw data of a sample. `None` if it is too short.
     pub fn parse(raw: &'a [u8]) -> Option<Self> {
         let mut fields = Fields::new(raw);
-        let (ip, sp, published) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (ip, sp, told) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (second, rowless) = (fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
         let (part, parts) = (fields.u16()?, fields.u16()?);
@@ -251,7 +254,8 @@ impl<'a> StackRecordPart<'a> {
         let record = StackRecord {
             ip,
             sp,
-            published,
+            published: if flags & OUTDATED == 0 { told } else { 0 },
+            told,
             second,
             rowless,
             flags,

@@ -7,10 +7,8 @@ use rustc_hash::FxHashMap;
 use super::Recording;
 use crate::markers;
 use crate::perf::event::{Event, Sample, SentContext, StackRecord, Stamp};
+use crate::perf::mappings::Mapping;
 use crate::perf::thread_context::{AttributeValue, ThreadContext};
-
-/// Time in nanoseconds after which the BPF program has been told of a mapping.
-const PUBLISHING_NS: u64 = 1_000_000_000;
 
 /// Separates labels in the name of a root. Names of threads do not contain it.
 pub const SEPARATOR: u8 = 0;
@@ -215,12 +213,24 @@ impl Recording {
         if sent != SentContext::Absent {
             return sent;
         }
-        let told = if record.published > 0 { record.published } else { stamp.time.saturating_sub(PUBLISHING_NS) };
-        let new: Vec<_> = self.processes.mappings_since(stamp.pid, told).collect();
-        match self.thread_contexts.has_variable(&new, &self.objects) {
+        match self.thread_contexts.has_variable(&self.unpublished_mappings(stamp, record), &self.objects) {
             true => SentContext::Unknown,
             false => SentContext::Absent,
         }
+    }
+
+    /// Returns the mappings that the BPF program had not been told of when it made a record.
+    fn unpublished_mappings(&self, stamp: Stamp, record: &StackRecord<'_>) -> Vec<Mapping> {
+        self.processes.mappings_since(stamp.pid, record.told).collect()
+    }
+
+    /// Returns the task that the BPF program sent. It may have missed that of a module that was loaded since it was told of the
+    /// mappings.
+    fn sent_task<'a>(&mut self, stamp: Stamp, record: &StackRecord<'a>) -> SentContext<'a> {
+        let sent = record.task();
+        let is_missed = sent == SentContext::Absent
+            && self.interpreters.have_tasks(&self.unpublished_mappings(stamp, record), &self.objects);
+        if is_missed { SentContext::Unknown } else { sent }
     }
 
     /// Returns the name of the task that a thread runs, or a marker.
@@ -228,8 +238,8 @@ impl Recording {
         let Some(sample) = sample else { return markers::UNKNOWN.to_vec() };
         // Threads of the kernel have no user stack.
         let Some(user) = sample.user else { return markers::NO_TASK.to_vec() };
-        let interpreter = self.interpreters.find(self.processes.mappings(stamp.pid), &self.objects);
-        match (interpreter, user.record.map_or(SentContext::Unknown, |record| record.task())) {
+        let sent = user.record.map_or(SentContext::Unknown, |record| self.sent_task(stamp, &record));
+        match (self.interpreters.find(self.processes.mappings(stamp.pid), &self.objects), sent) {
             (None, _) | (_, SentContext::Absent) => markers::NO_TASK.to_vec(),
             (Some(interpreter), _) if interpreter.has_no_tasks() => markers::NO_TASK.to_vec(),
             (Some(interpreter), SentContext::Record(sent)) => interpreter

@@ -124,6 +124,11 @@ impl Interpreters {
         Some(InterpreterDescription { words, generates_code: found.generates_code() })
     }
 
+    /// True if the module that makes tasks is in one of these mappings.
+    pub fn have_tasks(&mut self, mappings: &[Mapping], objects: &Objects) -> bool {
+        self.find_tasks(mappings, objects).is_some()
+    }
+
     /// Returns the places of tasks, from the file that contains the module which makes them.
     fn find_tasks(&mut self, mappings: &[Mapping], objects: &Objects) -> Option<TaskOffsets> {
         mappings.iter().find_map(|mapping| {

@@ -74,6 +74,7 @@ enum {
     CONTEXT_UNKNOWN = 512,  // the thread may have a context (thread_context.bpf.h) that was not read
     TASK_UNKNOWN = 1024,    // the thread may run a task (tasks.bpf.h) that was not read
     UNKNOWN_PROCESS = 2048, // the recorder has not published the process
+    OUTDATED = 4096,        // the mappings have changed since `published`: nothing was walked
 };
 
 struct target { u64 task; u64 state; };
@@ -676,9 +677,10 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     // If the recorder has not heard of a mapping yet, every word that may be an address is kept. Runtimes change their mappings
     // all the time: what is walked is compared with the mappings later.
     int is_unknown = !p, is_stale = p && p->exec_pages != mm->exec_vm;
-    if (is_stale && !generates_code(process)) p = 0;
+    int is_outdated = is_stale && !generates_code(process);
+    if (p) head->published = p->published;
+    if (is_outdated) p = 0;
     if (p) {
-        head->published = p->published;
         struct walk *w = &s->walk;
         w->pc = regs->ip;
         w->sp = sp;
@@ -703,7 +705,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     }
     scan_stack(s, task, mm, p ? layout : UNKNOWN_LAYOUT, sp, head);
     u64 n = s->n;
-    head->flags = s->flags | (is_unknown ? UNKNOWN_PROCESS : 0);
+    head->flags = s->flags | (is_unknown ? UNKNOWN_PROCESS : 0) | (is_outdated ? OUTDATED : 0);
     if (n > OUT) n = OUT;
     send(context, s, process, n);
     return 1;
