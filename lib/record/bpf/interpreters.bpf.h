@@ -189,16 +189,18 @@ enum { INTERNAL_FUNCTION = 1, CALL_TOP = 0x20000, OPCODE = 32 };
 // The places of the frame, of the generator to which it delegates, and of its placeholder among the frames, in a generator.
 enum { GENERATOR_FRAME = 56, GENERATOR_PARENT = 152, GENERATOR_PLACEHOLDER = 184, MAX_GENERATORS = 8 };
 
-// Returns the generator to which another one delegates over so many others. The last one delegates to none.
-static __always_inline u64 find_generator(u64 generator, u32 distance, u64 *found_distance) {
-    u64 found = 0;
-#pragma unroll
-    for (u32 i = 0; i < MAX_GENERATORS; i++) {
-        u64 parent = i < distance ? read_word(generator + GENERATOR_PARENT) : 0;
-        found += parent != 0;
-        if (parent) generator = parent;
+// Returns the generator to which another one delegates over so many others, and notes over how many it does. The last one
+// delegates to none.
+__attribute__((noinline)) u64 find_generator(u64 generator, u32 distance) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    u32 found = 0;
+    for (; found < MAX_GENERATORS && found < distance; found++) {
+        u64 parent = read_word(generator + GENERATOR_PARENT);
+        if (!parent) break;
+        generator = parent;
     }
-    *found_distance = found;
+    s->generator_distance = found;
     return generator;
 }
 
@@ -207,8 +209,8 @@ static __always_inline u64 find_generator(u64 generator, u32 distance, u64 *foun
 static long step_php(u32 i, struct script_walk *walk) {
     u32 *f = walk->interpreter->field;
     struct scratch *s = walk->scratch;
-    u64 frame = s->script_frame, n = s->script_n, generators = s->generators, distance;
-    if (generators) frame = read_word(find_generator(s->generator, generators - 1, &distance) + GENERATOR_FRAME);
+    u64 frame = s->script_frame, n = s->script_n, generators = s->generators;
+    if (generators) frame = read_word(find_generator(s->generator, generators - 1) + GENERATOR_FRAME);
     if (!frame) return 1;
     if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, 56, (void *)frame)) return cut_script(s);
     u64 instruction = s->page[0], callee = s->page[3], caller = s->page[6];
@@ -219,7 +221,8 @@ static long step_php(u32 i, struct script_walk *walk) {
         // A placeholder for the generators that delegate to the one before. It is part of the outermost of them.
         u64 outermost = s->page[4];
         if (generators || frame != outermost + GENERATOR_PLACEHOLDER) return cut_script(s);
-        find_generator(outermost, MAX_GENERATORS, &distance);
+        find_generator(outermost, MAX_GENERATORS);
+        u64 distance = s->generator_distance;
         if (distance >= MAX_GENERATORS) return cut_script(s);
         s->generator = outermost;
         s->generators = distance;

@@ -35,15 +35,23 @@ __attribute__((noinline)) u64 find_probed_return(u64 place) {
     return s->probed.place == place ? s->probed.address : 0;
 }
 
+struct page_restoration { struct scratch *scratch; u64 page; };
+
+static long restore_address(u32 turn, void *context) {
+    struct page_restoration *restoration = context;
+    struct scratch *s = restoration->scratch;
+    u64 offset = s->probed.place - restoration->page;
+    if (s->probed.place >= restoration->page + PAGE) return 1;
+    if (offset < PAGE) s->page[offset / 8] = s->probed.address;
+    next_probed_return(s);
+    return 0;
+}
+
 // Writes the addresses that were in a page of the stack into the copy of the page.
 __attribute__((noinline)) int restore_page(u64 page) {
-    struct scratch *s = this_scratch();
-    if (!s) return 0;
+    struct page_restoration restoration = {.scratch = this_scratch(), .page = page};
+    if (!restoration.scratch) return 0;
     // Calls are 16 bytes apart at least, by which the stack is aligned.
-    for (int i = 0; i < PAGE / 16 && s->probed.place < page + PAGE; i++) {
-        u64 offset = s->probed.place - page;
-        if (offset < PAGE) s->page[offset / 8] = s->probed.address;
-        next_probed_return(s);
-    }
+    bpf_loop(PAGE / 16, restore_address, &restoration, 0);
     return 0;
 }

@@ -130,6 +130,7 @@ struct scratch {
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     volatile u64 is_locked, is_nested, lost_records;
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
+    volatile u64 generator_distance;
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
@@ -263,9 +264,14 @@ static __always_inline void keep(struct scratch *s, u64 word) {
     s->n = n + 1;
 }
 
+struct page_scan { struct scratch *scratch; struct layout *layout; };
+
 // Scans 16 words. A kept word changes memory, not registers: both ways meet in one state, so that the verifier follows
 // the words one after the other and not 2^16 ways.
-static __always_inline int scan_group(u32 group, struct scratch *s, struct layout *p) {
+static long scan_group(u32 group, void *context) {
+    struct page_scan *scan = context;
+    struct scratch *s = scan->scratch;
+    struct layout *p = scan->layout;
     u64 low = s->low, span = s->span, index = s->index;
     u32 base = (group & 31) * 16;
     if (group < s->first) return 0;
@@ -293,20 +299,17 @@ static __always_inline int scan_group(u32 group, struct scratch *s, struct layou
     return 0;
 }
 
-// A function that is not static is verified once, whoever calls it.
+// A function that is not static is verified once, whoever calls it. So is the body of bpf_loop, but that of a loop in C once for
+// each turn.
 __attribute__((noinline)) int scan_words(u32 layout) {
-    struct scratch *s = this_scratch();
-    struct layout *p = bpf_map_lookup_elem(&layouts, &layout);
-    if (!s || !p) return 1;
-    for (u32 group = 0; group < 32; group++)
-        if (scan_group(group, s, p)) break;
-    return s->n >= OUT - 40;
+    struct page_scan scan = {.scratch = this_scratch(), .layout = bpf_map_lookup_elem(&layouts, &layout)};
+    if (!scan.scratch || !scan.layout) return 1;
+    bpf_loop(32, scan_group, &scan, 0);
+    return scan.scratch->n >= OUT - 40;
 }
 
-__attribute__((noinline)) int scan_page(u32 unused) {
-    asm volatile("" ::"r"(unused));
-    struct scratch *s = this_scratch();
-    if (!s) return 1;
+static long scan_page(u32 turn, struct scratch **scratch) {
+    struct scratch *s = *scratch;
     struct scan *scan = &s->scan;
     u64 next = s->next;
     if (next >= scan->end) return 1;
@@ -334,33 +337,19 @@ __attribute__((noinline)) int scan_page(u32 unused) {
     return 0;
 }
 
-__attribute__((noinline)) int scan_pages(u32 unused) {
-    asm volatile("" ::"r"(unused));
-    for (int i = 0; i < 16; i++)
-        if (scan_page(unused)) return 1;
-    return 0;
-}
-
 static __always_inline void scan_from(struct scratch *s, u64 start) {
     s->next = start;
     s->holes = 0;
-    for (int i = 0; i < 256; i++)
-        if (scan_pages(0)) break;
+    bpf_loop(4096, scan_page, &s, 0);
 }
 
 // Notes the lowest kept word that points into the other stack.
-__attribute__((noinline)) int find_other_at(u32 i) {
-    struct scratch *s = this_scratch();
-    if (!s || i >= s->n || i >= OUT) return 1;
+static long find_other(u32 i, struct scratch **scratch) {
+    struct scratch *s = *scratch;
+    if (i >= s->n || i >= OUT) return 1;
     struct scan *scan = &s->scan;
     u64 word = s->record[HEAD + (i & (OUT - 1))] & ((1ull << 48) - 1);
     if (word >= scan->other_low && word < scan->other_high && (!scan->other || word < scan->other)) scan->other = word;
-    return 0;
-}
-
-__attribute__((noinline)) int find_other(u32 from) {
-    for (u32 i = 0; i < 128; i++)
-        if (find_other_at(from + i)) return 1;
     return 0;
 }
 
@@ -411,8 +400,7 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
         scan->span = scan->other_high - scan->other_low;
         scan_from(s, sp);
         u64 after = s->next;
-        for (u32 i = 0; i < OUT; i += 128)
-            if (find_other(i)) break;
+        bpf_loop(OUT, find_other, &s, 0);
         u64 other = scan->other & ~7ull;
         head->second = other;
         head->second_word = s->n;
