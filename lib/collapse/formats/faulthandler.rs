@@ -56,6 +56,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 document.report_malformed("expected a file, a line and a function")?;
                 continue;
             }
+            // The program itself may write between the frames.
+            if in_thread && !stack.is_empty() && !line.trim_ascii().is_empty() && !is_thread_heading(&line) {
+                continue;
+            }
             stack.add_leaf_first(Weight::ONE, sink)?;
             in_thread = is_thread_heading(&line);
             if !in_thread && line.trim().starts_with(b"File \"") {

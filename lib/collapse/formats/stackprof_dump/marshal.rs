@@ -39,10 +39,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Parses a document. Returns `None` if it is malformed.
-pub(super) fn parse(bytes: &[u8]) -> Option<Value<'_>> {
+/// Parses a document. Returns it with the bytes after its end, or `None` if it is malformed.
+pub(super) fn parse(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     let mut parser = Parser { rest: bytes.strip_prefix(b"\x04\x08")?, symbols: Vec::new(), objects: Vec::new() };
-    parser.parse_value(0)
+    Some((parser.parse_value(0)?, parser.rest))
 }
 
 struct Parser<'a> {
