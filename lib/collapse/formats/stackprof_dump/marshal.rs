@@ -188,7 +188,7 @@ mod tests {
             (b"\x04\x08[\x06", None),
             (b"\x04\x07i\0", None),
         ] {
-            assert_eq!(parse(bytes), expected, "{bytes:?}");
+            assert_eq!(parse(bytes).map(|(value, _)| value), expected, "{bytes:?}");
         }
         assert_eq!(parse(&[b"\x04\x08", &b"[\x06".repeat(1000)[..]].concat()), None);
     }
