@@ -25,7 +25,7 @@ type Check = fn(&[u8], &[u8]) -> bool;
 const ANY: Check = |_, _| true;
 
 /// Starts of headings, what else makes a line one, the format, and true if an input may contain several documents.
-const HEADINGS: [(&[u8], Check, &str, bool); 44] = [
+const HEADINGS: [(&[u8], Check, &str, bool); 47] = [
     (b"Full thread dump ", ANY, "jstack", true),
     (b"# callgrind format", ANY, "callgrind", true),
     (b"creator: callgrind", ANY, "callgrind", true),
@@ -69,6 +69,9 @@ const HEADINGS: [(&[u8], Check, &str, bool); 44] = [
     (b"Tracing ", |line, _| line.contains_str(" functions for \""), "stackcount", true),
     (b"Thread ", |line, _| gdb::is_thread(line), "gdb", true),
     (b" 0x", |line, _| line.contains_str(" : ") && line.contains_str("+0x"), "systemtap", true),
+    (b"@ ", |line, _| line.ends_with(b" samples]"), "pmcstat", true),
+    (b"<0.", |line, _| line.contains_str(">;") && !line.contains(&b' '), "eflame", true),
+    (b"0 ", begins_trace_of_php, "phpspy", true),
     (b"sample:", |line, _| line == b"sample:", "simpleperf", true),
 ];
 
@@ -108,6 +111,14 @@ pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
 
 /// Number of lines among which the heading of an input is.
 const FIRST_LINES: usize = 8;
+
+/// Returns true for `0 work /srv/a.php:3`, before the line of its caller or one of memory.
+fn begins_trace_of_php(line: &[u8], text: &[u8]) -> bool {
+    let next = split_once(text, "\n").map_or(&b""[..], |(_, next)| next);
+    let place = split_words(line).nth(2).and_then(|place| place.rsplit_once_str(":"));
+    place.is_some_and(|(file, number)| file.ends_with(b".php") && parse_number(number).is_some())
+        && (next.starts_with(b"1 ") || next.starts_with(b"# "))
+}
 
 /// Returns true for `==7== Memcheck, a memory error detector`.
 fn is_memcheck(line: &[u8]) -> bool {
@@ -154,10 +165,17 @@ mod tests {
             ("Thread 12 (idle): \"MainThread\"", None),
             (" 0x400512 : main+0x22/0x90 [/bin/app]", Some("systemtap")),
             ("sample:", Some("simpleperf")),
+            ("@ CPU_CLK_UNHALTED [30 samples]", Some("pmcstat")),
+            ("<0.90.0>;shell:eval_loop/3;lists:foldl/3", Some("eflame")),
+            ("0 work /srv/a.php:3\n1 <main> /srv/a.php:9", Some("phpspy")),
             ("a;b 1", None),
             ("v 1 2", None),
         ] {
-            assert_eq!(find(line.as_bytes(), line.as_bytes()).map(|heading| heading.format), format, "{line}");
+            assert_eq!(
+                find(line.lines().next().unwrap_or_default().as_bytes(), line.as_bytes()).map(|heading| heading.format),
+                format,
+                "{line}"
+            );
         }
     }
 

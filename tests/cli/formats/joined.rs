@@ -28,6 +28,8 @@ fn another_document_is_refused_with_its_first_line() {
         ("gdb.txt", "massif.out"),
         ("goroutines.txt", "stackcount.txt"),
         ("goroutines.txt", "rprof.out"),
+        ("goroutines.txt", "pmcstat.txt"),
+        ("memcheck.txt", "eflame.txt"),
         ("java-exceptions.txt", "dotnet-stack.txt"),
         ("memleak.txt", "bpftrace-json.json"),
         ("jstack.txt", "async-profiler.txt"),
