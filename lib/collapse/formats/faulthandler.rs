@@ -22,7 +22,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "faulthandler",
     description: "Python faulthandler",
-    tried_with: "published files",
+    tried_with: "Python 3.11, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -20,7 +20,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "gdb",
     description: "gdb thread apply all bt",
-    tried_with: "published files",
+    tried_with: "gdb 13, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

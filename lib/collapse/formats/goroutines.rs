@@ -32,7 +32,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
     description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
-    tried_with: "published files",
+    tried_with: "Go 1.19, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
