@@ -20,8 +20,8 @@ pub struct SampleArgs {
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1
     ///
-    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the first sample. FROM is
-    /// included, TO is not; either may be omitted.
+    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the earliest sample of the
+    /// input. FROM is included, TO is not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     time: Option<TimeSpan>,
     /// Use samples in this part of every second, like 0.2,0.25

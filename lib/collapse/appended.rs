@@ -22,15 +22,15 @@ pub(super) struct Appended {
     found: Option<&'static str>,
     /// Number of folded stacks before the current line, without any other line between them.
     stacks: u64,
-    /// True if folded stacks were found.
-    has_stacks: bool,
+    /// The number of the line at which folded stacks begin. The reader does not know them, and goes on behind them.
+    first_stack: Option<u64>,
     /// Number of lines that might have begun a document.
     checks: u32,
 }
 
 impl Appended {
     pub(super) fn new(format: &'static str) -> Self {
-        Self { format, has_begun: false, found: None, stacks: 0, has_stacks: false, checks: 0 }
+        Self { format, has_begun: false, found: None, stacks: 0, first_stack: None, checks: 0 }
     }
 
     /// Returns true if another document begins with the last line.
@@ -48,12 +48,13 @@ impl Appended {
 
     /// Checks whether a text begins with a document that is a profile.
     pub(super) fn find_document(&mut self, text: &[u8]) {
-        self.found = self.found.or(formats::find_document(text));
+        let found = formats::find_document(text).filter(|format| *format != self.format);
+        self.found = self.found.or(found);
     }
 
-    /// Adds the next line. Returns the number of the line at which folded stacks begin, once.
-    pub(super) fn add_line(&mut self, line: &[u8], number: u64) -> Option<u64> {
-        if let Some(heading) = headings::find(line) {
+    /// Adds the next line, with which `text` begins.
+    pub(super) fn add_line(&mut self, line: &[u8], text: &[u8], number: u64) {
+        if let Some(heading) = headings::find(line, text) {
             let is_own = heading.format == self.format;
             if !is_own || self.has_begun && !heading.may_recur {
                 self.found = Some(heading.format);
@@ -61,19 +62,22 @@ impl Appended {
             self.has_begun |= is_own;
         }
         self.stacks = if headings::is_folded_stack(line) { self.stacks + 1 } else { 0 };
-        if self.stacks < MIN_STACKS || self.has_stacks {
-            return None;
+        if self.stacks >= MIN_STACKS && self.first_stack.is_none() {
+            self.first_stack = Some((number + 1).saturating_sub(self.stacks));
         }
-        self.has_stacks = true;
-        Some((number + 1).saturating_sub(self.stacks))
     }
 
-    /// Returns the message about the document that begins within the input.
-    pub(super) fn message(&self) -> Option<String> {
-        let other = if self.found? == self.format { "another profile" } else { "a profile of another format" };
-        let format = self.found?;
-        Some(format!("{other} ({format}) begins here; it is left out: give each file by itself"))
+    /// Returns the message about what begins within the input, and the number of its first line. `number` is that of the
+    /// last line.
+    pub(super) fn message(&self, number: u64) -> Option<(u64, String)> {
+        let stacks = self.first_stack.map(|first| (first, describe("folded", "here")));
+        stacks.or_else(|| self.found.map(|format| (number, describe(format, "here"))))
     }
+}
+
+/// Returns the message about a document that begins at a place within an input.
+pub(super) fn describe(format: &str, place: &str) -> String {
+    format!("another profile ({format}) begins {place}; it is left out: give each file by itself")
 }
 
 #[cfg(test)]
@@ -82,19 +86,23 @@ mod tests {
 
     /// Returns the number of the line at which another document begins, and of that at which folded stacks begin.
     fn find(format: &'static str, text: &str) -> (Option<u64>, Option<u64>) {
-        let (mut appended, mut stacks) = (Appended::new(format), None);
+        let mut appended = Appended::new(format);
         for (line, number) in text.lines().zip(1..) {
-            stacks = appended.add_line(line.as_bytes(), number).or(stacks);
+            let start = line.as_ptr() as usize - text.as_ptr() as usize;
+            appended.add_line(line.as_bytes(), text[start..].as_bytes(), number);
             if appended.is_found() {
-                return (Some(number), stacks);
+                return (Some(number), appended.first_stack);
             }
         }
-        (None, stacks)
+        (None, appended.first_stack)
     }
 
     #[test]
     fn a_heading_begins_another_document() {
-        assert_eq!(find("massif", "desc: x\ntime_unit: i\nsnapshot=0\ndesc: x\ntime_unit: i\n").0, Some(5));
+        assert_eq!(
+            find("massif", "desc: x\ncmd: x\ntime_unit: i\nsnapshot=0\ndesc: x\ncmd: x\ntime_unit: i\n").0,
+            Some(5)
+        );
         assert_eq!(find("jstack", "Full thread dump a\n\nFull thread dump b\n").0, None);
         assert_eq!(find("jstack", "Full thread dump a\ngoroutine profile: total 1\n").0, Some(2));
     }

@@ -1,7 +1,7 @@
 //! Detects the format of an input from its first block.
 
 use super::format::{Format, FormatReader};
-use super::formats::{self, FORMATS, folded};
+use super::formats::{self, FORMATS, folded, headings};
 use super::line_helpers::first_lines;
 use super::options::Options;
 use super::{text_kind, trial, unsupported};
@@ -65,7 +65,9 @@ fn find_formats(head: &[u8]) -> Vec<&'static Format> {
         }
         match format.reader {
             FormatReader::Lines(read) => {
-                if trial::reads_most_lines(format.name, read, &first_whole_lines(head)) {
+                if headings::has_heading(head, format.name)
+                    || trial::reads_most_lines(format.name, read, &first_whole_lines(head))
+                {
                     found.push(format);
                 }
             }

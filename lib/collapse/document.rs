@@ -2,17 +2,18 @@
 
 use std::io::{self, Read};
 
-use super::appended::Appended;
+use super::appended::{self, Appended};
 use super::filter::args::EventChoice;
 use super::filter::event::EventFilter;
+use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
-use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
+use crate::{Error, io_error_text};
 
 /// The input of a format reader: lines by [`read_line`](Self::read_line), or bytes by [`Read`].
 pub(super) struct Document<'a> {
@@ -40,6 +41,8 @@ pub(super) struct Document<'a> {
     has_values: bool,
     /// Finds the beginning of another document.
     appended: Appended,
+    /// Number of bytes that were read as bytes.
+    position: u64,
     /// True within a text in the document, which may be anything.
     is_in_text: bool,
 }
@@ -69,6 +72,7 @@ impl<'a> Document<'a> {
             choice: None,
             has_values: false,
             appended: Appended::new(format),
+            position: 0,
             is_in_text: false,
         }
     }
@@ -96,12 +100,7 @@ impl<'a> Document<'a> {
         if self.appended.may_begin_document(line, self.line) {
             self.appended.find_document(&self.block[self.line_start..]);
         }
-        if let Some(first) = self.appended.add_line(line, self.line) {
-            self.report_malformed_at(
-                first,
-                "folded stacks begin here: they are no part of this format and are left out",
-            )?;
-        }
+        self.appended.add_line(line, &self.block[self.line_start..], self.line);
         Ok(!self.appended.is_found())
     }
 
@@ -182,9 +181,37 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_whole(&self) -> Result<(), Error> {
-        self.appended
-            .message()
-            .map_or(Ok(()), |what| Err(Error::Unreadable { name: format!("{}:{}", self.name(), self.line), what }))
+        let message = self.appended.message(self.line);
+        message.map_or(Ok(()), |(line, what)| Err(Error::Unreadable { name: format!("{}:{line}", self.name()), what }))
+    }
+
+    /// Returns an error if the first document of the input ends at an offset and these bytes follow it. What was read
+    /// still counts.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_nothing_follows(&self, offset: u64, rest: &[u8]) -> Result<(), Error> {
+        if rest.is_empty() { Ok(()) } else { Err(self.unreadable(describe_rest(offset, rest))) }
+    }
+
+    /// Like [`check_nothing_follows`](Self::check_nothing_follows), for readers that read no more bytes than those of the
+    /// document.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_all_is_read(&mut self) -> Result<(), Error> {
+        self.check_rest_is_empty(Vec::new())
+    }
+
+    /// Like [`check_all_is_read`](Self::check_all_is_read), for readers that have read these bytes behind the document.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_rest_is_empty(&mut self, mut rest: Vec<u8>) -> Result<(), Error> {
+        let offset = self.position - rest.len() as u64;
+        let read = self.by_ref().take(MAX_MAGIC).read_to_end(&mut rest);
+        read.map_err(|error| self.unreadable(io_error_text(&error)))?;
+        self.check_nothing_follows(offset, &rest)
     }
 
     /// Returns an error if nearly all lines are malformed.
@@ -334,6 +361,17 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Number of bytes by which any binary document is recognized.
+const MAX_MAGIC: u64 = 4096;
+
+/// Says what follows a document from an offset on.
+fn describe_rest(offset: u64, rest: &[u8]) -> String {
+    match formats::find_document(rest) {
+        Some(format) => appended::describe(format, &format!("at byte {offset}")),
+        None => format!("data follow the end of the profile at byte {offset}; they are left out"),
+    }
+}
+
 /// Returns the error for an event that was named for an input whose samples have none.
 pub(super) fn no_events(name: &str, wanted: &[u8]) -> Error {
     let wanted = String::from_utf8_lossy(wanted);
@@ -352,6 +390,7 @@ impl Read for Document<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.log.add_progress(read);
+        self.position += read as u64;
         Ok(read)
     }
 }

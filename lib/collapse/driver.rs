@@ -137,6 +137,11 @@ fn read_all(
     }
     summaries.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.summary()));
     let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
+    let has_left_out = workers.iter().any(|worker| worker.sink.has_ever_left_out());
+    let has_selected = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.is_selected);
+    if is_empty && (has_left_out || has_selected) {
+        diagnostics.warn("no sample matches --time, --comm and similar options");
+    }
     options.spans.iter().for_each(|spans| spans.report(diagnostics));
     if is_empty && diagnostics.skipped_lines() > 0 {
         return Err(Error::Invalid(match options.format {
@@ -150,7 +155,7 @@ fn read_all(
         }));
     }
     let has_samples = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.samples > 0);
-    if is_empty && !has_samples && lost.count == 0 {
+    if is_empty && !has_samples && !has_left_out && lost.count == 0 {
         // Warnings named the inputs that have no stacks, unless they are blank.
         let is_reported = blank + failed < sources.len() && diagnostics.verbosity() >= 0;
         return Err(if is_reported { Error::AlreadyReported } else { no_stacks(sources) });
@@ -219,9 +224,13 @@ fn read_source(
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
+    let span = options.time.filter(|span| span.is_relative() && format.has_times);
+    span.iter().for_each(|span| workers.iter_mut().for_each(|worker| worker.sink.hold_samples(*span)));
     let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Blocks) };
-    // An input that is in memory already takes less time than the start of a thread.
-    let others = if input.is_read() { &mut [] } else { others };
+    // An input that is in memory already takes less time than the start of a thread. Samples that are held come in the
+    // order of the input from one thread only.
+    let is_alone = input.is_read() || span.is_some() && first.sink.is_in_order();
+    let others = if is_alone { &mut [] } else { others };
     match format.reader {
         FormatReader::Blocks { find_boundary, new_parser } => {
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
@@ -242,12 +251,23 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
     first.sink.begin_input();
     others.iter_mut().for_each(|worker| worker.sink.begin_input());
     read_blocks(shared, first, others)?;
+    release_samples(shared, first, others)?;
     let is_empty = first.sink.is_input_empty() && others.iter().all(|worker| worker.sink.is_input_empty());
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
         lock(&shared.log).check_malformed_share()
     }
+}
+
+/// Adds the samples of an input that were held until the earliest time of all threads was known.
+fn release_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
+    let workers = || std::iter::once(&*first).chain(&*others);
+    let Some(earliest) = workers().filter_map(|worker| worker.sink.earliest_time()).min() else { return Ok(()) };
+    others.iter_mut().try_for_each(|worker| worker.sink.release_samples(earliest))?;
+    first.sink.release_samples(earliest)?;
+    let number = lock(&shared.feed).handed_out;
+    lock(&shared.log).add_block(number, BlockReport::default(), first.sink.take_ordered_samples())
 }
 
 /// Returns the number of samples that all parsers of a format have seen.
@@ -273,6 +293,9 @@ impl Worker {
     fn read_document(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<InputSummary, Error> {
         self.sink.begin_input();
         let result = read(&mut document, &mut self.sink);
+        if let Some(earliest) = self.sink.earliest_time() {
+            self.sink.release_samples(earliest)?;
+        }
         let is_empty = self.sink.is_input_empty();
         let cut = std::mem::take(&mut self.sink.cut_stacks);
         if cut > 0 {
@@ -287,7 +310,8 @@ impl Worker {
         let result = result.and_then(|()| if is_empty { Ok(()) } else { document.check_event() });
         let result = result.and_then(|()| document.check_whole());
         let result = result.and_then(|()| document.check_line_end());
-        let result = result.and_then(|()| if is_empty { document.report_no_stacks() } else { Ok(()) });
+        let has_no_stacks = is_empty && !self.sink.has_left_out();
+        let result = result.and_then(|()| if has_no_stacks { document.report_no_stacks() } else { Ok(()) });
         self.sink.flush()?;
         let (summary, mut log) = document.finish();
         log.add_block(0, BlockReport::default(), self.sink.take_ordered_samples())?;

@@ -18,6 +18,7 @@ mod driver;
 mod filter;
 mod format;
 mod formats;
+mod held_samples;
 mod input_summary;
 mod line_helpers;
 mod merge_sorted;

@@ -1,5 +1,7 @@
 //! Receives the samples of a parser: as sums, in input order, or with their times.
 
+use super::filter::args::TimeSpan;
+use super::held_samples::HeldSamples;
 use super::timeline::{SampleTime, Timeline};
 use crate::Error;
 use crate::markers::UNKNOWN;
@@ -10,8 +12,13 @@ pub(super) struct Sink {
     profile: Profile,
     batch: Batch,
     store: SampleStore,
+    /// The samples of the input, if a span of time selects them that begins with the earliest one.
+    held: Option<HeldSamples>,
     is_empty: bool,
     is_input_empty: bool,
+    /// True if the options left out a sample of the current input, or of any one.
+    has_left_out: bool,
+    has_ever_left_out: bool,
     /// Number of frames of all samples.
     frame_count: u64,
     /// Number of samples whose frames near the root were left out because there were too many.
@@ -61,8 +68,11 @@ impl Sink {
             profile: Profile::default(),
             batch: Batch::default(),
             store,
+            held: None,
             is_empty: true,
             is_input_empty: true,
+            has_left_out: false,
+            has_ever_left_out: false,
             frame_count: 0,
             cut_stacks: 0,
         }
@@ -82,9 +92,42 @@ impl Sink {
         }
     }
 
-    /// True if samples are kept with their times.
-    pub(super) fn keeps_times(&self) -> bool {
-        matches!(self.store, SampleStore::Times(_))
+    /// True if samples need their times: they are kept with them, or selected by them when all have been read.
+    pub(super) fn needs_times(&self) -> bool {
+        matches!(self.store, SampleStore::Times(_)) || self.held.is_some()
+    }
+
+    /// Holds all samples until [`release_samples`](Self::release_samples).
+    pub(super) fn hold_samples(&mut self, span: TimeSpan) {
+        self.held = Some(HeldSamples::new(span));
+    }
+
+    /// Notes the time of a sample of the input, whether it counts or not.
+    pub(super) fn note_time(&mut self, time: Option<u64>) {
+        if let (Some(held), Some(time)) = (&mut self.held, time) {
+            held.note_time(time);
+        }
+    }
+
+    /// Returns the earliest time of the input that was noted, if samples are held.
+    pub(super) fn earliest_time(&self) -> Option<u64> {
+        self.held.as_ref()?.earliest()
+    }
+
+    /// Adds the samples that were held and are in the span of time, which begins with the earliest one, and holds those
+    /// of the next input.
+    pub(super) fn release_samples(&mut self, earliest: u64) -> Result<(), Error> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        let span = held.span();
+        self.note_left_out();
+        held.release(earliest, |stack, weight, time| {
+            self.add_timed(stack, Weights::plain(weight), Some(time))?;
+            self.frame_count -= stack.len() as u64;
+            Ok(())
+        })?;
+        self.flush()?;
+        self.hold_samples(span);
+        Ok(())
     }
 
     /// Interns the thread of a sample with a time.
@@ -118,9 +161,13 @@ impl Sink {
         weights: Weights,
         time: Option<SampleTime>,
     ) -> Result<(), Error> {
-        self.is_empty = false;
         self.is_input_empty = false;
         self.frame_count += stack.len() as u64;
+        if let (Some(held), Some(time)) = (&mut self.held, time) {
+            held.add(stack, weights.after, time);
+            return Ok(());
+        }
+        self.is_empty = false;
         // A single unnamed frame would not be a valid stack.
         let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
         let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
@@ -148,6 +195,22 @@ impl Sink {
     /// Starts a new input.
     pub(super) fn begin_input(&mut self) {
         self.is_input_empty = true;
+        self.has_left_out = false;
+    }
+
+    /// Notes that the options left out a sample.
+    pub(super) fn note_left_out(&mut self) {
+        (self.has_left_out, self.has_ever_left_out) = (true, true);
+    }
+
+    /// Returns true if the options left out a sample of the current input.
+    pub(super) fn has_left_out(&self) -> bool {
+        self.has_left_out
+    }
+
+    /// Returns true if the options left out a sample at all.
+    pub(super) fn has_ever_left_out(&self) -> bool {
+        self.has_ever_left_out
     }
 
     /// True if no sample of the current input was added.

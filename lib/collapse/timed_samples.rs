@@ -40,15 +40,20 @@ impl TimedSamples {
         self.filter.accepts_all() && self.spans.is_none()
     }
 
-    /// Returns true if the options that filter by time, thread and CPU select the sample.
+    /// Returns true if the options that filter by time, thread and CPU select the sample, and notes its time.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the sample lacks a property that a condition needs.
-    pub(super) fn accept(&mut self, info: &SampleInfo<'_>) -> Result<bool, Error> {
-        match self.filter.accepts_all() {
-            true => Ok(true),
-            false => self.filter.accepts(info).map_err(|missing| Error::Invalid(missing.to_owned())),
+    pub(super) fn accept(&self, info: &SampleInfo<'_>, sink: &mut Sink) -> Result<bool, Error> {
+        sink.note_time(info.time);
+        if self.filter.accepts_all() {
+            return Ok(true);
         }
+        let is_accepted = self.filter.accepts(info).map_err(|missing| Error::Invalid(missing.to_owned()))?;
+        if !is_accepted {
+            sink.note_left_out();
+        }
+        Ok(is_accepted)
     }
 
     /// Adds a sample with its span, if spans are wanted, and its time. A sample of weight zero is not added.
@@ -71,7 +76,7 @@ impl TimedSamples {
         if sample.frames.is_empty() && !sample.is_truncated {
             self.stack.push(sink.intern(UNKNOWN));
         }
-        let time = if sink.keeps_times() { sample_time(&sample.info, sink) } else { None };
+        let time = if sink.needs_times() { sample_time(&sample.info, sink) } else { None };
         sink.add_timed(&self.stack, Weights::plain(sample.weight), time)
     }
 }

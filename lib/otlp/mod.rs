@@ -9,7 +9,7 @@ mod field;
 mod read;
 mod write;
 
-pub use read::is_otlp;
+pub use read::{is_otlp, split_messages};
 pub use write::{count_escaped_names, write_profile};
 
 /// Profiles and the dictionary that they refer to.

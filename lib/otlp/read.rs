@@ -28,6 +28,20 @@ pub fn is_otlp(head: &[u8]) -> bool {
     false
 }
 
+/// Splits messages that follow each other, as `cat` joins files. Each has its own dictionary, which ends it.
+pub fn split_messages(bytes: &[u8]) -> Vec<&[u8]> {
+    let (mut fields, mut ends) = (Fields::new(bytes), Vec::new());
+    while let Some(Some((number, _))) = fields.next() {
+        if number == field::DICTIONARY {
+            ends.push(bytes.len() - fields.rest().len());
+        }
+    }
+    // Fields may follow the last dictionary.
+    ends.pop();
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends.iter().copied().chain([bytes.len()])).map(|(start, end)| &bytes[start..end]).collect()
+}
+
 /// Returns true if a scope's first profile has a type or samples.
 fn is_scope(mut rest: &[u8]) -> bool {
     while let Some((number, message)) = first_message(rest) {

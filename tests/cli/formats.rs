@@ -308,7 +308,8 @@ fn reports_truncated_reports() {
 #[test]
 fn text_with_numbers_at_line_ends_is_not_folded_text() {
     let status = "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n";
-    for text in [status, "goroutine profile: total 2\n"] {
+    let values = "42 true false true +1.5e+000 world 0x0 [0/0]0x0 0x0 0x0 255\n";
+    for text in [status, "goroutine profile: total 2\n", values] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes());
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");

@@ -201,3 +201,49 @@ fn leaves_out_a_generation_of_a_go_trace_that_is_cut() {
         assert_eq!(cut.stderr.matches("standard input").count() + cut.stderr.matches("stdin").count(), 1, "{cut:?}");
     }
 }
+
+/// The origin of relative times is the earliest sample, wherever it is in the input and whether it counts or not.
+#[test]
+fn relative_times_begin_with_the_earliest_sample() {
+    let recording = data("collapse/formats/jfr-17.jfr.gz");
+    let sum = |options: &[&str]| {
+        let path = recording.to_str().unwrap();
+        let folded = run("fg-collapse", [&["--weight=samples"], options, &[path]].concat(), b"").ok().text();
+        folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    for event in ["--event=cpu", "--event=alloc", "--event=ThreadSleep"] {
+        let all = sum(&[event]);
+        assert_eq!(sum(&[event, "--time=+0,"]), all, "{event}");
+        assert_eq!(sum(&[event, "--time=+0,", "--in-order"]), all, "{event}");
+        assert_eq!(sum(&[event, "--time=,+0.7"]) + sum(&[event, "--time=+0.7,"]), all, "{event}");
+    }
+    let text = "a 1 10.5: 1 e:\n\t1 f (x)\n\na 1 10.2: 2 e:\n\t1 g (x)\n\nb 2 10.0: 4 e:\n\t1 h (x)\n\n";
+    for (options, expected) in [
+        (&["--time=+0,+0.3"][..], "a;g 2\nb;h 4\n"),
+        (&["--time=+0.3,"], "a;f 1\n"),
+        (&["--time=+0.2,", "--comm=a"], "a;f 1\na;g 2\n"),
+        (&["--time=+0,+0.1", "--event=e", "--comm=b", "--in-order"], "b;h 4\n"),
+    ] {
+        assert_eq!(run("fg-collapse", options, text.as_bytes()).ok().text(), expected, "{options:?}");
+    }
+    let twice = [text, text].concat().replace("a 1 10.5", "a 1 9.5");
+    assert_eq!(run("fg-collapse", ["-n4", "--time=+0,+0.1"], twice.as_bytes()).ok().text(), "a;f 2\n");
+}
+
+#[test]
+fn options_that_match_no_sample_are_reported_for_all_formats() {
+    for name in ["jfr-17.jfr.gz", "nettrace.nettrace", "otlp.pb", "perfetto.pftrace", "sentry.json", "rbspy.raw"] {
+        let path = data(&format!("collapse/formats/{name}"));
+        for options in [&["-t", "99999"][..], &["--time", "+1000000,"]] {
+            let arguments = options.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
+            let outcome = run("fg-collapse", arguments, b"");
+            // A sample of rbspy or sentry may have no time.
+            if outcome.stderr.contains("has no") {
+                continue;
+            }
+            assert_eq!((outcome.code(), outcome.text().as_str()), (0, ""), "{name} {options:?}: {outcome:?}");
+            assert!(outcome.stderr.contains("no sample matches"), "{name} {options:?}: {outcome:?}");
+            assert!(!outcome.stderr.contains("no stacks found"), "{name} {options:?}: {outcome:?}");
+        }
+    }
+}

@@ -38,7 +38,7 @@ enum Bound {
     Open,
     /// Nanoseconds on the clock of the recording.
     At(u64),
-    /// Nanoseconds after the first sample.
+    /// Nanoseconds after the earliest sample.
     After(u64),
 }
 
@@ -52,7 +52,7 @@ impl Bound {
         }
     }
 
-    /// Returns the time of the bound, given the time of the first sample. `None` if it is open.
+    /// Returns the time of the bound, given that of the earliest sample. `None` if it is open.
     fn time(self, first: u64) -> Option<u64> {
         match self {
             Self::Open => None,
@@ -63,14 +63,19 @@ impl Bound {
 }
 
 impl TimeSpan {
-    /// True if a bound is relative to the first sample.
+    /// True if a bound is relative to the earliest sample.
     pub fn is_relative(&self) -> bool {
         [self.from, self.to].iter().any(|bound| matches!(bound, Bound::After(_)))
     }
 
-    /// True if the span contains `time`, given the time of the first sample. Both are nanoseconds.
+    /// True if the span contains `time`, given the time of the earliest sample. Both are nanoseconds.
     pub fn contains(&self, time: u64, first: u64) -> bool {
-        self.from.time(first).is_none_or(|from| from <= time) && self.to.time(first).is_none_or(|to| time < to)
+        self.from.time(first).is_none_or(|from| from <= time) && !self.ends_before(time, first)
+    }
+
+    /// True if the span ends at `time` or before, given the time of the earliest sample. Both are nanoseconds.
+    pub fn ends_before(&self, time: u64, first: u64) -> bool {
+        self.to.time(first).is_some_and(|to| to <= time)
     }
 }
 
@@ -84,7 +89,7 @@ impl FromStr for TimeSpan {
                 Err("the span ends before it begins".to_owned())
             }
             Some((from, to)) => Ok(Self { from, to }),
-            None => Err("expected FROM,TO in seconds, as in 12.5,13 or, from the first sample, +1,+2.5".to_owned()),
+            None => Err("expected FROM,TO in seconds, as in 12.5,13 or, from the earliest sample, +1,+2.5".to_owned()),
         }
     }
 }

@@ -33,9 +33,6 @@ pub(in crate::collapse) fn report_selection(
     let events = merge_events(summaries);
     check_units(&events, options, diagnostics)?;
     report_left_out(&events, &options.event, is_empty, diagnostics)?;
-    if is_empty && events.iter().any(|event| event.is_selected) {
-        diagnostics.warn("no sample matches --time, --comm and similar options");
-    }
     let samples = summaries.iter().map(|summary| summary.lost_samples).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted_samples).sum();
     let weight = events.iter().try_fold(Weight::ZERO, |sum, event| sum.checked_add(event.weight));

@@ -13,8 +13,6 @@ pub(in crate::collapse) struct SampleFilter {
     tids: Option<NumberList>,
     cpus: Option<NumberList>,
     no_idle: bool,
-    /// Time of the first sample, to which relative spans refer.
-    first: Option<u64>,
 }
 
 /// Time, thread and CPU of a sample, as far as they are known.
@@ -32,7 +30,7 @@ impl SampleFilter {
     pub(in crate::collapse) fn new(options: &Options) -> Self {
         let Options { time, offset, no_idle, .. } = *options;
         let Options { comms, pids, tids, cpus, .. } = options.clone();
-        Self { time, offset, comms, pids, tids, cpus, no_idle, first: None }
+        Self { time, offset, comms, pids, tids, cpus, no_idle }
     }
 
     /// True if no condition is set.
@@ -45,16 +43,12 @@ impl SampleFilter {
             && lists.iter().all(|list| list.is_none())
     }
 
-    /// True if the time of the first sample is needed and not known yet.
-    pub(in crate::collapse) fn needs_first_time(&self) -> bool {
-        self.first.is_none() && self.time.is_some_and(|span| span.is_relative())
-    }
-
-    /// Returns true if a sample meets all conditions.
+    /// Returns true if a sample meets all conditions, but for a span of time that is relative to the earliest sample: the
+    /// sink knows which samples are in it when all have been read.
     ///
     /// # Errors
     /// A message if the sample lacks a property that a condition needs.
-    pub(in crate::collapse) fn accepts(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
+    pub(in crate::collapse) fn accepts(&self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
         let in_time = self.accepts_time(info)?;
         Ok(in_time
             && (!self.no_idle || !info.is_idle())
@@ -64,13 +58,12 @@ impl SampleFilter {
             && accepts_number(self.cpus.as_ref(), info.cpu, "a sample has no CPU, which --cpu needs")?)
     }
 
-    fn accepts_time(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
+    fn accepts_time(&self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
         if self.time.is_none() && self.offset.is_none() {
             return Ok(true);
         }
         let time = info.time.ok_or("a sample has no time, which --time and --offset need")?;
-        let first = *self.first.get_or_insert(time);
-        Ok(self.time.is_none_or(|span| span.contains(time, first))
+        Ok(self.time.is_none_or(|span| span.is_relative() || span.contains(time, 0))
             && self.offset.is_none_or(|span| span.contains(time)))
     }
 

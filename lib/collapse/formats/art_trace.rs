@@ -30,9 +30,12 @@ pub(super) static FORMAT: Format = Format {
     description: "method traces of Android's runtime (.trace)",
     tried_with: "published files",
     has_times: false,
-    recognizes: |head| head.starts_with(b"*version\n") && head.contains_str("\n*threads\n") || is_streamed(head),
+    recognizes: |head| head.starts_with(TEXT) && head.contains_str("\n*threads\n") || is_streamed(head),
     reader: FormatReader::Bytes(read),
 };
+
+/// The first line of the text.
+const TEXT: &[u8] = b"*version\n";
 
 /// The first bytes after the text.
 const MAGIC: &[u8] = b"SLOW";
@@ -63,7 +66,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let Some(trace) = Streamed::parse(&bytes, document.options) else {
             return Err(document.unreadable("damaged: its header is not complete"));
         };
-        return add_records(&bytes, &trace.header, trace.records.into_iter(), trace.is_complete, document, sink);
+        add_records(&bytes, &trace.header, trace.records.into_iter(), trace.is_complete, document, sink)?;
+        return document.check_nothing_follows((bytes.len() - trace.rest.len()) as u64, trace.rest);
     }
     let end = bytes.find(b"\n*end\n").map(|end| end + b"\n*end\n".len());
     let Some((text, data)) = end.map(|end| bytes.split_at(end)) else {
@@ -74,9 +78,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(layout) = Layout::parse(data, &header, false) else {
         return Err(document.unreadable("damaged: no entries follow the list of methods"));
     };
-    let records = data[layout.start..].chunks_exact(layout.size);
+    let (entries, rest) = split_entries(&data[layout.start..], layout.size);
+    let records = entries.chunks_exact(layout.size);
     let is_complete = records.remainder().is_empty();
-    add_records(data, &header, records, is_complete, document, sink)
+    add_records(data, &header, records, is_complete, document, sink)?;
+    document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)
+}
+
+/// Splits entries of this size from another trace that follows them.
+fn split_entries(data: &[u8], size: usize) -> (&[u8], &[u8]) {
+    let begins_trace = |offset: &usize| data[*offset..].starts_with(TEXT) || is_streamed(&data[*offset..]);
+    data.split_at((0..data.len()).step_by(size.max(1)).find(begins_trace).unwrap_or(data.len()))
 }
 
 /// Adds the stacks of the records of a trace, whose binary part is `data`.

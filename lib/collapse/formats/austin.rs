@@ -181,7 +181,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             _ => {}
         }
     }
-    let is_complete = counter.rest.is_empty();
+    let rest = counter.rest.0;
     let names: &[&str] = match mode {
         b"memory" => &["allocated", "freed"],
         b"full" => &["time", "cpu", "allocated", "freed"],
@@ -199,7 +199,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         add_event(event, &mut sample, &mut tables, options, sink);
     }
     add_sample(&mut sample, value, shows_threads, options, sink)?;
-    document.check_end(is_complete, "its last event does, or has an unknown event")
+    if rest.starts_with(MAGIC) {
+        document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
+    }
+    document.check_end(rest.is_empty(), "its last event does, or has an unknown event")
 }
 
 fn add_event<'a>(event: Event<'a>, sample: &mut Sample, tables: &mut Tables<'a>, options: &Options, sink: &mut Sink) {

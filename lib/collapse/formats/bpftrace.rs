@@ -26,7 +26,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "bpftrace",
     description: "bpftrace maps keyed by stacks",
-    tried_with: "published files",
+    tried_with: "bpftrace 0.17, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -22,7 +22,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "faulthandler",
     description: "Python faulthandler",
-    tried_with: "published files",
+    tried_with: "Python 3.11, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -54,6 +54,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else {
             if in_thread && line.starts_with(b"  File ") {
                 document.report_malformed("expected a file, a line and a function")?;
+                continue;
+            }
+            // The program itself may write between the frames.
+            if in_thread && !stack.is_empty() && !line.trim_ascii().is_empty() && !is_thread_heading(&line) {
                 continue;
             }
             stack.add_leaf_first(Weight::ONE, sink)?;

@@ -11,7 +11,7 @@
 use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_word};
+use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_word, split_words};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::text_kind::{begins_with_time, is_table};
@@ -79,6 +79,9 @@ const MAX_SHORT_TEXT: usize = 32;
 /// Maximum number of lines that are taken for stacks of one frame although their names may be words.
 const MAX_PLAIN_LINES: usize = 8;
 
+/// Maximum number of words of a function's name, with the types of its arguments.
+const MAX_NAME_WORDS: usize = 8;
+
 /// Numbers of the first lines, by their shape.
 #[derive(Debug, Default)]
 struct Shape {
@@ -116,7 +119,9 @@ impl Shape {
                 shape.first_fits |= shape.lines == 1;
                 shape.with_symbols += usize::from(!has_callers && has_symbols);
                 shape.with_numbers += usize::from(!stack.contains(&b';') && is_row_of_numbers(stack, line));
-                shape.with_words += usize::from(!has_callers && !has_symbols && without_weight(stack).contains(&b' '));
+                let name = without_weight(stack);
+                let is_words = !has_symbols && name.contains(&b' ') || split_words(name).count() > MAX_NAME_WORDS;
+                shape.with_words += usize::from(!has_callers && is_words);
             }
         }
         shape

@@ -189,7 +189,7 @@ impl Pending {
         }
         let info =
             SampleInfo { time: Some(self.time), comm: &self.comm, pid: None, tid: Some(self.pid), cpu: Some(self.cpu) };
-        if document.events.accept(&self.name) && samples.accept(&info)? {
+        if document.events.accept(&self.name) && samples.accept(&info, sink)? {
             document.events.add_weight(Weight::ONE);
             let mut name = self.comm.replace(" ", "_");
             if document.options.pid || document.options.tid {

@@ -20,16 +20,32 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "gdb",
     description: "gdb thread apply all bt",
-    tried_with: "published files",
+    tried_with: "gdb 13, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    first_lines(head).filter_map(parse_frame).any(|(number, function)| {
+    first_lines(head).map(strip_prompts).filter_map(parse_frame).any(|(number, function)| {
         number == 0 && (function.contains_str(" (") || function.starts_with(b"<signal handler"))
     })
+}
+
+/// Returns true for the heading of a thread: `Thread 2 (Thread 0x7f11 (LWP 43) "worker"):`.
+pub(super) fn is_thread(line: &[u8]) -> bool {
+    let thread = line.strip_prefix(b"Thread ").and_then(|rest| split_once(rest, " "));
+    thread.is_some_and(|(number, rest)| {
+        parse_number(number).is_some() && (rest.starts_with(b"(Thread 0x") || rest.starts_with(b"(LWP "))
+    })
+}
+
+/// Returns a line without the prompts before it, which are there if gdb read its commands from a pipe.
+fn strip_prompts(mut line: &[u8]) -> &[u8] {
+    while let Some(rest) = line.strip_prefix(b"(gdb) ") {
+        line = rest;
+    }
+    line
 }
 
 /// Returns a frame's number and the text after its address.
@@ -44,17 +60,19 @@ fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut stack) = (Vec::new(), Stack::default());
+    let (mut line, mut stack, mut current) = (Vec::new(), Stack::default(), CurrentFrame::default());
     while document.read_line(&mut line)? {
-        match parse_frame(&line) {
+        let line = strip_prompts(&line);
+        match parse_frame(line) {
             Some((number, function)) => {
                 if number == 0 {
-                    stack.add_leaf_first(Weight::ONE, sink)?;
+                    current.end_stack(&mut stack, sink)?;
+                    current.begin_stack(line);
                 }
                 stack.push(&function_name(strip_arguments(function), document.options), sink);
             }
             None if line.trim_ascii().is_empty() || line.starts_with(b"Thread ") => {
-                stack.add_leaf_first(Weight::ONE, sink)?;
+                current.end_stack(&mut stack, sink)?;
             }
             None if line.starts_with(b"#") => {
                 document.report_malformed("expected a frame: number, function and arguments")?
@@ -63,7 +81,39 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None => {}
         }
     }
-    stack.add_leaf_first(Weight::ONE, sink)
+    current.end_stack(&mut stack, sink)?;
+    current.stack.add_leaf_first(Weight::ONE, sink)
+}
+
+/// The frame that gdb prints by itself when it has attached to a process or has read its memory: the first frame of a stack
+/// that follows, not a stack of its own.
+#[derive(Default)]
+struct CurrentFrame {
+    /// Number of stacks that were begun.
+    stacks: u64,
+    line: Vec<u8>,
+    /// The frame, if it may be that one.
+    stack: Stack,
+}
+
+impl CurrentFrame {
+    /// Notes the first frame of a stack. The current frame is dropped if it is the same one.
+    fn begin_stack(&mut self, line: &[u8]) {
+        self.stacks += 1;
+        if self.stacks == 1 {
+            self.line = line.to_vec();
+        } else if self.line == line {
+            self.stack.clear();
+        }
+    }
+
+    /// Adds a stack, or keeps it if it is the first one and has a single frame.
+    fn end_stack(&mut self, stack: &mut Stack, sink: &mut Sink) -> Result<(), Error> {
+        if self.stacks == 1 && stack.frames().len() == 1 && self.stack.is_empty() {
+            self.stack = std::mem::take(stack);
+        }
+        stack.add_leaf_first(Weight::ONE, sink)
+    }
 }
 
 /// Returns the function of `name (arguments) at file:line` or `name (arguments) from library`. Scans backwards for the

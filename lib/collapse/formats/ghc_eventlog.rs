@@ -61,6 +61,8 @@ struct Events<'a> {
     sizes: FxHashMap<u16, u16>,
     rest: Bytes<'a>,
     end: LogEnd,
+    /// The bytes after the end of the events.
+    after: &'a [u8],
 }
 
 /// The end of the events.
@@ -124,6 +126,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     reader.finish(document, sink)?;
+    document.check_nothing_follows((bytes.len() - events.after.len()) as u64, events.after)?;
     match events.end {
         LogEnd::UnknownType => document.report_damage("damaged: an event has an unknown type", false),
         end => document.check_end(end == LogEnd::Marked, "its last event does"),
@@ -165,7 +168,7 @@ impl<'a> Reader<'a> {
                 };
                 frames.reverse();
                 let info = SampleInfo { time: Some(event.time), ..SampleInfo::default() };
-                if self.samples.accept(&info)? {
+                if self.samples.accept(&info, sink)? {
                     let (frames, weight) = (&frames[..], Weight::ONE);
                     self.samples.add(&TimedSample { info, roots: &[], is_truncated: false, frames, weight }, sink)?;
                 }
@@ -250,13 +253,14 @@ impl<'a> Events<'a> {
             sizes.insert(kind, size);
         }
         let rest = Bytes(rest.0.strip_prefix(HEADER_END)?);
-        Some(Self { sizes, rest, end: LogEnd::Cut })
+        Some(Self { sizes, rest, end: LogEnd::Cut, after: b"" })
     }
 
     fn read_event(&mut self) -> Option<Event<'a>> {
         let kind = self.rest.number(2)? as u16;
         if kind == END {
             self.end = LogEnd::Marked;
+            self.after = self.rest.0;
             return None;
         }
         let time = self.rest.number(8)?;

@@ -20,7 +20,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "pprof-traces",
     description: "go tool pprof -traces",
-    tried_with: "published files",
+    tried_with: "Go 1.19, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -16,6 +16,7 @@
 
 use bstr::ByteSlice as _;
 
+use super::mapped::parse_hex;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
@@ -31,7 +32,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
     description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
-    tried_with: "published files",
+    tried_with: "Go 1.19, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -65,12 +66,21 @@ fn parse_count(line: &[u8]) -> Option<Weight> {
     parse_number(number).filter(|_| all_addresses).map(Weight::new)
 }
 
+/// Returns the last two addresses of `2 @ 0x437bf6 0x446f6c 0x4b6097`.
+fn last_addresses(line: &[u8]) -> Vec<u64> {
+    let addresses = split_once(line, " @").map(|(_, addresses)| split_words(addresses).filter_map(parse_hex));
+    let addresses: Vec<u64> = addresses.into_iter().flatten().collect();
+    addresses[addresses.len().saturating_sub(2)..].to_vec()
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
     // A function whose source line may follow on the next line.
     let mut function: Option<Vec<u8>> = None;
     // The number of goroutines according to the first lines of dumps with `debug=1`, and that of their stacks.
     let (mut total, mut found) = (None, Weight::ZERO);
+    // The last addresses of the stack, and that of its last line. The root of all goroutines is not printed.
+    let (mut roots, mut last) = (Vec::new(), None);
     document.set_unit("count");
     while document.read_line(&mut line)? {
         let new_weight = if is_goroutine(&line) { Some(Weight::ONE) } else { parse_count(&line) };
@@ -82,6 +92,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             push(&mut function, b"", document, &mut stack, sink);
             end_stack(&mut stack, &mut weight, sink)?;
             weight = new_weight;
+            roots = last_addresses(&line);
         } else if let Some(frame) = line.strip_prefix(b"#\t") {
             let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
             let address = fields.next().filter(|field| is_address(field) && !weight.is_zero());
@@ -89,6 +100,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 document.report_malformed("expected an address and a function")?;
                 continue;
             }
+            last = address.and_then(parse_hex);
             // The function is missing if it is unknown.
             function = Some(fields.next().map_or(markers::UNKNOWN, strip_offset).to_vec());
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
@@ -107,7 +119,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    let is_in_stack = function.is_some() || !weight.is_zero() && (stack.is_empty() || total.is_some());
+    // An address is that of the call, or the one behind it.
+    let is_at_root = last.is_some_and(|last| roots.iter().any(|root| *root == last || *root == last + 1));
+    let is_in_stack = function.is_some() || !weight.is_zero() && (stack.is_empty() || total.is_some() && !is_at_root);
     push(&mut function, b"", document, &mut stack, sink);
     end_stack(&mut stack, &mut weight, sink)?;
     if total.is_some_and(|total| found < total) && !found.is_zero() {

@@ -69,10 +69,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let numbers = numbers.map(|(depth, address)| addresses.number(address.saturating_sub(u64::from(depth > 0))));
         records.push((count, numbers.collect::<Vec<_>>()));
     }
-    if is_complete {
-        for line in words.rest.split(|byte| *byte == b'\n') {
-            addresses.add_mapping(line);
-        }
+    let mut rest = if is_complete { words.rest } else { b"" };
+    while let Some((line, after)) = split_mapping(rest)
+        && (addresses.add_mapping(line) || is_remark(line))
+    {
+        rest = after;
     }
     let names = addresses.name(document.options, sink);
     names.warnings.iter().for_each(|warning| document.warn(warning));
@@ -81,5 +82,20 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         numbers.iter().for_each(|number| names.frames[*number].iter().rev().for_each(|frame| stack.extend(&[*frame])));
         stack.add_leaf_first(Weight::new(*count), sink)?;
     }
+    if rest.contains(&b'\n') || Words::new(rest).is_some() {
+        document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
+    }
+    document.check_end(rest.is_empty(), "its list of mapped files does")?;
     document.check_end(is_complete, "its trailer")
+}
+
+/// Splits the first line off the list of mappings, with its line end. Returns `None` at its end.
+fn split_mapping(list: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr::memchr(b'\n', list).map_or(list.len(), |end| end + 1);
+    (end > 0).then(|| (list[..end].trim_ascii_end(), &list[end..]))
+}
+
+/// Returns true for a line of the list of mappings that is none: a blank one, or a variable for their paths.
+fn is_remark(line: &[u8]) -> bool {
+    line.is_empty() || line.starts_with(b"build=") || line.starts_with(b"MAPPED_LIBRARIES:")
 }

@@ -1,9 +1,11 @@
 //! Lines with which documents of text formats begin. Such a line within a document is no data: another document was
 //! appended to it.
 
-use super::{goroutines, heap_text, heaptrack, memray};
+use bstr::ByteSlice as _;
+
+use super::{gdb, goroutines, heap_text, heaptrack, massif, memray};
 use crate::bytes::strip_bom;
-use crate::collapse::line_helpers::{parse_number, split_once, split_words};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_words};
 use crate::folded::{LineKind, parse_line};
 
 /// The first line of a document.
@@ -15,54 +17,107 @@ pub(in crate::collapse) struct Heading {
     pub(in crate::collapse) may_recur: bool,
 }
 
-/// Starts of lines, the format whose documents begin with them, and true if an input may contain several.
-const STARTS: [(&[u8], &str, bool); 17] = [
-    (b"Full thread dump ", "jstack", true),
-    (b"time_unit: ", "massif", false),
-    (b"# callgrind format", "callgrind", true),
-    (b"PeriodType: ", "pprof-raw", false),
-    (b"TRACE START [", "xdebug", true),
-    (b"Analysis of sampling ", "sample", true),
-    (b"Call graph:", "sample", true),
-    (b"Level,Function Name,", "vsprof", false),
-    (b"Function Stack,CPU Time", "vtune", false),
-    (b"v8-version,", "v8-prof", false),
-    (b"0SECTION       TITLE subcomponent", "javacore", true),
-    (b"JAVA PROFILE 1.0.", "hprof-text", false),
-    (b"Weight\tSelf Weight\t", "instruments", false),
-    (b"Bytes Used\tCount\t", "instruments", false),
-    (b"-----------+---", "pprof-traces", true),
-    (b"sample.interval=", "rprof", true),
-    (b"rbspy0", "rbspy", false),
+/// Returns true if a line that has the start of a heading is one. The text that begins with the line is the second
+/// argument.
+type Check = fn(&[u8], &[u8]) -> bool;
+
+/// Any line that has the start of a heading is one.
+const ANY: Check = |_, _| true;
+
+/// Starts of headings, what else makes a line one, the format, and true if an input may contain several documents.
+const HEADINGS: [(&[u8], Check, &str, bool); 47] = [
+    (b"Full thread dump ", ANY, "jstack", true),
+    (b"# callgrind format", ANY, "callgrind", true),
+    (b"creator: callgrind", ANY, "callgrind", true),
+    (b"creator: xdebug", ANY, "callgrind", true),
+    (b"PeriodType: ", ANY, "pprof-raw", false),
+    (b"TRACE START [", ANY, "xdebug", true),
+    (b"Analysis of sampling ", ANY, "sample", true),
+    (b"Call graph:", ANY, "sample", true),
+    (b"Level,Function Name,", ANY, "vsprof", false),
+    (b"Function Stack,CPU Time", ANY, "vtune", false),
+    (b"v8-version,", ANY, "v8-prof", false),
+    (b"0SECTION       TITLE subcomponent", ANY, "javacore", true),
+    (b"JAVA PROFILE 1.0.", ANY, "hprof-text", false),
+    (b"Weight\tSelf Weight\t", ANY, "instruments", false),
+    (b"Bytes Used\tCount\t", ANY, "instruments", false),
+    (b"-----------+---", ANY, "pprof-traces", true),
+    (b"sample.interval=", ANY, "rprof", true),
+    (b"line profiling: sample.interval=", ANY, "rprof", true),
+    (b"memory profiling: sample.interval=", ANY, "rprof", true),
+    (b"memory profiling: line profiling: sample.interval=", ANY, "rprof", true),
+    (b"rbspy0", ANY, "rbspy", false),
+    (b"Attaching to kernel allocators, Ctrl+C to quit", ANY, "memleak", true),
+    (b"Thread (0x", ANY, "dotnet-stack", true),
+    (b"Full stacks (", ANY, "wcp", true),
+    (b"---------- tid#", ANY, "procstack", true),
+    (b"Direct leak of ", ANY, "lsan", true),
+    (b"# tracer: ", ANY, "ftrace", true),
+    (b"# Samples: ", ANY, "perf-report", true),
+    (b"COST CENTRE ", ANY, "ghc-prof", true),
+    (b"goroutine profile: ", |line, _| goroutines::is_profile_heading(line), "goroutines", true),
+    (b"threadcreate profile: ", |line, _| goroutines::is_profile_heading(line), "goroutines", true),
+    (b"heap_v2/", |line, _| heap_text::is_heading(line), "heap-text", false),
+    (b"heap profile:", |line, _| heap_text::is_heading(line), "heap-text", false),
+    (b"--- contention:", ANY, "heap-text", false),
+    (b"--- mutex:", ANY, "heap-text", false),
+    (b"v ", |line, _| heaptrack::is_version(line), "heaptrack", false),
+    (memray::HEADING, |line, _| line == memray::HEADING, "memray", true),
+    (b"jdk.", |line, _| line.ends_with(b" {"), "jfr-print", true),
+    (b"==", |line, _| is_memcheck(line), "memcheck", true),
+    (b"desc: ", |_, text| massif::begins(text), "massif", false),
+    (b"Tracing ", |line, _| line.contains_str(" functions for \""), "stackcount", true),
+    (b"Thread ", |line, _| gdb::is_thread(line), "gdb", true),
+    (b" 0x", |line, _| line.contains_str(" : ") && line.contains_str("+0x"), "systemtap", true),
+    (b"@ ", |line, _| line.ends_with(b" samples]"), "pmcstat", true),
+    (b"<0.", |line, _| line.contains_str(">;") && !line.contains(&b' '), "eflame", true),
+    (b"0 ", begins_trace_of_php, "phpspy", true),
+    (b"sample:", |line, _| line == b"sample:", "simpleperf", true),
 ];
 
-/// Returns the heading that a line is.
-pub(in crate::collapse) fn find(line: &[u8]) -> Option<Heading> {
-    let line = strip_bom(line);
-    // Most lines begin with a blank, a digit or a small letter that no heading begins with.
-    if !matches!(line.first()?, b'#' | b'-' | b'0' | b'=' | b'A'..=b'Z' | b'a' | b'g' | b'h' | b'j' | b'r'..=b't' | b'v')
-    {
-        return None;
+/// A bit for each two bytes with which a heading begins. Most lines are none.
+const FIRST_BYTES: [u64; 1 << 10] = first_bytes();
+
+const fn first_bytes() -> [u64; 1 << 10] {
+    let mut bits = [0; 1 << 10];
+    let mut index = 0;
+    while index < HEADINGS.len() {
+        let start = HEADINGS[index].0;
+        let pair = start[0] as usize * 256 + start[1] as usize;
+        bits[pair / 64] |= 1 << (pair % 64);
+        index += 1;
     }
-    let heading = |format, may_recur| Some(Heading { format, may_recur });
-    if let Some((_, format, may_recur)) = STARTS.iter().find(|(start, ..)| line.starts_with(start)) {
-        return heading(format, *may_recur);
-    }
-    if goroutines::is_profile_heading(line) {
-        heading(goroutines::FORMAT.name, true)
-    } else if heap_text::is_heading(line) {
-        heading(heap_text::FORMAT.name, false)
-    } else if heaptrack::is_version(line) {
-        heading(heaptrack::FORMAT.name, false)
-    } else if line == memray::HEADING {
-        heading(memray::FORMAT.name, true)
-    } else if line.starts_with(b"jdk.") && line.ends_with(b" {") {
-        heading("jfr-print", true)
-    } else if is_memcheck(line) {
-        heading("memcheck", true)
-    } else {
-        None
-    }
+    bits
+}
+
+/// Returns the heading that a line is, with which `text` begins.
+#[inline]
+pub(in crate::collapse) fn find(line: &[u8], text: &[u8]) -> Option<Heading> {
+    let [first, second, ..] = *strip_bom(line) else { return None };
+    let pair = usize::from(first) * 256 + usize::from(second);
+    if FIRST_BYTES[pair / 64] >> (pair % 64) & 1 == 1 { find_in_table(strip_bom(line), text) } else { None }
+}
+
+fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
+    let mut found = HEADINGS.iter().filter(|(start, ..)| line.starts_with(start));
+    let (_, _, format, may_recur) = found.find(|(_, check, ..)| check(line, text))?;
+    Some(Heading { format, may_recur: *may_recur })
+}
+
+/// Returns true if one of the first lines of an input is a heading of a format.
+pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
+    first_lines(head).take(FIRST_LINES).any(|line| find(line, line).is_some_and(|heading| heading.format == format))
+}
+
+/// Number of lines among which the heading of an input is.
+const FIRST_LINES: usize = 8;
+
+/// Returns true for `0 work /srv/a.php:3`, before the line of its caller or one of memory.
+fn begins_trace_of_php(line: &[u8], text: &[u8]) -> bool {
+    let next = split_once(text, "\n").map_or(&b""[..], |(_, next)| next);
+    let place = split_words(line).nth(2).and_then(|place| place.rsplit_once_str(":"));
+    place.is_some_and(|(file, number)| file.ends_with(b".php") && parse_number(number).is_some())
+        && (next.starts_with(b"1 ") || next.starts_with(b"# "))
 }
 
 /// Returns true for `==7== Memcheck, a memory error detector`.
@@ -91,14 +146,7 @@ const MAX_WORDS: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{STARTS, find, is_folded_stack};
-
-    #[test]
-    fn no_start_of_a_heading_is_filtered_out() {
-        for (start, format, _) in STARTS {
-            assert_eq!(find(start).map(|heading| heading.format), Some(format));
-        }
-    }
+    use super::{find, is_folded_stack};
 
     #[test]
     fn finds_headings() {
@@ -110,10 +158,24 @@ mod tests {
             ("==7== Memcheck, a memory error detector", Some("memcheck")),
             ("==7== 300 bytes in 3 blocks are definitely lost in loss record 1 of 2", None),
             ("jdk.ExecutionSample {", Some("jfr-print")),
+            ("desc: --massif-out-file=a\ncmd: a\ntime_unit: i", Some("massif")),
+            ("desc: I1 cache: 32768 B\ncmd: a", None),
+            ("Tracing 2 functions for \"vfs_*\"... Hit Ctrl-C to end.", Some("stackcount")),
+            ("Thread 12 (Thread 0x7f11 (LWP 43) \"a\"):", Some("gdb")),
+            ("Thread 12 (idle): \"MainThread\"", None),
+            (" 0x400512 : main+0x22/0x90 [/bin/app]", Some("systemtap")),
+            ("sample:", Some("simpleperf")),
+            ("@ CPU_CLK_UNHALTED [30 samples]", Some("pmcstat")),
+            ("<0.90.0>;shell:eval_loop/3;lists:foldl/3", Some("eflame")),
+            ("0 work /srv/a.php:3\n1 <main> /srv/a.php:9", Some("phpspy")),
             ("a;b 1", None),
             ("v 1 2", None),
         ] {
-            assert_eq!(find(line.as_bytes()).map(|heading| heading.format), format, "{line}");
+            assert_eq!(
+                find(line.lines().next().unwrap_or_default().as_bytes(), line.as_bytes()).map(|heading| heading.format),
+                format,
+                "{line}"
+            );
         }
     }
 

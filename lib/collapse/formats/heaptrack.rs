@@ -12,7 +12,10 @@
 //! Numbers are hexadecimal. The weight is the bytes in use when the heap was largest (`peak`), unless `--event` names
 //! another value: `allocations`, `temporary` (allocations that are freed before the next one) or `leaked` (bytes in use at
 //! the end). Files and lines are left out unless `--srcline` asks for them. Recordings that heaptrack has not interpreted
-//! yet have no names. Memory depends on the number of distinct stacks, not on the number of allocations.
+//! yet have no names.
+//! heaptrack_print may count more temporary allocations: it notes the number of the last kind of allocation, and 0 if a
+//! deallocation came after it. But 0 is also the number of the first kind, so that each of its deallocations that follows
+//! another one is counted. Memory depends on the number of distinct stacks, not on the number of allocations.
 
 mod costs;
 

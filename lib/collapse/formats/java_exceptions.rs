@@ -24,7 +24,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "java-exceptions",
     description: "Java exceptions in a log",
-    tried_with: "published files",
+    tried_with: "JDK 17, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -9,7 +9,7 @@
 //! ```
 //! Each thread has weight 1, and its name as its root frame. Its state is its event: runnable threads count, unless
 //! `--event` names another state. A thread that Java calls runnable but that waits in a native function has the state
-//! `RUNNABLE, but waits`. In dumps without states, the leaf tells whether a thread waits. Threads without Java frames, locks, files and lines are left out.
+//! `RUNNABLE, but waits`, and one that carries a virtual thread `CARRIER`. In dumps without states, the leaf tells whether a thread waits. Threads without Java frames, locks, files and lines are left out.
 
 use bstr::ByteSlice as _;
 
@@ -51,6 +51,9 @@ pub(super) const RUNNABLE: &[u8] = b"RUNNABLE";
 
 /// The name of threads without one, which are virtual threads.
 pub(super) const VIRTUAL: &[u8] = b"(virtual)";
+
+/// The state of a thread that runs a virtual one, whose frames follow as those of a thread of its own.
+const CARRIER: &[u8] = b"CARRIER";
 
 /// The state of a thread whose dump has none, until its leaf tells whether it waits.
 const UNKNOWN_STATE: &[u8] = b"(no state)";
@@ -153,6 +156,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             if thread.name.is_empty() {
                 thread.name = VIRTUAL.to_vec();
             }
+        } else if trimmed.starts_with(b"Carrying virtual thread #") {
+            thread.state = CARRIER.to_vec();
+        } else if trimmed.starts_with(b"Mounted virtual thread #") {
+            thread.finish(document, sink)?;
+            (thread.name, thread.state) = (VIRTUAL.to_vec(), UNKNOWN_STATE.to_vec());
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
             thread.state = split_word(state).0.to_vec();
         } else if trimmed.starts_with(b"at ") || thread.is_in_file && is_file_frame(&line) {

@@ -52,6 +52,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "objects"], 0)?;
     document.set_unit_silently(["bytes", "objects"][column]);
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
+    // False after the heading of a report, until its summary.
+    let mut is_complete = true;
     loop {
         let more = document.read_line(&mut line)?;
         let leak = parse_leak(&line).filter(|_| more);
@@ -62,8 +64,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.clear();
         }
         if !more {
-            return Ok(());
+            return document.check_end(is_complete, "the summary");
         }
+        if line.contains_str("ERROR: LeakSanitizer: ") {
+            is_complete = false;
+        }
+        is_complete |= line.starts_with(b"SUMMARY: ");
         if let Some(values) = leak {
             weight = Some(Weight::new(values[column]));
         } else if weight.is_some() {

@@ -29,10 +29,22 @@ pub(super) static FORMAT: Format = Format {
     tried_with: "valgrind 3.19",
     has_times: false,
     recognizes: |head| {
-        first_lines(head).take(3).any(|line| line.starts_with(b"time_unit: ")) && first_lines(head).any(is_snapshot)
+        first_lines(head).take(3).any(|line| line.starts_with(UNIT)) && first_lines(head).any(is_snapshot)
     },
     reader: FormatReader::Lines(read),
 };
+
+/// The third line.
+const UNIT: &[u8] = b"time_unit: ";
+
+/// Returns true if a text begins with the three lines that begin a document.
+pub(super) fn begins(text: &[u8]) -> bool {
+    text.starts_with(b"desc: ") && {
+        let mut lines = text.split(|byte| *byte == b'\n').skip(1);
+        lines.next().is_some_and(|line| line.starts_with(b"cmd: "))
+            && lines.next().is_some_and(|line| line.starts_with(UNIT))
+    }
+}
 
 fn is_snapshot(line: &[u8]) -> bool {
     line.strip_prefix(b"snapshot=").is_some_and(|number| parse_number(number).is_some())
@@ -40,6 +52,8 @@ fn is_snapshot(line: &[u8]) -> bool {
 
 /// A node of a tree.
 struct Node {
+    /// Number of nodes one level below it.
+    callers: u64,
     depth: usize,
     bytes: u64,
     name: Vec<u8>,
@@ -48,9 +62,9 @@ struct Node {
 /// Parses `  n1: 2000 0x109177: load (a.c:5)`.
 fn parse_node(line: &[u8], options: &Options) -> Option<Node> {
     let (callers, rest) = split_once(line.trim_ascii_start(), ": ")?;
-    parse_number(callers.strip_prefix(b"n")?)?;
+    let callers = parse_number(callers.strip_prefix(b"n")?)?;
     let (bytes, rest) = split_once(rest, " ")?;
-    Some(Node { depth: indentation(line), bytes: parse_number(bytes)?, name: node_name(rest, options) })
+    Some(Node { callers, depth: indentation(line), bytes: parse_number(bytes)?, name: node_name(rest, options) })
 }
 
 fn node_name(text: &[u8], options: &Options) -> Vec<u8> {
@@ -74,17 +88,24 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let wants_end = document.select_value(&["peak", "end"], 0)? == 1;
     document.set_unit_silently("bytes");
     let (mut line, mut nodes, mut tree, mut is_peak) = (Vec::new(), Vec::new(), Vec::new(), false);
+    // Number of nodes that the last snapshot still needs, once its last value was read.
+    let mut missing = Some(0);
     while document.read_line(&mut line)? {
         if let Some(kind) = line.strip_prefix(b"heap_tree=") {
+            missing = Some(u64::from(kind != b"empty"));
             is_peak = kind == b"peak";
             if kind != b"empty" {
                 tree.clear();
             }
         } else if let Some(node) = parse_node(&line, document.options) {
+            missing = missing.map(|missing| missing.saturating_sub(1).saturating_add(node.callers));
             tree.push(node);
-        } else if is_snapshot(&line) && is_peak && !wants_end {
-            nodes = std::mem::take(&mut tree);
-            is_peak = false;
+        } else if line.starts_with(b"#-") || is_snapshot(&line) {
+            missing = None;
+            if is_peak && !wants_end {
+                nodes = std::mem::take(&mut tree);
+                is_peak = false;
+            }
         } else if line.first() == Some(&b' ') {
             document.report_malformed("expected a node of a tree")?;
         }
@@ -92,7 +113,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if is_peak || wants_end || nodes.is_empty() {
         nodes = tree;
     }
-    add_tree(&nodes, document, sink)
+    add_tree(&nodes, document, sink)?;
+    document.check_end(missing == Some(0), "its last snapshot does")
 }
 
 /// Adds a tree. Its root, the functions that allocate, is the leaf of all stacks.

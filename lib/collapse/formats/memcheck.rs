@@ -28,11 +28,14 @@ pub(super) static FORMAT: Format = Format {
     recognizes: |head| {
         first_lines(head).any(|line| {
             let text = strip_process(line).unwrap_or_default();
-            text.starts_with(b"Memcheck, a memory error detector") || parse_leak(text).is_some()
+            text.starts_with(HEADING) || parse_leak(text).is_some()
         })
     },
     reader: FormatReader::Lines(read),
 };
+
+/// The first line of a report.
+const HEADING: &[u8] = b"Memcheck, a memory error detector";
 
 /// Returns the text after `==7== `.
 fn strip_process(line: &[u8]) -> Option<&[u8]> {
@@ -60,10 +63,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "blocks"], 0)?;
     document.set_unit_silently(["bytes", "blocks"][column]);
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
+    // A summary follows all leaks, unless valgrind was told to be quiet.
+    let (mut has_heading, mut has_summary) = (false, false);
     while document.read_line(&mut line)? {
         // Lines of the program itself are between those of valgrind.
         let Some(text) = strip_process(&line) else { continue };
+        has_heading |= text.starts_with(HEADING);
+        has_summary |= text.starts_with(b"LEAK SUMMARY:");
         if let Some(values) = parse_leak(text) {
+            has_summary = false;
             finish(&mut stack, weight.replace(Weight::new(values[column])), sink)?;
         } else if weight.is_some() {
             match parse_frame(text.trim_ascii(), document.options) {
@@ -72,7 +80,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    finish(&mut stack, weight, sink)
+    finish(&mut stack, weight, sink)?;
+    document.check_end(has_summary || !has_heading, "the summary of leaks")
 }
 
 fn finish(stack: &mut Stack, weight: Option<Weight>, sink: &mut Sink) -> Result<(), Error> {

@@ -191,10 +191,12 @@ pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name.as_str())
 }
 
-/// Returns the name of the format of a JSON or XML document that begins a text.
+/// Returns the name of the format of a document that begins with these bytes: a binary one, or JSON or XML.
 pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
-    let documents = FORMATS.iter().filter(|format| matches!(format.reader, FormatReader::Bytes(_)));
-    documents.filter(|format| (format.recognizes)(text)).map(|format| format.name).next()
+    let is_document = |format: &&&Format| {
+        matches!(format.reader, FormatReader::Bytes(_)) || format.name == json::bpftrace::FORMAT.name
+    };
+    FORMATS.iter().filter(is_document).filter(|format| (format.recognizes)(text)).map(|format| format.name).next()
 }
 
 /// Returns true if a format is folded text: its lines may be sorted already, and each may have two weights.

@@ -17,7 +17,7 @@ use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::markers;
-use crate::otlp::{Location, Profile, ProfilesData, Sample, get, is_otlp};
+use crate::otlp::{Location, Profile, ProfilesData, Sample, get, is_otlp, split_messages};
 use crate::pprof::Unit;
 use crate::profile::FrameId;
 
@@ -35,7 +35,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut messages = Vec::new();
     let mut rest = &bytes[..];
     if is_otlp(rest) {
-        messages.push(ProfilesData::parse(rest).map_err(|what| document.unreadable(what))?);
+        for message in split_messages(rest) {
+            messages.push(ProfilesData::parse(message).map_err(|what| document.unreadable(what))?);
+        }
         rest = b"";
     }
     // The file exporter of the collector writes the length of each message before it.
@@ -143,7 +145,7 @@ fn add_sample(
             negative += 1;
             continue;
         };
-        if samples.accept(&info)? {
+        if samples.accept(&info, sink)? {
             let weight = unit.to_weight(value);
             samples.add(&TimedSample { info, roots: &roots, is_truncated: !has_root, frames, weight }, sink)?;
         }

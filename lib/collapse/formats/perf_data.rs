@@ -41,7 +41,7 @@ const MAX_WARNINGS: usize = 8;
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let options = document.options;
     let mut samples = Samples::new(options);
-    if sink.is_in_order() || sink.keeps_times() || options.spans.is_some() {
+    if sink.is_in_order() || sink.needs_times() || options.spans.is_some() {
         samples.keep_each_sample();
     }
     read_samples(document, &mut samples)?;
@@ -91,7 +91,11 @@ fn read_samples(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Resul
 }
 
 /// Names the stacks, adds them to the sink, and warns about missing files.
+///
+/// # Errors
+/// [`Error::Unreadable`] if the recording is not all of the file.
 pub(super) fn add_stacks(document: &mut Document<'_>, samples: &mut Samples<'_>, sink: &mut Sink) -> Result<(), Error> {
+    sink.note_time(samples.earliest);
     let warnings = names::add_stacks(samples, document.options, sink)?;
     for warning in warnings.iter().take(MAX_WARNINGS) {
         document.warn(warning);
@@ -99,7 +103,7 @@ pub(super) fn add_stacks(document: &mut Document<'_>, samples: &mut Samples<'_>,
     if let Some(more) = warnings.len().checked_sub(MAX_WARNINGS).filter(|more| *more > 0) {
         document.warn(&format!("{more} more files were not found"));
     }
-    Ok(())
+    samples.trailing.take().map_or(Ok(()), |what| Err(document.unreadable(what)))
 }
 
 /// Returns the file, rewound, if it is a `perf.data` file and not a compressed one.
@@ -129,6 +133,10 @@ fn read_records(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Resul
     match read {
         Ok(()) => Ok(None),
         Err(ReadError::Corrupt(what)) => Ok(Some(what)),
+        Err(ReadError::Trailing(what)) => {
+            samples.trailing = Some(what);
+            Ok(None)
+        }
         Err(ReadError::Handler(error)) => Err(error),
         Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
             Ok(Some("cut short within its header".to_owned()))

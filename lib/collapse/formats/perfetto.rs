@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(), Error> {
         let comm = self.threads.name(pid, tid);
         let info = SampleInfo { time, comm, pid: to_id(pid), tid: to_id(tid), cpu };
-        if !self.samples.accept(&info)? {
+        if !self.samples.accept(&info, sink)? {
             return Ok(());
         }
         let name = thread_name(comm, pid.to_string().as_bytes(), tid.to_string().as_bytes(), document.options);

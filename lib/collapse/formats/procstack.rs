@@ -60,6 +60,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.push(&function_name(name, document.options), sink);
             continue;
         }
+        let ends_stack =
+            !more || line.trim_ascii().is_empty() || is_thread_heading(&line) || parse_process(&line).is_some();
+        if !ends_stack {
+            document.report_malformed("expected a process, a thread or a frame")?;
+            continue;
+        }
         if !stack.is_empty() {
             if !root.is_empty() {
                 stack.push(&root, sink);
@@ -71,8 +77,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         match parse_process(&line) {
             Some(program) => root = program.to_vec(),
-            None if line.trim_ascii().is_empty() || is_thread_heading(&line) => {}
-            None => document.report_malformed("expected a process, a thread or a frame")?,
+            None => {}
         }
     }
 }

@@ -59,7 +59,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
         if length == 0 {
-            is_complete = true;
+            (is_complete, rest) = (true, after);
             break;
         }
         let Some((message, after)) = after.split_at_checked(length) else { break };
@@ -72,6 +72,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let malformed = tables.malformed;
     add_samples(&tables, document, sink)?;
     document.report_problems(malformed, "record", "left out: malformed")?;
+    if is_complete {
+        document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
+    }
     document.check_end(is_complete, "its end mark")
 }
 
@@ -142,7 +145,7 @@ fn add_samples(tables: &Tables<'_>, document: &mut Document<'_>, sink: &mut Sink
             tid: u32::try_from(tid).ok(),
             cpu: None,
         };
-        if !samples.accept(&info)? {
+        if !samples.accept(&info, sink)? {
             continue;
         }
         document.events.add_weight(weight);

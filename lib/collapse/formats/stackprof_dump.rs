@@ -31,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let bytes = read_bytes(document)?;
-    let Some(root) = parse(&bytes) else { return Err(document.unreadable("cut short or damaged")) };
+    let Some((root, rest)) = parse(&bytes) else { return Err(document.unreadable("cut short or damaged")) };
     let Some(Value::Array(raw)) = root.get(b"raw") else {
         return Err(document.unreadable("stackprof output without stacks; record with raw: true"));
     };
@@ -64,7 +64,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         };
         add_stack(None, &stack, weight, sink)?;
     }
-    document.check_end(is_complete, "the list of samples does")
+    document.check_end(is_complete, "the list of samples does")?;
+    document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)
 }
 
 /// Returns the frames by their IDs.

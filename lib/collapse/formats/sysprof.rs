@@ -60,7 +60,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let mut rest = Bytes(bytes.get(HEADER..).unwrap_or_default());
     let (mut frames, mut is_complete) = (Vec::new(), true);
-    while !rest.is_empty() {
+    while !rest.is_empty() && !rest.0.starts_with(MAGIC) {
         let Some(frame) = Frame::parse(&mut rest) else {
             is_complete = false;
             break;
@@ -70,7 +70,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     // The rings of all CPUs were emptied one after the other.
     frames.sort_by_key(|frame| frame.stamp.time);
     let mut samples = Samples::new(document.options);
-    if sink.is_in_order() || sink.keeps_times() || document.options.spans.is_some() {
+    if sink.is_in_order() || sink.needs_times() || document.options.spans.is_some() {
         samples.keep_each_sample();
     }
     samples.machine.release = Some("a kernel that the capture does not name".to_owned());
@@ -83,7 +83,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.summary = InputSummary { events: samples.events.seen().to_vec(), ..InputSummary::default() };
     document.report_problems(samples.malformed, "frame", "left out: malformed")?;
     perf_data::add_stacks(document, &mut samples, sink)?;
-    document.check_end(is_complete, "its last frame does")
+    document.check_end(is_complete, "its last frame does")?;
+    if is_complete { document.check_nothing_follows((bytes.len() - rest.0.len()) as u64, rest.0) } else { Ok(()) }
 }
 
 impl<'a> Frame<'a> {

@@ -26,7 +26,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "v8-prof",
     description: "V8 log (node --prof)",
-    tried_with: "published files",
+    tried_with: "Node.js 20, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Bytes(read),

@@ -7,6 +7,8 @@ pub enum ReadError {
     Io(std::io::Error),
     /// The file is cut short or corrupt, as the text says.
     Corrupt(String),
+    /// The recording was read, but the file does not end with it, as the text says.
+    Trailing(String),
     /// The handler of the records failed.
     Handler(crate::Error),
 }

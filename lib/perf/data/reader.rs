@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             }
             return match trailing.take() {
                 _ if *is_unfinished => corrupt(KILLED),
-                Some(what) => corrupt(what),
+                Some(what) => Err(ReadError::Trailing(what)),
                 None => Ok(false),
             };
         };

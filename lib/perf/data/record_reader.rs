@@ -53,7 +53,7 @@ impl<R: Read> RecordReader<R> {
             };
         }
         if self.buffer[self.start..self.end].starts_with(MAGIC) {
-            return corrupt(explain_second(self.offset));
+            return Err(ReadError::Trailing(explain_second(self.offset)));
         }
         let size = record_size(&self.buffer[self.start..]).unwrap_or_default();
         if size < RECORD_HEADER {

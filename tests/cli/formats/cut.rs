@@ -9,7 +9,7 @@ fn text_that_is_cut_within_a_stack_is_reported() {
         ("heap profile: 1: 5 [1: 5] @ heap/2\n1: 5 [1: 5] @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n", "f 5\n"),
         ("--- mutex:\ncycles/second=1000000000\nsampling period=1\n7 1 @ 0x1\n#\t0x1\tf+0x1\t/a.go", "f 7\n"),
         ("goroutine profile: total 3\n2 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n", "f 2\n"),
-        ("goroutine profile: total 2\n2 @ 0x1 0x2\n#\t0x1\tf+0x1\t/a.go:1\n", "f 2\n"),
+        ("goroutine profile: total 2\n2 @ 0x11 0x22 0x33\n#\t0x11\tf+0x1\t/a.go:1\n", "f 2\n"),
         ("goroutine 1 [running]:\nf()\n\t/a.go:1 +0x1\n\ngoroutine 2 [running]:\n", "[unknown] 1\nf 1\n"),
         ("goroutine 1 [running]:\nf()\n\t/a.go:1 +0x1\ng(0x1)\n", "g;f 1\n"),
         (
@@ -45,4 +45,28 @@ fn a_cut_line_of_memray_tells_no_wrong_function() {
         let outcome = run("fg-collapse", ["--format=memray"], &whole.as_bytes()[..end]);
         assert!(!outcome.stderr.is_empty(), "{end}: {outcome:?}");
     }
+}
+
+#[test]
+fn text_that_is_cut_at_a_line_end_is_reported() {
+    for (name, end) in [("massif.out", "snapshot=5"), ("massif.out", "n0: "), ("massif.out", "heap_tree=peak")]
+        .into_iter()
+        .chain([("lsan.txt", "SUMMARY"), ("memcheck.txt", "LEAK SUMMARY")])
+    {
+        let text = std::fs::read_to_string(folder().join(name)).unwrap();
+        let at = text.find(end).unwrap();
+        let start = &text[..text[..at].rfind('\n').unwrap() + 1];
+        let outcome = run("fg-collapse", [""; 0], start.as_bytes());
+        assert!(outcome.stderr.contains("cut short"), "{name}, {end}: {outcome:?}");
+        let whole = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert!(!whole.stderr.contains("cut short"), "{name}: {whole:?}");
+    }
+}
+
+#[test]
+fn a_profile_of_goroutines_may_lack_its_last_blank_line() {
+    let text = "goroutine profile: total 1\n1 @ 0x1 0x2 0x3\n#\t0x0\tf+0x1\t/a.go:1\n#\t0x1\tg+0x1\t/a.go:1\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!(outcome.text(), "g;f 1\n");
+    assert!(!outcome.stderr.contains("cut"), "{outcome:?}");
 }

@@ -18,25 +18,33 @@ fn collapse(text: &str) -> Outcome {
 
 #[test]
 fn another_document_is_refused_with_its_first_line() {
-    for (first, second, offset) in [
-        ("heap-text-go.txt", "heap-text-mutex.txt", 0),
-        ("heap-text-go.txt", "heap-text-go.txt", 0),
-        ("heap-text-jemalloc.heap", "heap-text-gperftools.heap", 0),
-        // The line of the unit is the third.
-        ("massif.out", "massif.out", 2),
-        ("massif.out", "heaptrack", 0),
-        ("heaptrack", "heaptrack", 0),
-        ("memcheck.txt", "heap-text-go.txt", 0),
-        ("heap-text-jemalloc.heap", "cpuprofile.cpuprofile", 0),
-        ("memcheck.txt", "speedscope.json", 0),
-        ("memray.csv", "heaptrack", 0),
-        ("lsan.txt", "vsprof.csv", 0),
+    for (first, second) in [
+        ("heap-text-go.txt", "heap-text-mutex.txt"),
+        ("heap-text-go.txt", "heap-text-go.txt"),
+        ("heap-text-jemalloc.heap", "heap-text-gperftools.heap"),
+        ("massif.out", "massif.out"),
+        ("massif.out", "heaptrack"),
+        ("heaptrack", "heaptrack"),
+        ("gdb.txt", "massif.out"),
+        ("goroutines.txt", "stackcount.txt"),
+        ("goroutines.txt", "rprof.out"),
+        ("goroutines.txt", "pmcstat.txt"),
+        ("memcheck.txt", "eflame.txt"),
+        ("java-exceptions.txt", "dotnet-stack.txt"),
+        ("memleak.txt", "bpftrace-json.json"),
+        ("jstack.txt", "async-profiler.txt"),
+        ("memcheck.txt", "async-profiler.txt"),
+        ("memcheck.txt", "heap-text-go.txt"),
+        ("heap-text-jemalloc.heap", "cpuprofile.cpuprofile"),
+        ("memcheck.txt", "speedscope.json"),
+        ("memray.csv", "heaptrack"),
+        ("lsan.txt", "vsprof.csv"),
     ] {
         let (alone, text) = (example(first), example(first) + &example(second));
         let outcome = collapse(&text);
         assert_eq!(outcome.code(), 1, "{first} and {second}: {outcome:?}");
         assert_eq!(outcome.text(), collapse(&alone).text(), "{first} and {second}: {outcome:?}");
-        let message = format!("fg-collapse: stdin:{}: ", alone.lines().count() + 1 + offset);
+        let message = format!("fg-collapse: stdin:{}: ", alone.lines().count() + 1);
         let found = outcome.stderr.lines().any(|line| line.starts_with(&message) && line.contains("begins here"));
         assert!(found, "{first} and {second}: {message}: {outcome:?}");
     }
@@ -48,10 +56,11 @@ fn formats_that_any_line_may_begin_are_refused_together() {
         ("jstack.txt", "goroutines-shared.txt", "goroutines and jstack"),
         ("heap-text-go.txt", "goroutines-shared.txt", "goroutines and heap-text"),
         ("gdb.txt", "pprof-traces.txt", "pprof-traces and gdb"),
+        ("gdb.txt", "systemtap.txt", "systemtap and gdb"),
         ("wcp.txt", "memcheck.txt", "wcp and memcheck"),
         // Only the beginning shows the first format.
         ("eflame.txt", "wcp.txt", "eflame and wcp"),
-        ("rprof.out", "java-exceptions.txt", "rprof and java-exceptions"),
+        ("rprof.out", "java-exceptions.txt", "java-exceptions and rprof"),
     ] {
         let outcome = collapse(&(example(first) + &example(second)));
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{first} and {second}: {outcome:?}");
@@ -74,19 +83,26 @@ fn documents_after_the_end_of_xml_or_json_are_reported() {
         assert_eq!(outcome.code(), 1, "{first} and {second}: {outcome:?}");
         assert!(outcome.stderr.contains(message), "{first} and {second}: {outcome:?}");
     }
-    let outcome = collapse("[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},\n{\"nodes\":[]}\n").ok();
-    assert!(outcome.stderr.contains("1 element of its list left out: no events"), "{outcome:?}");
+    let events = "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},\n";
+    for second in ["{\"nodes\":[]}\n", events] {
+        let outcome = collapse(&format!("{events}{second}"));
+        assert_eq!((outcome.code(), outcome.text()), (1, collapse(events).text()), "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("at byte {}", events.len())), "{outcome:?}");
+    }
+    let recording = std::fs::read(folder().join("jfr-11.jfr")).unwrap();
+    let outcome = run("fg-collapse", [""; 0], &[&recording[..], b"MOJ\x03\x02"].concat());
+    let message = format!("another profile (austin) begins at byte {}", recording.len());
+    assert!(outcome.code() == 1 && !outcome.text().is_empty() && outcome.stderr.contains(&message), "{outcome:?}");
 }
 
 #[test]
-fn folded_stacks_within_another_format_are_reported() {
-    for (first, malformed) in [("jstack.txt", 1), ("memcheck.txt", 1), ("goroutines.txt", 1)] {
+fn folded_stacks_within_another_format_are_refused() {
+    for first in ["jstack.txt", "memcheck.txt", "goroutines.txt"] {
         let alone = example(first);
         let outcome = collapse(&format!("{alone}main;a 100\nmain;b 200\nmain;c 300\n"));
-        assert_eq!(outcome.text(), collapse(&alone).text(), "{first}: {outcome:?}");
-        let message = format!("stdin:{}: folded stacks begin here", alone.lines().count() + 1);
+        assert_eq!((outcome.code(), outcome.text()), (1, collapse(&alone).text()), "{first}: {outcome:?}");
+        let message = format!("stdin:{}: another profile (folded) begins here", alone.lines().count() + 1);
         assert!(outcome.stderr.contains(&message), "{first}: {message}: {outcome:?}");
-        assert!(outcome.stderr.contains(&format!("skipped {malformed} malformed line")), "{outcome:?}");
     }
 }
 
@@ -97,4 +113,40 @@ fn documents_that_may_recur_are_added_up() {
         let outcome = collapse(&format!("{text}{text}")).ok();
         assert_eq!(total(&outcome.text()), 2 * total(&collapse(&text).text()), "{name}: {outcome:?}");
     }
+}
+
+#[test]
+fn data_behind_the_end_of_a_binary_document_is_refused_with_its_offset() {
+    for name in [
+        "art-trace-streamed.trace",
+        "art-trace.trace",
+        "austin.mojo",
+        "ghc-eventlog.eventlog",
+        "go-trace.trace",
+        "gperftools.prof",
+        "nettrace.nettrace",
+        "nettrace-6.nettrace",
+        "simpleperf-proto.trace",
+        "stackprof-dump.dump",
+        "sysprof.syscap",
+    ] {
+        let bytes = std::fs::read(folder().join(name)).unwrap();
+        let alone = run("fg-collapse", [""; 0], &bytes).ok();
+        let outcome = run("fg-collapse", [""; 0], &bytes.repeat(2));
+        assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{name}: {outcome:?}");
+        let message = format!("begins at byte {}; it is left out", bytes.len());
+        assert!(outcome.stderr.contains(&message), "{name}: {message}: {outcome:?}");
+        let outcome = run("fg-collapse", [""; 0], &[&bytes[..], b"main;f 1\n"].concat());
+        let is_told = !outcome.stderr.is_empty();
+        assert!(is_told && total(&outcome.text()) <= total(&alone.text()), "{name}: {outcome:?}");
+    }
+}
+
+#[test]
+fn messages_of_opentelemetry_that_follow_each_other_are_added_up() {
+    let [first, second] = ["otlp.pb", "otlp-1.9.pb"].map(|name| std::fs::read(folder().join(name)).unwrap());
+    let twice = run("fg-collapse", [""; 0], &first.repeat(2)).ok();
+    assert_eq!(total(&twice.text()), 2 * total(&run("fg-collapse", [""; 0], &first).ok().text()), "{twice:?}");
+    let named = run("fg-collapse", ["--event=all"], &[first, second].concat());
+    assert!(!named.text().contains("[unknown]"), "{named:?}");
 }

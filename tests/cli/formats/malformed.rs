@@ -113,3 +113,64 @@ fn reports_malformed_lines_and_folds_the_rest() {
         }
     }
 }
+
+/// The programs that are profiled write to the same terminal.
+#[test]
+fn a_line_of_the_program_within_a_stack_does_not_divide_it() {
+    for (text, folded, is_malformed) in [
+        ("Full stacks (1 unique):\n\n50.0% = (3 samples)\n  1: f\nhello\n  2: g\n", "g;f 3\n", true),
+        (
+            "1: a\n---------- tid# 1 (pthread ID: 1) ----------\n0x1  f() + 0x1\nhello\n0x2  g() + 0x1\n",
+            "a;g;f 1\n",
+            true,
+        ),
+        (
+            "Thread 0x1 (most recent call first):\n  File \"a\", line 1 in f\nhello\n  File \"a\", line 2 in g\n\nbye\n",
+            "a:2:g;a:1:f 1\n",
+            false,
+        ),
+        (
+            "a.B {\n  startTime = 1\n  stackTrace = [\n    A.f(int) line: 2\nhello\n    A.g() line: 3\n  ]\n}\n",
+            "[unknown];A.g;A.f 1\n",
+            true,
+        ),
+        (
+            "# tracer: nop\na-1 [000] d..1 1.5: e: x\na-1 [000] d..1 1.5: <stack trace>\n => f\nhello\n => g\n",
+            "a;g;f 1\n",
+            true,
+        ),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert_eq!(outcome.text(), folded, "{text}: {outcome:?}");
+        assert_eq!(outcome.stderr.contains("skipped 1 malformed line"), is_malformed, "{text}: {outcome:?}");
+    }
+}
+
+#[test]
+fn lines_before_a_print_of_a_recording_are_left_out() {
+    let print = "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nhello\n\na.B {\n  startTime = 1\n  stackTrace = [\n    A.f(int) line: 2\n  ]\n}\n";
+    let outcome = run("fg-collapse", [""; 0], print.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("[unknown];A.f 1\n", ""), "{outcome:?}");
+}
+
+#[test]
+fn the_current_frame_of_gdb_is_no_stack() {
+    let stacks = "#0  0x1 in poll () from /lib/libc.so.6\n#1  0x2 in main () at a.c:1\n";
+    for (start, prompt) in [("#0  0x1 in poll () from /lib/libc.so.6\n31\tin poll.c\n", "(gdb) (gdb) "), ("", "(gdb) ")]
+    {
+        let outcome = run("fg-collapse", [""; 0], format!("{start}{prompt}{stacks}(gdb) quit\n").as_bytes()).ok();
+        assert_eq!(outcome.text(), "main;poll 1\n", "{outcome:?}");
+    }
+    let other = format!("#0  0x7 in read () from /lib/libc.so.6\n\n{stacks}");
+    assert_eq!(run("fg-collapse", [""; 0], other.as_bytes()).ok().text(), "main;poll 1\nread 1\n");
+}
+
+#[test]
+fn a_virtual_thread_is_no_part_of_the_stack_of_its_carrier() {
+    let dump = "\"w-1\" #24 [7] daemon prio=5 os_prio=0 cpu=1ms elapsed=3s tid=0x7f  [0x7e]\n   Carrying virtual thread #23\n\tat a.A.run(A.java:1)\n   Mounted virtual thread #23\n\tat V.spin(V.java:3)\n\tat a.B.run(B.java:2)\n\n\"m\" #1 prio=5 tid=0x1\n   java.lang.Thread.State: RUNNABLE\n\tat V.f(V.java:1)\n";
+    let outcome = run("fg-collapse", [""; 0], dump.as_bytes()).ok();
+    assert_eq!(outcome.text(), "(virtual);a.B.run;V.spin 1\nm;V.f 1\n", "{outcome:?}");
+    assert!(!outcome.stderr.contains("malformed"), "{outcome:?}");
+    let carriers = run("fg-collapse", ["--event=CARRIER"], dump.as_bytes()).ok();
+    assert_eq!(carriers.text(), "w;a.A.run 1\n", "{carriers:?}");
+}

@@ -20,6 +20,8 @@ pub(super) struct Streamed<'a> {
     pub(super) records: Vec<&'a [u8]>,
     /// True if the trace ends with its summary.
     pub(super) is_complete: bool,
+    /// The bytes after the summary.
+    pub(super) rest: &'a [u8],
 }
 
 /// Returns true if this is the beginning of such a trace.
@@ -36,12 +38,15 @@ impl<'a> Streamed<'a> {
         let size = usize::from(fields.u16()?);
         // A record is at least a thread, a method and a time.
         (size >= 10).then_some(())?;
-        let mut trace = Self { header: Header::default(), records: Vec::new(), is_complete: false };
+        let mut trace = Self { header: Header::default(), records: Vec::new(), is_complete: false, rest: b"" };
         // Without a summary, the size tells how many clocks there are.
         trace.header.has_wall_time = true;
         trace.header.has_cpu_time = size >= 14;
         let mut rest = Bytes(data.get(usize::from(start)..)?);
         while !trace.is_complete && trace.read(&mut rest, size, options).is_some() {}
+        if trace.is_complete {
+            trace.rest = rest.0;
+        }
         Some(trace)
     }
 

@@ -8,6 +8,9 @@ use crate::collapse::document::Document;
 use crate::collapse::formats::little_endian::Bytes;
 use crate::{Error, io_error_text};
 
+/// The first byte of a trace: `go 1.22 trace`.
+const FIRST_OF_MAGIC: u8 = b'g';
+
 /// The size of what a trace begins with, in bytes.
 const MAGIC: usize = 16;
 
@@ -95,6 +98,8 @@ pub(super) struct Batches {
     list: Vec<Batch>,
     /// The first batch of the next generation.
     next: Option<Batch>,
+    /// The first byte of what follows the trace, if there is anything.
+    pub(super) rest: Vec<u8>,
 }
 
 impl Batches {
@@ -108,7 +113,9 @@ impl Batches {
     pub(super) fn read_generation(&mut self, document: &mut Document<'_>) -> Result<bool, Error> {
         self.list.clear();
         self.list.extend(self.next.take());
-        while let Some(batch) = read_batch(document)? {
+        while self.rest.is_empty()
+            && let Some(batch) = read_batch(document, &mut self.rest)?
+        {
             if self.list.first().is_some_and(|first| first.generation != batch.generation) {
                 self.next = Some(batch);
                 break;
@@ -236,7 +243,7 @@ fn parse_event(bytes: &mut Bytes<'_>, before: u64) -> Option<Event> {
 }
 
 /// Reads a batch, or returns `None` at the end of the trace.
-fn read_batch(document: &mut Document<'_>) -> Result<Option<Batch>, Error> {
+fn read_batch(document: &mut Document<'_>, rest: &mut Vec<u8>) -> Result<Option<Batch>, Error> {
     loop {
         let mut kind = [0];
         let read = document.read(&mut kind);
@@ -244,6 +251,10 @@ fn read_batch(document: &mut Document<'_>) -> Result<Option<Batch>, Error> {
             0 => return Ok(None),
             _ if kind[0] == kind::END_OF_GENERATION => continue,
             _ => {}
+        }
+        if kind[0] == FIRST_OF_MAGIC {
+            rest.push(kind[0]);
+            return Ok(None);
         }
         let is_experimental = kind[0] == kind::EXPERIMENTAL_BATCH;
         if is_experimental {

@@ -31,7 +31,7 @@ struct Sample {
 
 impl Sums {
     pub(super) fn new(options: &Options, sink: &Sink) -> Self {
-        let needs_times = sink.keeps_times() || sink.is_in_order() || !TimedSamples::new(options).ignores_times();
+        let needs_times = sink.needs_times() || sink.is_in_order() || !TimedSamples::new(options).ignores_times();
         Self { numbers: FxHashMap::default(), values: Vec::new(), samples: needs_times.then(Vec::new) }
     }
 
@@ -64,6 +64,7 @@ impl Sums {
         let mut stacks: Vec<_> = self.numbers.iter().collect();
         stacks.sort_unstable_by_key(|(_, number)| **number);
         if let Some(mut samples) = self.samples.take() {
+            sink.note_time(samples.iter().map(|sample| sample.time).min());
             samples.retain(|sample| sample.value as usize == value);
             samples.sort_by_key(|sample| sample.time);
             let stacks: Vec<_> = stacks.into_iter().map(|(frames, _)| &**frames).collect();
@@ -88,7 +89,7 @@ fn add_samples(
     let mut selection = TimedSamples::new(document.options);
     for sample in samples {
         let info = SampleInfo { time: Some(sample.time), ..SampleInfo::default() };
-        if selection.accept(&info)? {
+        if selection.accept(&info, sink)? {
             let frames: Vec<FrameId> = stacks[sample.stack].iter().rev().copied().collect();
             let weight = sample.weight;
             selection.add(&TimedSample { info, roots: &[], is_truncated: false, frames: &frames, weight }, sink)?;

@@ -79,7 +79,12 @@ mod tests {
         costs.allocate(4, 2);
         costs.free(10, 1);
         costs.allocate(2, 2);
+        // The second of two deallocations in a row is not that of a temporary allocation, whatever its kind.
+        costs.allocate(1, 3);
+        costs.free(1, 3);
+        costs.free(3, 3);
+        costs.allocate(3, 3);
         let values = [0, 1, 2, 3].map(|value| costs.values(value).map(|(_, value)| value).collect::<Vec<_>>());
-        assert_eq!(values, [[10, 4, 3], [1, 3, 1], [0, 1, 0], [0, 6, 3]]);
+        assert_eq!(values, [[10, 4, 3], [1, 3, 3], [0, 1, 1], [0, 6, 3]]);
     }
 }

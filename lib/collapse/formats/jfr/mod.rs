@@ -62,32 +62,50 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         for_each_chunk(&mut window, |chunk, window| reader.read_chunk(chunk, window, document, sink).map(|()| true))?;
     reader.finish(document)?;
     match damage {
-        Some(what) => document.report_damage(&what, sink.is_input_empty() && document.events.seen().is_empty()),
+        Some(Damage::Foreign(offset)) => {
+            let rest = window.read(offset, SNIFFED_BYTES)?;
+            document.check_nothing_follows(offset, rest)
+        }
+        Some(Damage::Text(what)) => {
+            document.report_damage(&what, sink.is_input_empty() && document.events.seen().is_empty())
+        }
         None => Ok(()),
     }
 }
+
+/// The reason why a recording is not read to the end of its file.
+enum Damage {
+    Text(String),
+    /// Something else than a chunk follows its last chunk, at this offset.
+    Foreign(u64),
+}
+
+/// Number of bytes by which another document is recognized.
+const SNIFFED_BYTES: usize = 4096;
 
 /// Calls `visit` with each chunk until it returns false. Returns what is wrong with the recording, if it cannot be read
 /// to its end.
 fn for_each_chunk<'w>(
     window: &mut Window<'w>,
     mut visit: impl FnMut(&Chunk, &mut Window<'w>) -> Result<bool, Error>,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Damage>, Error> {
     let mut offset = 0;
     while offset < window.len() {
         let Some(chunk) = Chunk::read(window, offset)? else {
-            return Ok(Some(format!("damaged or cut short: no chunk begins at byte {offset}")));
+            let is_cut = offset == 0 || window.read(offset, SNIFFED_BYTES)?.starts_with(MAGIC);
+            let what = format!("damaged or cut short: no chunk begins at byte {offset}");
+            return Ok(Some(if is_cut { Damage::Text(what) } else { Damage::Foreign(offset) }));
         };
         if chunk.version < FIRST_VERSION {
             let what =
                 "a recording of Oracle's JDK 7 or 8, whose format is not supported; open it in JDK Mission Control";
-            return Ok(Some(what.to_owned()));
+            return Ok(Some(Damage::Text(what.to_owned())));
         }
         if !visit(&chunk, window)? {
             break;
         }
         if chunk.is_cut {
-            return Ok(Some("cut short: its last chunk is not complete".to_owned()));
+            return Ok(Some(Damage::Text("cut short: its last chunk is not complete".to_owned())));
         }
         offset = chunk.end;
     }

@@ -62,6 +62,8 @@ struct Findings {
     /// True if equal events are added up: nothing depends on the time or the order of a single one.
     adds_up: bool,
     sums: Sums,
+    /// The earliest start of an event with a stack, in ticks, unless equal events are added up.
+    earliest: Option<u64>,
     /// The offset after the last event.
     end: u64,
 }
@@ -76,6 +78,7 @@ impl Findings {
             stacks: StackTraces::new(details),
             adds_up,
             sums: Sums::default(),
+            earliest: None,
             end: 0,
         }
     }
@@ -83,6 +86,9 @@ impl Findings {
     /// Adds an event of the type with an index.
     #[inline]
     fn add(&mut self, class: usize, event: &Event, ticks_per_second: u64) -> Result<(), Error> {
+        if !self.adds_up && event.stack != 0 {
+            self.earliest = Some(self.earliest.map_or(event.start, |earliest| earliest.min(event.start)));
+        }
         if !self.is_selected[class] {
             // Many types of events can have a stack, but rarely or never do.
             self.left_out[class] += u64::from(event.stack != 0);
@@ -118,11 +124,12 @@ impl<'a> Reader<'a> {
         };
         let types = EventTypes::new(&schema, &self.options.labels);
         let is_sum = self.samples.ignores_times() && self.options.labels.is_empty();
-        let adds_up = is_sum && !sink.keeps_times() && !sink.is_in_order();
+        let adds_up = is_sum && !sink.needs_times() && !sink.is_in_order();
         // Frames are named after how they were compiled with some options only.
         let details = FrameDetails { line: self.options.srcline, kind: self.options.kernel || self.options.jit };
         let mut found = Findings::new(types, details, adds_up, document);
         self.search_events(chunk, window, &mut found)?;
+        sink.note_time(found.earliest.map(|ticks| chunk.time(ticks)));
         let mut constants = Constants::new(found.stacks, !self.options.labels.is_empty());
         for offset in found.checkpoints {
             let is_whole = chunk.add_checkpoint(offset, &schema, &mut constants, window)?;
@@ -215,10 +222,10 @@ impl<'a> Reader<'a> {
         if !document.events.accept_many(&class.name, count) {
             return Ok(());
         }
-        let needs_info = !self.samples.ignores_times() || sink.keeps_times();
+        let needs_info = !self.samples.ignores_times() || sink.needs_times();
         let (thread, info) = if needs_info { tables.describe_sample(event) } else { Default::default() };
         let info = SampleInfo { comm: &thread, ..info };
-        if !self.samples.accept(&info)? {
+        if !self.samples.accept(&info, sink)? {
             return Ok(());
         }
         let weight = if uses_input_weights(self.options) { weight } else { Weight::new(count) };

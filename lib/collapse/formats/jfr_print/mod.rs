@@ -45,11 +45,14 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Bytes(read),
 };
 
-/// Returns true if the first line that is not blank begins an event, and its time follows.
+/// Most lines before the first event: the JVM may report options of its environment, such as `JAVA_TOOL_OPTIONS`.
+const MAX_NOTICES: usize = 16;
+
+/// Returns true if one of the first lines begins an event, and its time follows.
 fn recognizes(head: &[u8]) -> bool {
-    let mut lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty());
-    lines.next().is_some_and(|line| event_name(line).is_some())
-        && lines.next().is_some_and(|line| line.starts_with(b"  startTime = "))
+    let lines: Vec<&[u8]> =
+        first_lines(head).filter(|line| !line.trim_ascii().is_empty()).take(MAX_NOTICES + 2).collect();
+    lines.windows(2).any(|pair| event_name(pair[0]).is_some() && pair[1].starts_with(b"  startTime = "))
 }
 
 /// Returns the name of `jdk.ExecutionSample {`.
@@ -74,15 +77,17 @@ enum Place {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut samples = Samples::new(document.options, sink);
     let (mut line, mut place, mut event) = (Vec::new(), Place::Outside, PrintedEvent::default());
+    let mut has_begun = false;
     while document.read_line(&mut line)? {
         let text = line.trim_ascii();
         place = match place {
             Place::Outside => match event_name(&line) {
                 Some(name) => {
+                    has_begun = true;
                     event = PrintedEvent::new(name);
                     Place::Fields
                 }
-                None if text.is_empty() => Place::Outside,
+                None if text.is_empty() || !has_begun => Place::Outside,
                 None => {
                     document.report_malformed("expected the name of an event and {")?;
                     Place::Outside
@@ -99,6 +104,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             Place::Fields => parse_field(text, &mut event, document)?,
             Place::Stack if text == b"]" => Place::Fields,
+            Place::Stack if !is_frame(text) => {
+                document.report_malformed("expected a method")?;
+                Place::Stack
+            }
             Place::Stack => {
                 add_frame(text, &mut event, document.options, sink);
                 Place::Stack
@@ -169,6 +178,12 @@ fn label_value(value: &[u8]) -> Vec<u8> {
     let value = split_once(value, " (classLoader = ").map_or(value, |(class, _)| class);
     let inner = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
     inner.unwrap_or(value).to_vec()
+}
+
+/// Returns true for `Small.fib(int) line: 4`, `Small.fib(int)` and the dots that end a stack.
+fn is_frame(text: &[u8]) -> bool {
+    let method = text.rsplit_once_str(" line: ").map_or(text, |(method, _)| method);
+    text == b"..." || method.ends_with(b")") && method.contains(&b'(')
 }
 
 /// Adds the frame `Small.fib(int) line: 4`, or the dots that end a stack.

@@ -102,7 +102,7 @@ impl<'a> Samples<'a> {
         let timed = TimedSamples::new(options);
         Self {
             options,
-            keeps_times: !timed.ignores_times() || sink.keeps_times() || sink.is_in_order(),
+            keeps_times: !timed.ignores_times() || sink.needs_times() || sink.is_in_order(),
             timed,
             kinds: Table::new(),
             threads: Table::new(),
@@ -162,6 +162,8 @@ impl<'a> Samples<'a> {
         }
         let (mut unit, mut truncated) = (None, 0);
         let keys = std::mem::take(&mut self.keys.list);
+        let has_stack = |key: &&Key| !self.stacks.list[key.stack].0.is_empty();
+        sink.note_time(keys.iter().filter(has_stack).filter_map(|key| key.time).min());
         for (key, (count, weight)) in keys.iter().zip(std::mem::take(&mut self.sums)) {
             if self.has_stacks[key.kind] && document.events.accept_many(&self.kinds.list[key.kind], count) {
                 self.check_unit(key, &mut unit, document)?;
@@ -219,7 +221,7 @@ impl<'a> Samples<'a> {
         let (thread, tid) = &self.threads.list[key.thread];
         let tid = tid.and_then(|tid| u32::try_from(tid).ok());
         let info = SampleInfo { time: key.time, comm: thread, tid, ..SampleInfo::default() };
-        if !self.timed.accept(&info)? {
+        if !self.timed.accept(&info, sink)? {
             return Ok(());
         }
         let weight = if uses_input_weights(self.options) { weight } else { Weight::new(count) };

@@ -36,7 +36,7 @@ pub(in crate::collapse::formats) fn parse_amount(text: &[u8]) -> Option<Weight> 
     let mut sum = Weight::ZERO;
     words.peek()?;
     while let Some(number) = words.next() {
-        let number = replace_comma(number);
+        let number = to_ascii(number);
         let (_, places, factor) = match words.next() {
             Some(unit) => UNITS.iter().find(|(name, ..)| *name == unit)?,
             None => &UNITS[0],
@@ -46,9 +46,24 @@ pub(in crate::collapse::formats) fn parse_amount(text: &[u8]) -> Option<Weight> 
     Some(sum)
 }
 
-/// Replaces the decimal comma of some languages by a point.
-fn replace_comma(number: &[u8]) -> Vec<u8> {
-    number.replace(b",", b".")
+/// The zeros of scripts in which Java writes numbers; nine digits follow each.
+const ZEROS: [char; 5] = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{1040}'];
+
+/// Replaces the digits of other scripts, and a decimal comma, as the JVM's language has them.
+fn to_ascii(number: &[u8]) -> Vec<u8> {
+    match std::str::from_utf8(number) {
+        Ok(text) if !text.is_ascii() => text.chars().map(to_ascii_digit).collect::<String>().into_bytes(),
+        _ => number.replace(b",", b"."),
+    }
+}
+
+fn to_ascii_digit(character: char) -> char {
+    let digit = |zero: &char| (character as u32).checked_sub(*zero as u32).filter(|digit| *digit < 10);
+    match ZEROS.iter().find_map(digit) {
+        Some(digit) => char::from_digit(digit, 10).unwrap_or(character),
+        None if matches!(character, ',' | '\u{66b}') => '.',
+        None => character,
+    }
 }
 
 /// Parses a duration of ISO 8601: `PT1H2M0.030080913S`. Returns nanoseconds; a negative one is 0.
@@ -104,7 +119,7 @@ fn parse_date(text: &[u8]) -> Option<u64> {
 fn parse_clock(text: &[u8]) -> Option<u64> {
     let mut parts = text.splitn(3, |byte| *byte == b':');
     let (hours, minutes) = (parse_number(parts.next()?)?, parse_number(parts.next()?)?);
-    let seconds = parse_seconds(&replace_comma(parts.next()?))?;
+    let seconds = parse_seconds(&to_ascii(parts.next()?))?;
     (hours < 24 && minutes < 60).then(|| (hours * 60 + minutes) * 60_000_000_000 + seconds)
 }
 
@@ -119,6 +134,8 @@ mod tests {
             ("30,1 ms", Some("30100000")),
             ("1 m 3 s", Some("63000000000")),
             ("1.5 kB", Some("1536")),
+            ("١٫٥ kB", Some("1536")),
+            ("۲۰ ms", Some("20000000")),
             ("16 bytes", Some("16")),
             ("7", Some("7")),
             ("N/A", Some("0")),

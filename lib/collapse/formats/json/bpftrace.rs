@@ -20,7 +20,7 @@ use crate::collapse::sink::Sink;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
     description: "bpftrace maps keyed by stacks, JSON (-f json)",
-    tried_with: "published files",
+    tried_with: "bpftrace 0.17, published files",
     has_times: false,
     recognizes: |head| document_matches(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
     reader: FormatReader::Lines(read),

@@ -17,7 +17,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "heapprofile",
     description: "V8 sampling heap profile (.heapprofile)",
-    tried_with: "published files",
+    tried_with: "Node.js 20, published files",
     has_times: false,
     recognizes: |head| document_matches(head, |root| root.get_path([b"head", b"callFrame"]).is_some()),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

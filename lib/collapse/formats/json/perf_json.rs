@@ -51,7 +51,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
             tid: get_id(sample, b"tid"),
             cpu: get_id(sample, b"cpu"),
         };
-        if !samples.accept(&info)? {
+        if !samples.accept(&info, sink)? {
             continue;
         }
         frames.clear();

@@ -71,7 +71,7 @@ fn add_sample(
     let (pid, tid) = (sample.get_label(b"pid"), sample.get_label(b"thread_id"));
     let time = sample.get(b"time").and_then(parse_time);
     let info = SampleInfo { time, comm: THREAD, pid: parse_id(&pid), tid: parse_id(&tid), cpu: None };
-    if !samples.accept(&info)? {
+    if !samples.accept(&info, sink)? {
         return Ok(());
     }
     stack.clear();

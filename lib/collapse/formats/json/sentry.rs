@@ -61,7 +61,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         let name = name.map(|thread| thread.get_string(b"name")).unwrap_or_default();
         let number = std::str::from_utf8(&tid).ok().and_then(|tid| tid.parse().ok());
         let info = SampleInfo { time: sample_time(sample), comm: &name, tid: number, ..SampleInfo::default() };
-        if !samples.accept(&info)? {
+        if !samples.accept(&info, sink)? {
             continue;
         }
         let thread = shows_threads.then(|| sink.intern(&thread_name(&name, b"", &tid, options)));

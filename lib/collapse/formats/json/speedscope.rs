@@ -27,7 +27,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "speedscope",
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
-    tried_with: "published files",
+    tried_with: "py-spy 0.4, published files",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

@@ -42,13 +42,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = read_bytes(document)?;
     let tape = parse(&text, document)?;
     let is_truncated = tape.is_truncated_in_value;
-    Value::root(&tape).map_or(Ok(()), |root| {
-        match root.get_items(b"samples").next().filter(|_| root.get(b"stackFrames").is_some()) {
-            Some(_) => trace_samples::fold_samples(root, document, sink),
-            None => fold_document(root, is_truncated, document, sink),
-        }
-    })?;
-    document.check_end(!is_truncated, "the end of its first value")
+    let Some(root) = Value::root(&tape) else { return Ok(()) };
+    let foreign = match root.get_items(b"samples").next().filter(|_| root.get(b"stackFrames").is_some()) {
+        Some(_) => trace_samples::fold_samples(root, document, sink).map(|()| None),
+        None => fold_document(root, is_truncated, document, sink),
+    }?;
+    match foreign {
+        Some(offset) => document.check_nothing_follows(offset as u64, &text[offset..]),
+        None => document.check_end(!is_truncated, "the end of its first value"),
+    }
 }
 
 fn find_events(root: Value<'_>) -> Option<Items<'_>> {
@@ -77,8 +79,6 @@ struct Trace {
     profiles: BTreeMap<(Vec<u8>, Vec<u8>), (ThreadId, Samples)>,
     /// Number of events without a time or a duration.
     without_time: u64,
-    /// Number of elements that are no events, but other documents.
-    foreign: u64,
 }
 
 /// An event. Times are in millionths of a microsecond.
@@ -107,15 +107,25 @@ impl EventKind {
     }
 }
 
+/// Returns true for an element of the list of events that is no event, but another document: a list may lack its end.
+fn is_document(element: Value<'_>) -> bool {
+    element.is_array() || element.get(b"ph").is_none() && element.members().next().is_some()
+}
+
+/// Adds the events. Returns the offset of another document within their list, at which they end.
 fn fold_document(
     root: Value<'_>,
     is_truncated: bool,
     document: &mut Document<'_>,
     sink: &mut Sink,
-) -> Result<(), Error> {
-    let mut trace = Trace::default();
+) -> Result<Option<usize>, Error> {
+    let (mut trace, mut foreign) = (Trace::default(), None);
     let mut without_time_before = 0;
     for event in find_events(root).into_iter().flatten() {
+        if is_document(event) {
+            foreign = Some(event.start());
+            break;
+        }
         without_time_before = trace.without_time;
         trace.add(event, document, sink);
     }
@@ -123,10 +133,9 @@ fn fold_document(
         // The last event may lack its time because it is truncated.
         trace.without_time = without_time_before;
     }
-    document.report_problems(trace.foreign, "element", "of its list left out: no events; give each file by itself")?;
     if trace.profiles.is_empty() {
         document.set_unit("microseconds");
-        return trace.fold_events(document, sink);
+        return trace.fold_events(document, sink).map(|()| foreign);
     }
     let mut profiles = std::mem::take(&mut trace.profiles);
     let unit = if uses_input_weights(document.options) { "microseconds" } else { "samples" };
@@ -139,7 +148,7 @@ fn fold_document(
         let thread = trace.thread_frame(id, has_several, document, sink);
         samples.fold_samples(thread, document.options, sink)?;
     }
-    Ok(())
+    Ok(foreign)
 }
 
 fn get_label(event: Value<'_>, key: &[u8]) -> Vec<u8> {
@@ -169,7 +178,6 @@ impl Trace {
                 None => return self.without_time += 1,
             },
             b"M" => return self.add_name(event),
-            b"" if event.members().next().is_some() && event.get(b"ph").is_none() => return self.foreign += 1,
             _ => return self.add_profile(event, document, sink),
         };
         let Some(time) = get_time(event, b"ts") else { return self.without_time += 1 };

@@ -21,7 +21,7 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "v8-log",
     description: "V8 tick log, from node --prof-process --preprocess",
-    tried_with: "published files",
+    tried_with: "Node.js 20, published files",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

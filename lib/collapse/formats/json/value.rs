@@ -28,6 +28,11 @@ impl<'t> Value<'t> {
         self.raw_text()[0]
     }
 
+    /// Returns the offset in the text of the document.
+    pub(super) fn start(self) -> usize {
+        self.tape.nodes[self.node as usize].start as usize
+    }
+
     pub(super) fn is_object(self) -> bool {
         self.first_byte() == b'{'
     }

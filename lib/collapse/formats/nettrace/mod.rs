@@ -43,7 +43,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let keeps_times = sink.keeps_times() || document.options.spans.is_some();
+    let keeps_times = sink.needs_times() || document.options.spans.is_some();
     let mut trace = Trace::new(document.options, keeps_times);
     let outcome = match Stream::open(&mut *document) {
         Ok(Ok(mut stream)) => read_blocks(&mut stream, &mut trace),
@@ -56,7 +56,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.report_problems(trace.malformed, "event", "left out: malformed")?;
     match damage {
         Some(what) => document.report_damage(&what, is_empty),
-        None => Ok(()),
+        None => document.check_all_is_read(),
     }
 }
 
@@ -82,6 +82,10 @@ fn describe(failure: Failure) -> String {
 /// Names the samples of the selected events and adds them to the sink.
 fn add_samples(trace: &Trace<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let samples = &trace.samples;
+    sink.note_time(trace.earliest);
+    if trace.has_left_out {
+        sink.note_left_out();
+    }
     if document.options.event == EventChoice::First
         && let Some(name) = samples.default_event()
     {

@@ -8,10 +8,9 @@ use super::samples::{Key, Samples, measure};
 use super::stream::Kind;
 use crate::Error;
 use crate::collapse::calendar::days_since_1970;
-use crate::collapse::filter::sample::SampleInfo;
+use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
 use crate::collapse::formats::little_endian::Bytes;
 use crate::collapse::options::Options;
-use crate::collapse::timed_samples::TimedSamples;
 
 /// The name of a process that a trace does not name.
 const NAMELESS: &[u8] = b"Thread";
@@ -24,7 +23,11 @@ pub(super) struct Trace<'a> {
     /// Number of events and blocks that could not be decoded.
     pub(super) malformed: u64,
     keeps_times: bool,
-    filter: TimedSamples,
+    filter: SampleFilter,
+    /// The earliest time of a sample.
+    pub(super) earliest: Option<u64>,
+    /// True if the options left out a sample.
+    pub(super) has_left_out: bool,
     clock: Clock,
     /// The size of an address.
     pointer_size: usize,
@@ -79,7 +82,9 @@ impl<'a> Trace<'a> {
             methods: Methods::default(),
             malformed: 0,
             keeps_times,
-            filter: TimedSamples::new(options),
+            filter: SampleFilter::new(options),
+            earliest: None,
+            has_left_out: false,
             clock: Clock::default(),
             pointer_size: 8,
             process: 0,
@@ -229,10 +234,13 @@ impl<'a> Trace<'a> {
         let comm = self.names.get(&thread.0).map_or(NAMELESS, Vec::as_slice);
         let (pid, tid) = (u32::try_from(thread.0).ok(), u32::try_from(thread.1).ok());
         let info = SampleInfo { time: Some(time), comm, pid, tid, cpu: Some(header.cpu) };
-        if self.filter.accept(&info)? {
+        self.earliest = Some(self.earliest.map_or(time, |earliest| earliest.min(time)));
+        if self.filter.accepts(&info).map_err(|missing| Error::Invalid(missing.to_owned()))? {
             let event = self.samples.event(&measure);
             let time = self.keeps_times.then_some((time, header.cpu));
             self.samples.add(Key { event, thread, stack, time }, measure.weight);
+        } else {
+            self.has_left_out = true;
         }
         Ok(())
     }

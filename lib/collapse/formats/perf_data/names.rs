@@ -62,7 +62,7 @@ fn add_each_sample(
     let mut stack = Vec::new();
     for sample in &recording.sample_records {
         names.resolve_stack(sample.stack, sink, &mut stack);
-        let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));
+        let time = (*has_times && sink.needs_times()).then(|| names.sample_time(sample, *has_cpus, sink));
         if let Some(spans) = &options.spans {
             let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
             stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));

@@ -23,10 +23,14 @@ pub(in crate::collapse::formats) struct Samples<'a> {
     pub(in crate::collapse::formats) malformed: u64,
     pub(in crate::collapse::formats) machine: Machine,
     filter: SampleFilter,
+    /// The earliest time of a sample, if the options select samples by their time.
+    pub(super) earliest: Option<u64>,
     /// True if all samples have a time.
     pub(super) has_times: bool,
     /// True if all samples have the number of their CPU.
     pub(super) has_cpus: bool,
+    /// What follows the recording in its file.
+    pub(super) trailing: Option<String>,
     /// Number of the header's build IDs that were processed.
     build_ids: usize,
     records: u64,
@@ -84,8 +88,10 @@ impl<'a> Samples<'a> {
             malformed: 0,
             machine: Machine::default(),
             filter: SampleFilter::new(options),
+            earliest: None,
             has_times: true,
             has_cpus: true,
+            trailing: None,
             build_ids: 0,
             records: 0,
             lost_records: 0,
@@ -197,10 +203,12 @@ impl<'a> Samples<'a> {
         if self.filter.accepts_all() {
             return Ok(true);
         }
+        let time = (sample_type & bit::TIME != 0).then_some(stamp.time);
+        self.earliest = [self.earliest, time].into_iter().flatten().min();
         let has_tid = sample_type & bit::TID != 0;
         let comm = self.recording.thread_comm(stamp);
         let info = SampleInfo {
-            time: (sample_type & bit::TIME != 0).then_some(stamp.time),
+            time,
             comm: self.recording.comms.name(comm),
             pid: has_tid.then_some(stamp.pid),
             tid: has_tid.then_some(stamp.tid),

@@ -306,10 +306,10 @@ impl PerfScript {
 
     /// Returns the state after the first line of a sample.
     fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, report: &mut BlockReport) -> State<'a> {
-        match self.selection.select_weight(header, report) {
+        match self.selection.select_weight(header, sink, report) {
             None => State::Skipped,
             Some(weight) => {
-                let time = if sink.keeps_times() { selection::sample_time(header, sink) } else { None };
+                let time = if sink.needs_times() { selection::sample_time(header, sink) } else { None };
                 let root = self.find_root(header, sink);
                 let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, report));
                 State::Sample(Sample { root, weight, time, span, rest: header.rest, has_root: false })

@@ -101,7 +101,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let naming = Naming::new(document.options);
-    let mut selection = TimedSamples::new(document.options);
+    let selection = TimedSamples::new(document.options);
     let (mut line, mut switch, mut threads) = (Vec::new(), None::<Switch>, OffCpuThreads::default());
     threads.weight = document.options.weight;
     document.events = EventFilter::for_names(vec![EVENT.to_vec()]);
@@ -113,7 +113,7 @@ fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> 
                 Some(EVENT) => match parse_switch(&header, &naming, document.options, sink) {
                     Some(mut parsed) => {
                         document.events.accept(EVENT);
-                        parsed.is_selected = selection.accept(&selection::sample_info(&header))?;
+                        parsed.is_selected = selection.accept(&selection::sample_info(&header), sink)?;
                         switch = Some(parsed);
                     }
                     None => document.report_malformed("expected a time and the two threads of a switch")?,
@@ -163,7 +163,7 @@ fn parse_switch(header: &Header<'_>, naming: &Naming, options: &Options, sink: &
         roots,
         is_java: inlined::is_java_thread(&name),
         frames: vec![sink.intern(leaf)],
-        sample_time: if sink.keeps_times() { selection::sample_time(header, sink) } else { None },
+        sample_time: if sink.needs_times() { selection::sample_time(header, sink) } else { None },
         is_selected: true,
     })
 }

@@ -29,18 +29,20 @@ impl Selection {
         }
     }
 
-    /// Returns a copy for another thread, or `None` if the first sample, which the filters need, has not been seen.
+    /// Returns a copy for another thread, or `None` if the first sample, which tells the default event, has not been seen.
     pub(super) fn fork(&self) -> Option<Self> {
-        if self.filter.needs_first_time() {
-            return None;
-        }
         Some(Self { events: self.events.fork()?, filter: self.filter.clone(), ..*self })
     }
 
     /// Returns the sample's weight, if it is selected.
-    pub(super) fn select_weight(&mut self, header: &Header<'_>, report: &mut BlockReport) -> Option<Weight> {
+    pub(super) fn select_weight(
+        &mut self,
+        header: &Header<'_>,
+        sink: &mut Sink,
+        report: &mut BlockReport,
+    ) -> Option<Weight> {
         let event_matches = self.events.accept(header.event.unwrap_or_default());
-        if !self.is_selected(header, report) || !event_matches {
+        if !self.is_selected(header, sink, report) || !event_matches {
             return None;
         }
         let weight = match (self.weight, header.period) {
@@ -52,9 +54,13 @@ impl Selection {
     }
 
     /// Returns true if the options that filter by time, thread and CPU select the sample.
-    fn is_selected(&mut self, header: &Header<'_>, report: &mut BlockReport) -> bool {
-        let is_selected = if self.filter.accepts_all() { Ok(true) } else { self.filter.accepts(&sample_info(header)) };
-        is_selected.unwrap_or_else(|missing| {
+    fn is_selected(&self, header: &Header<'_>, sink: &mut Sink, report: &mut BlockReport) -> bool {
+        if self.filter.accepts_all() {
+            return true;
+        }
+        let info = sample_info(header);
+        sink.note_time(info.time);
+        self.filter.accepts(&info).unwrap_or_else(|missing| {
             report.add_malformed(missing);
             false
         })

@@ -39,10 +39,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Parses a document. Returns `None` if it is malformed.
-pub(super) fn parse(bytes: &[u8]) -> Option<Value<'_>> {
+/// Parses a document. Returns it with the bytes after its end, or `None` if it is malformed.
+pub(super) fn parse(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     let mut parser = Parser { rest: bytes.strip_prefix(b"\x04\x08")?, symbols: Vec::new(), objects: Vec::new() };
-    parser.parse_value(0)
+    Some((parser.parse_value(0)?, parser.rest))
 }
 
 struct Parser<'a> {
@@ -188,7 +188,7 @@ mod tests {
             (b"\x04\x08[\x06", None),
             (b"\x04\x07i\0", None),
         ] {
-            assert_eq!(parse(bytes), expected, "{bytes:?}");
+            assert_eq!(parse(bytes).map(|(value, _)| value), expected, "{bytes:?}");
         }
         assert_eq!(parse(&[b"\x04\x08", &b"[\x06".repeat(1000)[..]].concat()), None);
     }
