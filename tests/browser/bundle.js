@@ -6,7 +6,8 @@ import { minify } from "terser";
 
 // The scripts share one scope. Those with constants come before those that need them at once.
 const VIEWER = ["dom", "work", "format", "label", "profile", "transform", "functions", "layout", "link", "search",
-    "view", "box", "graph", "table", "details", "legend", "actions", "menu", "page", "events", "app", "mount"]
+    "view", "box", "graph", "table", "details", "legend", "target", "filters", "navigation", "actions", "menu", "page",
+    "events", "app", "mount"]
     .map(name => `svg/viewer/${name}.js`);
 const HEATMAP = ["samples", "command", "lanes", "map", "panel", "start"].map(name => `heatmap/viewer/${name}.js`);
 

@@ -38,7 +38,7 @@ class Page {
     createSearch() {
         const glass = createSvg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
             createSvg("circle", { cx: 6, cy: 6, r: 4.2 }), createSvg("path", { d: "M9.2 9.2 13 13" }));
-        this.input.addEventListener("input", () => this.app.search(this.input.value));
+        this.input.addEventListener("input", () => searchFor(this.app, this.input.value));
         this.input.addEventListener("keydown", event => this.handleSearchKey(event));
         return createHtml("div", { class: "search" }, glass, this.input, this.result);
     }
@@ -62,7 +62,7 @@ class Page {
         if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
         const name = app.state.selected?.name ?? app.table.order[0];
         if (name === undefined) return this.say("No function is left to show.");
-        app.isolate("between", { name });
+        isolate(app, "between", { name });
     }
 
     openSearch() {
@@ -74,9 +74,9 @@ class Page {
     handleSearchKey(event) {
         if (isFindKey(event)) return;
         event.stopPropagation();
-        if (event.key === "Enter") this.app.goToMatch(event.shiftKey ? -1 : 1);
+        if (event.key === "Enter") goToMatch(this.app, event.shiftKey ? -1 : 1);
         if (event.key !== "Escape") return;
-        this.app.search("");
+        searchFor(this.app, "");
         this.app.graph.focus(this.app.graph.base(this.app.view));
     }
 
@@ -185,11 +185,11 @@ class Page {
         for (const [name, kind, value] of single) {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
-        if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
+        if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => zoomTo(app, 0)]);
         this.sortByTime(chips);
         const elements = chips.map(chip => createChip(...chip));
         const stale = "The link leads to a frame that is not in this graph.";
-        const clear = createButton("Clear all", () => app.clear(), { class: "plain clear" });
+        const clear = createButton("Clear all", () => clearFilters(app), { class: "plain clear" });
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
         if (chips.length > 1) elements.push(clear);
         this.removeLast = chips.at(-1)?.[2];
