@@ -9,7 +9,8 @@ const VIEWER = ["dom", "work", "format", "label", "profile", "transform", "funct
     "view", "box", "graph", "table", "details", "legend", "target", "filters", "navigation", "actions", "menu", "page",
     "events", "app", "mount"]
     .map(name => `svg/viewer/${name}.js`);
-const HEATMAP = ["samples", "command", "lanes", "map", "panel", "start"].map(name => `heatmap/viewer/${name}.js`);
+const HEATMAP = ["samples", "chart", "command", "lanes", "map", "panel", "start"]
+    .map(name => `heatmap/viewer/${name}.js`);
 
 const BUNDLES = {
     "svg/viewer.min.js": [...VIEWER, "svg/viewer/start.js"],

@@ -30,10 +30,10 @@ const ACTIONS = [
     { keys: ["r"], text: "Merge recursion", menu: "more", isOn: app => Boolean(app.state.changes.recursion),
         run: app => toggleChange(app, "recursion", "merged") },
     { keys: ["v"], text: "Invert: leaves first", menu: "more", isOn: app => Boolean(app.state.changes.invert),
-        refuse: app => (app.view.tree.hasPivot ? "Leave the view of one function first." : ""),
+        refuse: app => (app.view.tree.hasPivot ? "Leave the view of one function first." : needsNoTime(app)),
         run: app => toggleChange(app, "invert", "yes") },
     { keys: ["w"], text: "Sort by weight", menu: "more", isOn: app => Boolean(app.graph.input?.byWeight),
-        run: app => toggleChange(app, "sort", app.settings.isChart ? "weight" : "name") },
+        refuse: needsNoTime, run: app => toggleChange(app, "sort", app.settings.isChart ? "weight" : "name") },
     { keys: ["e"], text: "Fold runtime frames", menu: "more", isOn: app => !app.state.changes.fold,
         run: app => toggleChange(app, "fold", "no") },
     { keys: ["u"], text: "Root at the bottom", menu: "more", isOn: app => !app.view.rootAtTop,
@@ -71,6 +71,11 @@ function needsFrame(_, { box, node }) {
 /** @param {App} _ @param {Target} target */
 function needsFunction(_, { name, node }) {
     return name !== undefined ? "" : node === undefined ? "Point at a frame first." : "That is for functions only.";
+}
+
+/** @param {App} app */
+function needsNoTime({ view }) {
+    return view.tree.time ? "A flame chart is in the order of time." : "";
 }
 
 /** @param {App} app @param {Target} target */

@@ -32,6 +32,8 @@ class App {
         this.focused = undefined;
         /** True from a long press until something else is pressed. */
         this.wasLongPress = false;
+        /** False until the graph is on the screen. It answers before the weights of functions are summed. */
+        this.hasFunctions = false;
         /** The position of the current match among all matches, from 1; 0 if there is none. */
         this.matchPosition = 0;
         this.queue = new WorkQueue(nodes => this.page.setBusy(nodes));
@@ -51,6 +53,7 @@ class App {
         this.table.measure();
         this.applyLink();
         listen(this);
+        afterPaint(() => this.startFunctions());
     }
 
     /** Draws what follows from the state. */
@@ -61,10 +64,26 @@ class App {
         this.page.draw(view);
         this.graph.draw(view);
         this.page.drawNote(view);
-        this.table.draw(view);
-        this.details.draw(view);
         this.panel?.draw(view);
         if (this.isPage) document.title = this.page.titleOf(view);
+        if (this.hasFunctions) this.drawFunctions(view);
+    }
+
+    /** Draws the parts for which the weights of all functions are needed. @param {View} view */
+    drawFunctions(view) {
+        this.page.drawFunctions(view);
+        this.table.draw(view);
+        this.details.draw(view);
+    }
+
+    /** Draws the functions for the first time, when the graph is on the screen. */
+    startFunctions() {
+        this.hasFunctions = true;
+        this.queue.add(() => this.builder.prepare(this.state.changes), () => {
+            this.drawFunctions(this.view);
+            // The legend takes some of the graph's height.
+            if (!this.view.rootAtTop) this.graph.showBase(this.view);
+        });
     }
 
     /**

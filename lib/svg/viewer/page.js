@@ -12,11 +12,13 @@ class Page {
         this.title = createHtml("h1");
         this.subtitle = createHtml("span", { class: "cmd mono", title: settings.subtitle }, settings.subtitle);
         this.facts = createHtml("div", { class: "facts" });
+        this.badges = createHtml("div", { class: "facts" });
         this.header = createHtml("header", {}, this.title, this.subtitle, this.facts);
         this.input = createHtml("input", { type: "search", placeholder: "Find functions", spellcheck: "false",
             autocomplete: "off", "aria-label": "Find functions by text or regular expression" });
         this.result = createHtml("span", { class: "res", role: "status" });
-        this.tabs = createChoice("View", [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"]],
+        this.tabs = createChoice("View", [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"],
+            ["chart", "Flame chart"]],
             value => this.chooseTab(value));
         this.sides = createChoice("Compare", [["before", "Before"], ["after", "After"], ["", "Difference"]],
             value => app.change({ side: value }));
@@ -59,7 +61,8 @@ class Page {
     /** @param {string} value */
     chooseTab(value) {
         const { app } = this;
-        if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
+        const tab = value === "table" ? "table" : "graph", chart = value === "chart" ? "yes" : "";
+        if (value !== "between") return app.change({ between: "", ...(tab === "graph" && { chart }) }, { tab });
         const name = app.state.selected?.name ?? app.table.order[0];
         if (name === undefined) return this.say("No function is left to show.");
         isolate(app, "between", { name });
@@ -113,12 +116,17 @@ class Page {
     draw(view) {
         const { state: { search, changes, tab }, match } = view;
         this.drawHeader(view);
-        setChoice(this.tabs, changes.between ? "between" : tab);
+        setChoice(this.tabs, changes.between ? "between" : view.tree.time ? "chart" : tab);
         setChoice(this.sides, view.side === "difference" ? "" : view.side);
         if (this.input.value !== search) this.input.value = search;
         this.result.textContent = describeMatches(view);
         this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
         this.chips.replaceChildren(...this.createChips(view));
+    }
+
+    /** @param {View} view */
+    drawFunctions(view) {
+        this.badges.replaceChildren(...createBadges(view));
         this.drawLegend(view.functions, view.side, view.whole, view.drawsBefore);
     }
 
@@ -153,18 +161,20 @@ class Page {
     /** @param {View} view */
     drawHeader(view) {
         const { settings, whole, wholeBefore, wholeAfter, profile, side } = view;
-        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
+        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : view.tree.time ? whole
+            : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.titleOf(view);
         const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
+        const scale = profile.isFlattened ? "significant differences only" : "before at the same scale";
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "",
-            profile.isScaled && side === "difference" ? " after, before at the same scale" : "");
-        this.facts.replaceChildren(fact, ...createBadges(view));
+            profile.isScaled && side === "difference" ? ` after, ${scale}` : "");
+        this.facts.replaceChildren(fact, this.badges);
     }
 
     /** @param {View} view */

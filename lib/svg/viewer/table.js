@@ -27,8 +27,9 @@ class Table {
 
     /** Measures the visible part and draws its rows. */
     measure() {
-        const { scrollTop, clientHeight } = this.element;
-        [this.top, this.height] = [scrollTop, Math.max(clientHeight - HEAD, 0)];
+        const { scrollTop, clientHeight } = this.element, height = Math.max(clientHeight - HEAD, 0);
+        if (scrollTop === this.top && height === this.height) return;
+        [this.top, this.height] = [scrollTop, height];
         this.drawRows();
     }
 
