@@ -72,6 +72,6 @@ function createDifferenceLegend({ settings: { negate }, profile: { judged, isFla
     const note = gone > 0 ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
     const words = (/** @type {string} */ text) => createHtml("span", {}, text);
     const noise = judged || isFlattened ? "Grey: no change, or it may be noise" : "";
-    return [words("Points of the total"), ...swatches,
+    return [words(`Points of the total${isFlattened ? " after" : ""}`), ...swatches,
         words(`Width: ${drawsBefore ? "before" : "after"}`), words(noise), words(note)];
 }

@@ -17,9 +17,11 @@ class Page {
         this.input = createHtml("input", { type: "search", placeholder: "Find functions", spellcheck: "false",
             autocomplete: "off", "aria-label": "Find functions by text or regular expression" });
         this.result = createHtml("span", { class: "res", role: "status" });
-        this.tabs = createChoice("View", [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"],
-            ["chart", "Flame chart"]],
-            value => this.chooseTab(value));
+        /** @type {[string, string][]} */
+        const tabs = [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"]];
+        // Only a panel knows times.
+        if (app.panel) tabs.push(["chart", "Flame chart"]);
+        this.tabs = createChoice("View", tabs, value => this.chooseTab(value));
         this.sides = createChoice("Compare", [["before", "Before"], ["after", "After"], ["", "Difference"]],
             value => app.change({ side: value }));
         this.sides.hidden = !app.profile.differential;
@@ -167,13 +169,13 @@ class Page {
         const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
-        const scale = profile.isFlattened ? "significant differences only" : "before at the same scale";
+        const scale = profile.isFlattened ? " = 100 %, significant differences only" : ", before at the same scale";
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "",
-            profile.isScaled && side === "difference" ? ` after, ${scale}` : "");
+            profile.isScaled && side === "difference" ? ` after${scale}` : "");
         this.facts.replaceChildren(fact, this.badges);
     }
 

@@ -18,12 +18,12 @@ const LOOKS = 6;
  * @param {string} kind class of the elements with the data
  */
 async function unpack(root, kind) {
-    const elements = [...root.querySelectorAll(`:scope > metadata.${kind}`)];
-    const chunks = elements.map(chunk => toBytes(chunk.textContent));
+    // Base64 of all chunks but the last has no padding.
+    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => chunk.textContent);
     const packed = new ReadableStream({
-        pull(stream) {
-            const chunk = chunks.shift();
-            if (chunk) stream.enqueue(chunk); else stream.close();
+        start(stream) {
+            stream.enqueue(toBytes(chunks.join("")));
+            stream.close();
         },
     });
     /** @type {Uint8Array[]} */

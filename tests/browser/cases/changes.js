@@ -296,9 +296,10 @@ function marksJudged(isJudged) {
 function showsSignificantDifferencesOnly() {
     equal(getFill(getFrame("g")), colourOf("same"), "colour of what was flattened");
     equal(getFill(getFrame("f")), colourOf("grew3"), "colour of a significant difference");
-    equal(getTexts(".facts")[0], "1,200 samples after, significant differences only", "no total before is claimed");
+    equal(getTexts(".facts")[0], "1,200 samples after = 100 %, significant differences only", "no total before");
     equalLists(getTexts(".c", getRow("f")), ["8.33 %", "25.0 %", "+16.7"], "shares of the total after");
     equalLists(getTexts(".c", getRow("g")), ["75.0 %", "75.0 %", "0.00"], "the row of what was flattened");
+    check(getRow("g").matches(".noise") && !getRow("f").matches(".noise"), "only it is muted");
     pointAt(getFrame("g"));
     check(getTip().includes("may be noise"), `the tooltip says so: ${getTip()}`);
     pointAt(getFrame("f"));

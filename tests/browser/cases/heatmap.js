@@ -282,7 +282,7 @@ async function drawsFlameChart() {
     equalLists(getPlaces("main"), [0, 88], "nothing is drawn while nothing runs");
     equal(getTitle(findFrames("write")[0]), "write (200 ms, 22.47%)", "a frame has a duration");
     equal(getTexts("b", byId("total")).join() || getText("total"), "890 ms", "the total is the time of all threads");
-    equalLists(getAxis().slice(0, 3), ["0", "200 ms", "400 ms"], "the axis is time");
+    check(/^0,\d+ ms,/.test(getAxis().join()), `the axis is time: ${getAxis()}`);
     const last = findFrames("parse").find(frame => getBounds(frame).left > getBounds(getFrame("write")).left);
     if (!last) throw new Error("parse does not run again");
     click(last);
