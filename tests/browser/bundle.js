@@ -32,14 +32,6 @@ function hash(text) {
     return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-// Names of fields in one word that nothing outside of the scripts has.
-const OWN_NAMES = ["weights", "tree", "settings", "folded", "undrawn", "profile", "modules", "looks", "functions",
-    "filtered", "boxes", "painter", "hasher", "builder", "totals", "selves", "unfolded", "drawn", "leaf", "places",
-    "hovered", "focused", "subtitle", "facts", "badges", "sides", "chips", "legend", "tasks", "reported", "refuse",
-    "baseline", "differential", "compared", "descending", "changes", "tabs", "queue", "derive", "prepare", "isolate",
-    "selected", "own", "row", "above", "lane", "tasks", "current", "nodes", "timer", "reserve", "build", "slots",
-    "previous", "reveal", "largest", "point", "tip", "fits", "colour", "box", "place", "hover", "timed", "scaled"];
-
 // Names of fields that something outside of the scripts has (`dataset`, options of DOM functions that terser does not
 // know), or that are in texts. All other names in camel case become short.
 const FIXED_NAMES = ["countName", "nameType", "frameHeight", "largestDelta", "keepLeft", "fromBase64", "preventScroll",
@@ -48,8 +40,7 @@ const FIXED_NAMES = ["countName", "nameType", "frameHeight", "largestDelta", "ke
 /** @param {string} script */
 async function minifyScript(script) {
     const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe: true, unsafe_arrows: true, inline: 1 };
-    const regex = new RegExp(`^([a-z]+[A-Z].*|${OWN_NAMES.join("|")})$`);
-    const mangle = { properties: { regex, reserved: FIXED_NAMES } };
+    const mangle = { properties: { regex: /^[a-z]+[A-Z]/, reserved: FIXED_NAMES } };
     const options = { format: { max_line_len: 2000 }, compress, mangle };
     const { code } = await minify(`(() => {\n"use strict";\n${script}})();\n`, options);
     return `${code}\n`;
