@@ -254,6 +254,8 @@ fn draws_samples_in_the_order_of_time() {
     page(recording.as_bytes(), &[]).run(CASES, "drawsFlameChart");
     page(recording.as_bytes(), &[]).fragment("#chart=yes&time=5.3,5.5").run(CASES, "drawsFlameChartOfSelection");
     page(recording.as_bytes(), &[]).run(CASES, "filtersFlameChart");
+    let two = "#time=5,5.3&time2=5.3,5.5";
+    page(recording.as_bytes(), &[]).fragment(two).run(CASES, "refusesFlameChartOfComparison");
 }
 
 #[test]

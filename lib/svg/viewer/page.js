@@ -63,6 +63,7 @@ class Page {
     /** @param {string} value */
     chooseTab(value) {
         const { app } = this;
+        if (value === "chart" && !app.profile.buildChart) return this.say("A flame chart is of one time, not of two.");
         const tab = value === "table" ? "table" : "graph", chart = value === "chart" ? "yes" : "";
         if (value !== "between") return app.change({ between: "", ...(tab === "graph" && { chart }) }, { tab });
         const name = app.state.selected?.name ?? app.table.order[0];

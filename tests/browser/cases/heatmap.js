@@ -309,6 +309,14 @@ async function drawsFlameChartOfSelection() {
     equalLists(getPlaces("write"), [0], "back in the order of time");
 }
 
+async function refusesFlameChartOfComparison() {
+    await pageIsReady();
+    equalLists(getChips(), ["Before 0 ms – 300 ms", "After 300 ms – 500 ms"], "two times are compared");
+    click(getButton("Flame chart"));
+    check(getMessage().includes("of one time"), `the page says why: ${getMessage()}`);
+    equalLists(getLanes(), [], "the difference remains");
+}
+
 async function filtersFlameChart() {
     await pageIsReady();
     click(getButton("Flame chart"));
