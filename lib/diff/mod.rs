@@ -177,7 +177,8 @@ fn compare_sums(
     Ok((both, comparison))
 }
 
-/// Compares sums, and flattens differences that are not significant.
+/// Compares sums, and flattens differences that are not significant. [`markers::FLATTENED`] says so: shares of the total before
+/// would be wrong.
 fn compare_significant(
     before: Vec<Profile>,
     after: Vec<Profile>,
