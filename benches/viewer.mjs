@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Measures the viewer of fg-svg beside inferno-flamegraph and speedscope, in Chromium, on the same stacks.
 //
-//     benches/viewer.mjs [RUNS]        medians of RUNS runs [default: 3]
+//     benches/viewer.mjs [RUNS] [NAME]        medians of RUNS runs [default: 3] of the rows whose names contain NAME
 //
 // The stacks are generated (scripts/generate.rs) and kept in target/bench, or in $BENCH; speedscope is installed there by
 // npm. $FG_SVG is the fg-svg to measure [default: a release build], $DEMO a small graph of fg-svg. Programs that are not
@@ -9,8 +9,8 @@
 //
 // Each step is timed in the page from the input to the second animation frame after it, when the answer is on the screen.
 // For work in slices that is the first answer, and a second number is the time until the result is there. A page is loaded
-// at the second animation frame after its graph can be clicked; "paint" is the first time that a graph is on the screen. The
-// time of an empty SVG is what the browser needs for any page. "slowest" is the longest animation frame while the graph
+// at the second animation frame after its graph can be clicked; "paint" is the first time that a graph is on the screen, and
+// "table" the time at which the functions are there, too. The time of an empty SVG is what the browser needs for any page. "slowest" is the longest animation frame while the graph
 // scrolls. Times are in milliseconds. Other work on the machine falsifies them: the load is printed.
 
 import { execFileSync, spawn } from "node:child_process";
@@ -20,6 +20,7 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const RUNS = Number(process.argv[2] ?? 3);
+const NAME = process.argv[3] ?? "";
 const HOME = resolve(import.meta.dirname, "..");
 const TARGET = process.env.CARGO_TARGET_DIR ?? join(HOME, "target");
 const BENCH = process.env.BENCH ?? join(TARGET, "bench");
@@ -33,6 +34,11 @@ function watchLoad() {
     const look = () => {
         if (!isReady()) return setTimeout(look, 1);
         requestAnimationFrame(() => requestAnimationFrame(() => window.benchLoaded = performance.now()));
+        const lookForTable = () => {
+            if (!document.querySelector(".fg [aria-rowcount]")) return setTimeout(lookForTable, 1);
+            window.benchTable = performance.now();
+        };
+        lookForTable();
     };
     look();
 }
@@ -78,6 +84,8 @@ async function measureGraph() {
         send(input, "input", Event);
     };
     times.paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
+    while (isOurs && !window.benchTable) await pause(1);
+    times.table = window.benchTable;
     times.elements = document.querySelectorAll("#frames *").length;
     const frame = middle();
     await time("hover", () => hover(frame));
@@ -254,7 +262,7 @@ async function prepare() {
     return { rows, server };
 }
 
-const COLUMNS = ["paint", "load", "hover", "zoom", "reset", "search", "sort", "hide", "recursion", "invert", "slowest",
+const COLUMNS = ["paint", "load", "table", "hover", "zoom", "reset", "search", "sort", "hide", "recursion", "invert", "slowest",
     "elements"];
 
 /** Returns the medians of a column, with the time until the result is there after a slash. */
@@ -272,7 +280,7 @@ const { rows, server } = await prepare(), width = Math.max(...rows.map(({ name }
 console.log(`${cpus().length} CPUs, ${RUNS} runs, load ${loadavg()[0].toFixed(2)}\n`);
 console.log(`| ${"ms".padEnd(width)} | MB | ${COLUMNS.join(" | ")} |`);
 console.log(`|${"-".repeat(width + 2)}|--:|${COLUMNS.map(() => "--:|").join("")}`);
-for (const { name, address, measure, size, isSlow } of rows) {
+for (const { name, address, measure, size, isSlow } of rows.filter(row => row.name.includes(NAME))) {
     const runs = [];
     for (let run = 0; run < (isSlow ? 1 : RUNS); run++) {
         const profile = mkdtempSync(join(tmpdir(), "fg-bench-")), browser = new Browser(profile);

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use crate::Error;
 use crate::filter::rename;
+use crate::markers;
 use crate::profile::{Profile, Weight, Weights};
 use crate::tally::{GroupBy, RunSums};
 
@@ -176,7 +177,8 @@ fn compare_sums(
     Ok((both, comparison))
 }
 
-/// Compares sums, and flattens differences that are not significant.
+/// Compares sums, and flattens differences that are not significant. [`markers::FLATTENED`] says so: shares of the total before
+/// would be wrong.
 fn compare_significant(
     before: Vec<Profile>,
     after: Vec<Profile>,
@@ -190,7 +192,10 @@ fn compare_significant(
         let caveat = compared.weight_kind.caveat(true).unwrap_or_default();
         return Err(Error::Invalid(caveat.to_owned()));
     };
-    flatten(compared.profile, comparison, Some(kept))
+    let (mut both, comparison) = flatten(compared.profile, comparison, Some(kept))?;
+    let marker = [both.frames.intern(markers::FLATTENED)];
+    both.add(&marker, Weights::default())?;
+    Ok((both, comparison))
 }
 
 /// Joins and scales runs, and keeps them. Rows of the joined profile are judged, so that a stack whose scaled weight is

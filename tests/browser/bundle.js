@@ -6,9 +6,11 @@ import { minify } from "terser";
 
 // The scripts share one scope. Those with constants come before those that need them at once.
 const VIEWER = ["dom", "work", "format", "label", "profile", "transform", "functions", "layout", "link", "search",
-    "view", "box", "graph", "table", "details", "legend", "actions", "menu", "page", "events", "app", "mount"]
+    "view", "box", "graph", "table", "details", "legend", "target", "filters", "navigation", "actions", "menu", "page",
+    "events", "app", "mount"]
     .map(name => `svg/viewer/${name}.js`);
-const HEATMAP = ["samples", "command", "lanes", "map", "panel", "start"].map(name => `heatmap/viewer/${name}.js`);
+const HEATMAP = ["samples", "chart", "command", "lanes", "map", "panel", "start"]
+    .map(name => `heatmap/viewer/${name}.js`);
 
 const BUNDLES = {
     "svg/viewer.min.js": [...VIEWER, "svg/viewer/start.js"],
@@ -47,7 +49,8 @@ async function minifyScript(script) {
 /** @param {string} style */
 function minifyStyle(style) {
     const compact = style.replace(/\/\*.*?\*\//gs, "").replace(/\s+/g, " ").replace(/ ?([{};,]) ?/g, "$1");
-    return `${compact.replace(/: /g, ":").replace(/;\}/g, "}").replace(/\}(?!\})/g, "}\n").trim()}\n`;
+    return `${compact.replace(/: /g, ":").replace(/\b0\./g, ".")
+        .replace(/;\}/g, "}").replace(/\}(?!\})/g, "}\n").trim()}\n`;
 }
 
 for (const [bundle, files] of Object.entries(BUNDLES)) {

@@ -85,6 +85,14 @@ fn marks_judged_differences() {
     Page::graph(stacks, &[]).run_with(CASES, "marksJudged", &json!([false]));
 }
 
+#[test]
+fn what_was_flattened_did_not_change() {
+    let flattened = b"[flattened] 0 0\nmain;f 100 300\nmain;g 900 900\n";
+    Page::graph(flattened, &[]).run(CASES, "showsSignificantDifferencesOnly");
+    let stacks = b"main;f 100 300\nmain;g 900 900\n";
+    Page::graph(stacks, &[]).run(CASES, "showsAllDifferences");
+}
+
 /// Eight frames of the standard library, as Rust programs have them between a thread and its code.
 const RUNTIME: &str = "start_thread;std::a;std::b;std::c;std::d;std::e;std::f;clone";
 

@@ -230,6 +230,34 @@ fn a_selection_at_the_edge_scrolls_a_wide_map() {
     page((sample(5000) + &sample(6500)).as_bytes(), &[]).run(CASES, "scrollsAtEdge");
 }
 
+/// Returns two threads, of which one runs `parse`, `write`, nothing, and `parse` again.
+fn recording_in_order() -> String {
+    let mut text = String::new();
+    for (thread, first, last, frames) in [
+        ("app 100/100", 0, 30, "parse main"),
+        ("app 100/100", 30, 50, "write main"),
+        ("db 100/200", 20, 40, "query"),
+        ("app 100/100", 150, 170, "parse main"),
+    ] {
+        for hundredth in first..last {
+            let _ = writeln!(text, "{thread} [000] {}.{:02}0000: 1 cpu-clock: ", 5 + hundredth / 100, hundredth % 100);
+            frames.split(' ').for_each(|frame| writeln!(text, "\t 7f00 {frame}+0x1 (/srv/app)").unwrap());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn draws_samples_in_the_order_of_time() {
+    let recording = recording_in_order();
+    page(recording.as_bytes(), &[]).run(CASES, "drawsFlameChart");
+    page(recording.as_bytes(), &[]).fragment("#chart=yes&time=5.3,5.5").run(CASES, "drawsFlameChartOfSelection");
+    page(recording.as_bytes(), &[]).run(CASES, "filtersFlameChart");
+    let two = "#time=5,5.3&time2=5.3,5.5";
+    page(recording.as_bytes(), &[]).fragment(two).run(CASES, "refusesFlameChartOfComparison");
+}
+
 #[test]
 fn zooms_the_time_axis() {
     page(recording().as_bytes(), &[]).run(CASES, "zoomsTimeAxis");

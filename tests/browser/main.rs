@@ -15,6 +15,7 @@ mod harness;
 mod heatmap;
 mod hostile;
 mod labels;
+mod load;
 mod search;
 mod table;
 mod viewer;

@@ -225,7 +225,9 @@ async function waitInRealTime(condition, maximum = 200_000) {
 async function runCase(run, address) {
     try {
         await waitFor(() => document.readyState === "complete", "the page is loaded");
-        const areInteractive = () => !document.querySelector("svg.flame-graph:not(:has(.fg))");
+        // A table has rows when all parts are drawn.
+        const missing = "svg.flame-graph:not(:has(.fg)), .fg:not(:has([aria-rowcount]))";
+        const areInteractive = () => !document.querySelector(missing);
         await waitInRealTime(areInteractive);
         await waitFor(areInteractive, "the graphs are interactive");
         svg = /** @type {HTMLElement} */ (document.querySelector(".fg") ?? svg);

@@ -165,6 +165,7 @@ fn significant_flattens_noise() {
     (before[8], after[8]) = (400, 600);
     let out = diff(&["--significant"], &counts(&before), &counts(&after));
     assert!(out.contains("main;f003 400 1200\n") && out.contains("main;f004 0 400\n"), "{out}");
+    assert!(out.starts_with("[flattened] 0 0\n"), "fg-svg is told: {out}");
     let different = out.lines().filter(|line| {
         let weights: Vec<&str> = line.rsplitn(3, ' ').take(2).collect();
         weights[0] != weights[1]

@@ -265,7 +265,8 @@ class TimePanel {
         const compared = second && { ownBefore: before.own, totalBefore: new Float64Array(parent.length) };
         const tree = sumTotals({ parent, name, end, own: after.own, total: new Float64Array(parent.length),
             ...compared });
-        return { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0] };
+        return { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0],
+            ...(!second && { buildChart: changes => buildChart(this, changes, first ?? EVERYTHING, thread) }) };
     }
 
     /**

@@ -58,6 +58,17 @@ interface Sums {
     weight: number;
 }
 
+/** Which frames and stacks are shown. Arrays have 1 for each of the names. */
+interface StackFilter {
+    /** A stack needs a name of each. */
+    only: Uint8Array[];
+    /** A stack has none of these. */
+    hide: Uint8Array;
+    /** Frames that are left out. */
+    omit: Uint8Array;
+    mergesRecursion: boolean;
+}
+
 /** What a picture of the samples shows. */
 interface Shown {
     /** The index of a thread; undefined for all threads. */

@@ -125,6 +125,7 @@ class BoxPainter {
      */
     shareLabel(view, node) {
         const { total, totals: [before, after] } = measureNode(view, node);
+        if (view.tree.time && node > 0) return formatWeight(total, view.settings);
         if (view.side !== "difference" || node === 0) return formatShare(total, view.whole);
         return (before === 0 ? "new " : "") + formatSigned(100 * (after - before), formatPoint);
     }
@@ -186,7 +187,7 @@ class BoxPainter {
  * @param {View} view
  */
 function drawAxis(axis, width, { tree, weights, whole, settings, state: { zoom } }) {
-    const start = findStart(tree, zoom), span = zoom === 0 ? whole : weights[zoom];
+    const start = findStart(tree, zoom), span = zoom === 0 ? tree.time?.span ?? whole : weights[zoom];
     const least = TICK_DISTANCE * span / width, power = 10 ** Math.floor(Math.log10(least)), ticks = [];
     const step = ([1, 2, 5].find(factor => factor * power >= least) ?? 10) * power;
     for (let index = Math.ceil(start / step); index * step <= start + span; index++) {
@@ -235,5 +236,6 @@ function describeNode(view, node) {
     const { total, totals: [before, after] } = measureNode(view, node), { side, whole } = view;
     const percent = node === 0 ? "100%" : `${formatFixed(whole > 0 ? 100 * total / whole : 0, 2)}%`;
     const share = side === "difference" && node > 0 ? formatChange(before, after) : percent;
-    return `${nameOfNode(view, node)} (${formatExactWeight(total, view.settings)}, ${share})`;
+    const weight = view.tree.time ? formatWeight(total, view.settings) : formatExactWeight(total, view.settings);
+    return `${nameOfNode(view, node)} (${weight}, ${share})`;
 }

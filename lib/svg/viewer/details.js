@@ -147,8 +147,9 @@ function describeWeights({ settings, profile: { isScaled } }, weights) {
  */
 function describeChange(label, [before, after], profile, name) {
     if (before === 0 && after === 0) return [[label, "–", "no samples"]];
-    const isReal = isSignificant(profile, name, label === "Self" ? "self" : "total");
-    const judgement = !profile.judged ? "" : isReal ? " · significant" : " · may be noise";
+    const { judged, isFlattened } = profile;
+    const isReal = isFlattened ? before !== after : isSignificant(profile, name, label === "Self" ? "self" : "total");
+    const judgement = !judged && !isFlattened ? "" : isReal ? " · significant" : " · may be noise";
     const points = formatPoints(before, after) + judgement;
     return [[label, `${formatShare(before, 1)} → ${formatShare(after, 1)}`, points]];
 }

@@ -37,8 +37,8 @@ function createHtml(name, attributes = {}, ...children) {
  * @param {Attributes} attributes
  */
 function setAttributes(element, attributes) {
-    for (const [name, value] of Object.entries(attributes)) {
-        if (value !== undefined) element.setAttribute(name, String(value));
+    for (const name in attributes) {
+        if (attributes[name] !== undefined) element.setAttribute(name, String(attributes[name]));
     }
 }
 
@@ -77,6 +77,17 @@ function setChoice(choice, value) {
     for (const button of choice.children) {
         button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.value === value));
     }
+}
+
+/**
+ * Calls a function when what is drawn now is on the screen, which it is when the frame after it begins. A hidden page
+ * has no frames.
+ *
+ * @param {() => void} next
+ */
+function afterPaint(next) {
+    if (document.hidden) setTimeout(next);
+    else requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(next)));
 }
 
 /**

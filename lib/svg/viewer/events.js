@@ -34,7 +34,7 @@ function listenToGraph(app) {
         const box = findNearestBox(app, event), isLink = findAncestor(event, "a") && !event.ctrlKey && !event.metaKey;
         if (!box || isLink) return;
         event.preventDefault();
-        app.zoomToBox(box);
+        zoomToBox(app, box);
     });
     element.addEventListener("contextmenu", event => {
         const box = graph.findEventBox(event.target);
@@ -115,7 +115,7 @@ function openMenu(app, box, { clientX, clientY, button }) {
     const rect = (box.group ?? app.graph.element).getBoundingClientRect();
     const isKey = button < 0 || (clientX === 0 && clientY === 0);
     const place = isKey ? { x: rect.left + 8, y: rect.bottom } : { x: clientX, y: clientY };
-    const target = app.targetOf(box);
+    const target = targetOf(app, box);
     if (target.name !== undefined) app.select({ name: target.name, node: box.node });
     app.menu.openFor(target, place);
 }
@@ -133,7 +133,7 @@ function listenToClicks(app, findName) {
     app.side.addEventListener("click", event => {
         if (event.detail === 2 && name !== undefined) {
             event.stopPropagation();
-            app.isolate("between", { name });
+            isolate(app, "between", { name });
         } else if ((name = findName(event)) !== undefined) app.select({ name });
     }, true);
 }
@@ -167,7 +167,7 @@ function listenToTable(app) {
         event.stopPropagation();
         if (step !== undefined) table.move(step);
         else if (event.target instanceof HTMLButtonElement) event.target.click();
-        else if (app.state.selected) app.isolate("between", app.state.selected);
+        else if (app.state.selected) isolate(app, "between", app.state.selected);
     });
 }
 
@@ -179,7 +179,7 @@ function handleKey(app, event) {
     const isButton = event.target instanceof Element && event.target.closest("button, input, select") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isButton && ["Enter", " "].includes(event.key)) return;
-    const actions = ACTIONS.filter(action => action.keys.includes(event.key)), target = app.target();
+    const actions = ACTIONS.filter(action => action.keys.includes(event.key)), target = findTarget(app);
     if (actions.length === 0) return;
     event.preventDefault();
     event.stopPropagation();

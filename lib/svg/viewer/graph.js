@@ -22,8 +22,7 @@ class Graph {
         this.frames = createSvg("svg", { id: "frames", role: "tree", "aria-label": settings.title || "Flame graph" });
         this.empty = createHtml("p", { class: "empty" });
         this.axis = createSvg("svg", { class: "axis", height: AXIS_HEIGHT, "aria-hidden": "true" });
-        this.element = createHtml("div", { class: "graph card" }, ...(settings.isChart ? [this.axis] : []), this.frames,
-            this.empty);
+        this.element = createHtml("div", { class: "graph card" }, this.axis, this.frames, this.empty);
         /** @type {Layout} */
         this.layout = { boxes: [], rows: 0, undrawn: { frames: 0, weight: 0 } };
         /** @type {Map<Element, Box>} The boxes that have an element: those near the visible part. */
@@ -80,8 +79,9 @@ class Graph {
      * @param {number} width
      */
     computeLayout(tree, weights, own, whole, zoom, sort, runtime, unfolded, width) {
-        const { isChart, minWidth: least } = this.app.settings, minWidth = Math.max(least, TOO_NARROW);
-        const byWeight = sort === (isChart ? "weight" : "") || sort === "weight";
+        const { settings } = this.app, minWidth = Math.max(settings.minWidth, TOO_NARROW);
+        const isChart = settings.isChart || tree.time !== undefined;
+        const byWeight = !tree.time && (sort === (isChart ? "weight" : "") || sort === "weight");
         const isFull = !weights.includes(0);
         this.input = { tree, weights, own, whole, zoom, byWeight, isChart, runtime, unfolded, width, minWidth, isFull };
         return layOut(this.input);
@@ -89,9 +89,10 @@ class Graph {
 
     /** @param {View} view */
     draw(view) {
-        const { tree, weights, own, whole, profile, settings, state: { zoom, changes, unfolded } } = view;
-        const { names, looks, modules } = profile;
-        const runtime = changes.fold || settings.isChart ? undefined : this.findRuntime(names, looks, modules);
+        const { tree, weights, own, profile, settings, state: { zoom, changes, unfolded } } = view;
+        const { names, looks, modules } = profile, { span: whole = view.whole } = tree.time ?? {};
+        const isChart = settings.isChart || tree.time;
+        const runtime = changes.fold || isChart ? undefined : this.findRuntime(names, looks, modules);
         const layout = this.layOut(tree, weights, own, whole, zoom, changes.sort, runtime, unfolded, this.width);
         this.drawFrames(layout, view.side, view.rootAtTop, view.match.names);
         this.empty.textContent = whole > 0 ? "" : "No samples left. Remove a filter.";
@@ -117,7 +118,9 @@ class Graph {
         this.layout = layout;
         this.tabStop = this.findBox(this.base(view));
         frames.append(...(layout.lanes ?? []).map(lane => this.createLaneName(lane, view)));
-        if (this.app.settings.isChart) drawAxis(this.axis, this.width, view);
+        const hasAxis = view.settings.isChart || view.tree.time !== undefined;
+        this.axis.toggleAttribute("hidden", !hasAxis);
+        if (hasAxis) drawAxis(this.axis, this.width, view);
         setAttributes(frames, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
         frames.classList.toggle("searching", matches !== null);
         frames.classList.toggle("difference", view.side === "difference");
@@ -179,9 +182,10 @@ class Graph {
      * @param {{ name: number, row: number }} lane
      * @param {View} view
      */
-    createLaneName({ name, row }, { profile, functions, whole }) {
+    createLaneName({ name, row }, { profile, functions, whole, tree: { time } }) {
         const y = (this.app.view.rootAtTop ? row : this.layout.rows - 1 - row) * this.rowHeight + this.rowHeight - 6;
-        const text = `${profile.names[name]}  ${formatShare(functions.total[name], whole)}`;
+        const text = time ? time.laneNames[name]
+            : `${profile.names[name]}  ${formatShare(functions.total[name], whole)}`;
         return createSvg("text", { class: "lane", x: 2, y }, text);
     }
 
@@ -304,7 +308,7 @@ class Graph {
         if (!box) return;
         const area = element.getBoundingClientRect(), isMiddle = isCentred || (tree.hasPivot && box.node === PIVOT);
         const top = frames.getBoundingClientRect().top + this.line(box) * rowHeight;
-        const header = 6 + (this.axis.isConnected ? AXIS_HEIGHT : 0);
+        const header = 6 + (this.axis.hasAttribute("hidden") ? 0 : AXIS_HEIGHT);
         const [above, below] = [top - area.top - header, top + rowHeight - area.bottom + 6];
         const distance = isMiddle && (above < 0 || below > 0) ? (above + below) / 2
             : above < 0 ? above : Math.max(0, below);
@@ -330,8 +334,11 @@ class Graph {
  * @param {string[]} modules
  */
 function findRuntime({ length }, looks, modules) {
-    return Uint8Array.from({ length }, (_, name) => {
+    const runtime = new Uint8Array(length);
+    for (let name = 0; name < length; name++) {
         const kind = classOfName({ looks }, name);
-        return Number(kind === RUNTIME_CLASS || (kind > 0 && SCHEDULERS.has(moduleOfName({ looks, modules }, name))));
-    });
+        runtime[name] = Number(kind === RUNTIME_CLASS
+            || (kind > 0 && SCHEDULERS.has(moduleOfName({ looks, modules }, name))));
+    }
+    return runtime;
 }

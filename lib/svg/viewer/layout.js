@@ -66,12 +66,18 @@ function findSameChoice(tree, chosen, other) {
  * @param {LayoutInput} input
  * @param {number} node
  * @param {number} direction 1 towards callees, -1 towards callers
+ * @param {number} [least] of nodes below this weight, which all share a box, the order does not matter
  */
-function findChildren({ tree, weights, byWeight }, node, direction) {
+function findChildren({ tree, weights, byWeight }, node, direction, least = 0) {
     const { parent, end, lower } = tree, children = [];
     const [first, last] = lower && direction < 0 && node < lower ? [lower, parent.length] : [node + 1, end[node]];
     for (let child = first; child < last; child = end[child]) if (weights[child] > 0) children.push(child);
-    return byWeight ? sortByWeight(tree, children) : children;
+    if (!byWeight) return children;
+    // In a difference the order is not that of the weights that are shown.
+    if (least === 0 || tree.totalBefore) return sortByWeight(tree, children);
+    const wide = children.filter(child => weights[child] >= least);
+    return wide.length === 0 ? children
+        : [...sortByWeight(tree, wide), ...children.filter(child => weights[child] < least)];
 }
 
 /**
@@ -149,7 +155,7 @@ function layOut(input) {
 }
 
 /**
- * Moves the boxes of each first frame to a lane of its own, those with the most weight first.
+ * Moves the boxes of each thread or first frame to a lane of its own, those with the most weight first.
  *
  * @param {Box[]} boxes
  * @param {{ frames: number, weight: number }} undrawn
@@ -185,7 +191,8 @@ function layOutLanes(boxes, undrawn) {
  * @param {Tree} tree
  * @param {number} zoom
  */
-function findStart({ end, own, total }, zoom) {
+function findStart({ end, own, total, time }, zoom) {
+    if (time) return time.start[zoom];
     let start = 0;
     for (let node = 0; node !== zoom;) {
         start += own[node++];
@@ -239,7 +246,7 @@ function layOutHalf(input, zoom, direction, first, undrawn) {
  * @param {{ frames: number, weight: number }} undrawn
  */
 function layOutChildren(input, { node: start, chain, row, x, thread }, scale, direction, undrawn) {
-    const node = chain?.at(-1) ?? start, { tree, weights, own, minWidth, byWeight } = input;
+    const node = chain?.at(-1) ?? start, { tree, tree: { time }, weights, own, minWidth, byWeight } = input;
     // In order of weight, the self weight is at the right, as the lightest frames are.
     const startsAtLeft = byWeight || (direction < 0 && !isCaller(tree, node));
     /** @type {Box[]} */
@@ -247,26 +254,29 @@ function layOutChildren(input, { node: start, chain, row, x, thread }, scale, di
     let left = startsAtLeft ? x : x + own[node] * scale;
     /** @type {(Box & { folded: number[], frames: number }) | null} */
     let folded = null;
-    for (const child of findChildren(input, node, direction)) {
-        const box = { node: child, row: row + direction, x: left, width: weights[child] * scale,
-            thread: input.isChart ? thread ?? tree.name[child] : undefined };
-        left += box.width;
-        if (box.width >= minWidth) {
-            const chain = direction > 0 ? findChain(input, child) : undefined;
-            boxes.push(chain ? { ...box, chain } : box);
-            folded = null;
-            continue;
+    for (const child of findChildren(input, node, direction, minWidth / scale)) {
+        const width = weights[child] * scale, isWide = width >= minWidth;
+        if (time) {
+            const start = x + (time.start[child] - time.start[node]) * scale;
+            // What did not run in between is not too narrow to draw.
+            if (start > left + minWidth) folded = null;
+            left = start;
         }
+        if (isWide || !folded) {
+            const chain = isWide && direction > 0 ? findChain(input, child) : undefined;
+            const box = { node: child, row: row + direction, x: left, width, ...(chain && { chain }),
+                thread: input.isChart ? thread ?? (time?.lane ?? tree.name)[child] : undefined };
+            folded = isWide ? null : { ...box, folded: [], frames: 0 };
+            boxes.push(folded ?? box);
+        }
+        left += width;
+        if (!folded) continue;
         const frames = countFrames(input, child);
         undrawn.frames += frames;
         undrawn.weight += weights[child];
-        if (folded) {
-            folded.width = left - folded.x;
-            folded.folded.push(child);
-            folded.frames += frames;
-        } else {
-            boxes.push(folded = { ...box, folded: [child], frames });
-        }
+        folded.width = left - folded.x;
+        folded.folded.push(child);
+        folded.frames += frames;
     }
     return boxes.filter(box => box.width >= minWidth);
 }

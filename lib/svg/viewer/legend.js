@@ -59,7 +59,7 @@ function sumByColour(view) {
 }
 
 /** @param {View} view */
-function createDifferenceLegend({ settings: { negate }, profile: { judged }, filtered, drawsBefore }) {
+function createDifferenceLegend({ settings: { negate }, profile: { judged, isFlattened }, filtered, drawsBefore }) {
     const { total, totalBefore } = filtered, colours = ["fell3", "fell2", "fell1", "same", "grew1", "grew2", "grew3"];
     const labels = [...STEPS.toReversed().map(step => `−${step}`), "0", ...STEPS.map(step => `+${step}`)];
     const swatches = colours.map((colour, index) => {
@@ -71,7 +71,7 @@ function createDifferenceLegend({ settings: { negate }, profile: { judged }, fil
         : totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
     const note = gone > 0 ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
     const words = (/** @type {string} */ text) => createHtml("span", {}, text);
-    const noise = judged ? "Grey: no change, or it may be noise" : "";
-    return [words("Points of the total"), ...swatches,
+    const noise = judged || isFlattened ? "Grey: no change, or it may be noise" : "";
+    return [words(`Points of the total${isFlattened ? " after" : ""}`), ...swatches,
         words(`Width: ${drawsBefore ? "before" : "after"}`), words(noise), words(note)];
 }

@@ -2,7 +2,8 @@
 
 /** @type {ChangeName[]} */
 const CHANGE_NAMES =
-    ["only", "hide", "omit", "recursion", "invert", "callers", "callees", "between", "sort", "fold", "root", "side"];
+    ["only", "hide", "omit", "recursion", "invert", "callers", "callees", "between", "sort", "fold", "root", "side",
+        "chart"];
 
 // The changes whose values are names of functions that must exist.
 const REQUIRED_NAMES = ["callers", "callees", "between", "only"];
@@ -142,6 +143,8 @@ class PathHasher {
  * @param {number} hash hash of the node's caller
  */
 function startHash(tree, node, hash) {
+    // The same stack can occur at several times.
+    if (tree.time) hash = mixHash(hash, Math.round(tree.time.start[node] / 1e3), 0x85ebca6b);
     return isCaller(tree, node) && !isCaller(tree, tree.parent[node]) ? ~hash >>> 0 : hash;
 }
 

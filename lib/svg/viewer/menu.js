@@ -22,8 +22,8 @@ class Menu {
      * @param {{ x: number, y: number }} place in the window
      */
     openFor(target, place) {
-        const { app } = this, name = app.nameOf(target), short = createHtml("b", {}, labelOfName(name).join(""));
-        const title = createHtml("div", { class: "hd" }, short, ` ${app.shareOf(target)}`);
+        const { app } = this, name = nameOfTarget(app, target), short = createHtml("b", {}, labelOfName(name).join(""));
+        const title = createHtml("div", { class: "hd" }, short, ` ${shareOfTarget(app, target)}`);
         const actions = ACTIONS.filter(action => action.menu === "frame" && !action.refuse?.(app, target));
         this.open([title, ...this.createItems(actions, target)], place, name);
     }

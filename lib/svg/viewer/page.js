@@ -12,12 +12,16 @@ class Page {
         this.title = createHtml("h1");
         this.subtitle = createHtml("span", { class: "cmd mono", title: settings.subtitle }, settings.subtitle);
         this.facts = createHtml("div", { class: "facts" });
+        this.badges = createHtml("div", { class: "facts" });
         this.header = createHtml("header", {}, this.title, this.subtitle, this.facts);
         this.input = createHtml("input", { type: "search", placeholder: "Find functions", spellcheck: "false",
             autocomplete: "off", "aria-label": "Find functions by text or regular expression" });
         this.result = createHtml("span", { class: "res", role: "status" });
-        this.tabs = createChoice("View", [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"]],
-            value => this.chooseTab(value));
+        /** @type {[string, string][]} */
+        const tabs = [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"]];
+        // Only a panel knows times.
+        if (app.panel) tabs.push(["chart", "Flame chart"]);
+        this.tabs = createChoice("View", tabs, value => this.chooseTab(value));
         this.sides = createChoice("Compare", [["before", "Before"], ["after", "After"], ["", "Difference"]],
             value => app.change({ side: value }));
         this.sides.hidden = !app.profile.differential;
@@ -38,7 +42,7 @@ class Page {
     createSearch() {
         const glass = createSvg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
             createSvg("circle", { cx: 6, cy: 6, r: 4.2 }), createSvg("path", { d: "M9.2 9.2 13 13" }));
-        this.input.addEventListener("input", () => this.app.search(this.input.value));
+        this.input.addEventListener("input", () => searchFor(this.app, this.input.value));
         this.input.addEventListener("keydown", event => this.handleSearchKey(event));
         return createHtml("div", { class: "search" }, glass, this.input, this.result);
     }
@@ -59,10 +63,12 @@ class Page {
     /** @param {string} value */
     chooseTab(value) {
         const { app } = this;
-        if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
+        if (value === "chart" && !app.profile.buildChart) return this.say("A flame chart is of one time, not of two.");
+        const tab = value === "table" ? "table" : "graph", chart = value === "chart" ? "yes" : "";
+        if (value !== "between") return app.change({ between: "", ...(tab === "graph" && { chart }) }, { tab });
         const name = app.state.selected?.name ?? app.table.order[0];
         if (name === undefined) return this.say("No function is left to show.");
-        app.isolate("between", { name });
+        isolate(app, "between", { name });
     }
 
     openSearch() {
@@ -74,9 +80,9 @@ class Page {
     handleSearchKey(event) {
         if (isFindKey(event)) return;
         event.stopPropagation();
-        if (event.key === "Enter") this.app.goToMatch(event.shiftKey ? -1 : 1);
+        if (event.key === "Enter") goToMatch(this.app, event.shiftKey ? -1 : 1);
         if (event.key !== "Escape") return;
-        this.app.search("");
+        searchFor(this.app, "");
         this.app.graph.focus(this.app.graph.base(this.app.view));
     }
 
@@ -113,12 +119,17 @@ class Page {
     draw(view) {
         const { state: { search, changes, tab }, match } = view;
         this.drawHeader(view);
-        setChoice(this.tabs, changes.between ? "between" : tab);
+        setChoice(this.tabs, changes.between ? "between" : view.tree.time ? "chart" : tab);
         setChoice(this.sides, view.side === "difference" ? "" : view.side);
         if (this.input.value !== search) this.input.value = search;
         this.result.textContent = describeMatches(view);
         this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
         this.chips.replaceChildren(...this.createChips(view));
+    }
+
+    /** @param {View} view */
+    drawFunctions(view) {
+        this.badges.replaceChildren(...createBadges(view));
         this.drawLegend(view.functions, view.side, view.whole, view.drawsBefore);
     }
 
@@ -153,18 +164,20 @@ class Page {
     /** @param {View} view */
     drawHeader(view) {
         const { settings, whole, wholeBefore, wholeAfter, profile, side } = view;
-        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
+        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : view.tree.time ? whole
+            : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.titleOf(view);
         const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
+        const scale = profile.isFlattened ? " = 100 %, significant differences only" : ", before at the same scale";
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "",
-            profile.isScaled && side === "difference" ? " after, before at the same scale" : "");
-        this.facts.replaceChildren(fact, ...createBadges(view));
+            profile.isScaled && side === "difference" ? ` after${scale}` : "");
+        this.facts.replaceChildren(fact, this.badges);
     }
 
     /** @param {View} view */
@@ -185,11 +198,11 @@ class Page {
         for (const [name, kind, value] of single) {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
-        if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
+        if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => zoomTo(app, 0)]);
         this.sortByTime(chips);
         const elements = chips.map(chip => createChip(...chip));
         const stale = "The link leads to a frame that is not in this graph.";
-        const clear = createButton("Clear all", () => app.clear(), { class: "plain clear" });
+        const clear = createButton("Clear all", () => clearFilters(app), { class: "plain clear" });
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
         if (chips.length > 1) elements.push(clear);
         this.removeLast = chips.at(-1)?.[2];

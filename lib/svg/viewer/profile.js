@@ -18,12 +18,12 @@ const LOOKS = 6;
  * @param {string} kind class of the elements with the data
  */
 async function unpack(root, kind) {
-    const elements = [...root.querySelectorAll(`:scope > metadata.${kind}`)];
-    const chunks = elements.map(chunk => toBytes(chunk.textContent));
+    // Base64 of all chunks but the last has no padding.
+    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => chunk.textContent);
     const packed = new ReadableStream({
-        pull(stream) {
-            const chunk = chunks.shift();
-            if (chunk) stream.enqueue(chunk); else stream.close();
+        start(stream) {
+            stream.enqueue(toBytes(chunks.join("")));
+            stream.close();
         },
     });
     /** @type {Uint8Array[]} */
@@ -65,9 +65,9 @@ async function readProfile(root, leaves) {
         totalBefore: total } : read;
     const scale = { whole: elided ? 0 : Number(whole), largestDelta: Number(largestDelta) };
     const elements = removeNameElements(root);
-    const isScaled = Math.abs((tree.totalBefore?.[0] ?? 0) / tree.total[0] - 1) < 1e-9;
-    return { tree, differential, isScaled, judged: Boolean(judged), ...scale, elements,
-        ...readNames(names, Number(root.dataset.names)) };
+    const named = readNames(names, Number(root.dataset.names)), isFlattened = named.names.includes("[flattened]");
+    const isScaled = isFlattened || Math.abs((tree.totalBefore?.[0] ?? 0) / tree.total[0] - 1) < 1e-9;
+    return { tree, differential, isScaled, isFlattened, judged: Boolean(judged), ...scale, elements, ...named };
 }
 
 /**
@@ -91,7 +91,7 @@ function readNames(bytes, count) {
     const lines = new TextDecoder().decode(bytes.subarray(LOOKS * count)).split("\n");
     const names = lines.slice(0, count), modules = ["", ...lines.slice(count, -1)];
     const looks = bytes.subarray(0, LOOKS * count);
-    const keys = names.map((name, index) =>
+    const keys = !modules.includes("waker") ? names : names.map((name, index) =>
         (moduleOfName({ looks, modules }, index) === "waker" ? `${name}_[w]` : name));
     return { names, keys, modules, looks };
 }

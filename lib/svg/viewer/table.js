@@ -27,8 +27,9 @@ class Table {
 
     /** Measures the visible part and draws its rows. */
     measure() {
-        const { scrollTop, clientHeight } = this.element;
-        [this.top, this.height] = [scrollTop, Math.max(clientHeight - HEAD, 0)];
+        const { scrollTop, clientHeight } = this.element, height = Math.max(clientHeight - HEAD, 0);
+        if (scrollTop === this.top && height === this.height) return;
+        [this.top, this.height] = [scrollTop, height];
         this.drawRows();
     }
 
@@ -121,7 +122,9 @@ class Table {
         const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text),
             ...(moduleOfName(profile, name) === "waker" ? [createHtml("small", {}, "waker")] : []));
         const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
-        const isNoise = side === "difference" && !isSignificant(profile, name, view.state.compared);
+        const [before, after] = sharesOf(view, name);
+        const hasChanged = before !== after && isSignificant(profile, name, view.state.compared);
+        const isNoise = side === "difference" && !hasChanged;
         const kind = `tr${isSelected ? " sel" : ""}${isNoise ? " noise" : ""}`;
         const row = createHtml("div", { class: kind, role: "row", "data-name": name,
             id: `${this.app.id}-row-${index}`, "aria-rowindex": index + 2, "aria-selected": String(isSelected) },

@@ -20,6 +20,18 @@ interface Tree {
     lower?: number;
     /** True if the tree is about one function, which is node 1. */
     hasPivot?: boolean;
+    /** When each node started; undefined unless the tree is in the order of time. */
+    time?: NodeTimes;
+}
+
+/** The times of a tree whose nodes are in the order of time. All weights are nanoseconds. */
+interface NodeTimes {
+    start: Float64Array;
+    /** The thread of each node. */
+    lane: Uint32Array;
+    laneNames: string[];
+    /** The time that the whole width represents. */
+    span: number;
 }
 
 /** The fields of a tree that have a number for each node. */
@@ -35,6 +47,11 @@ interface Profile {
     isScaled: boolean;
     /** True if it was judged which differences are significant. */
     judged: boolean;
+    /**
+     * True after `fg-diff --significant`: the weights before are those after unless the difference is significant. Both
+     * are then shares of the total after, because the total before is not known.
+     */
+    isFlattened: boolean;
     /** The weight that the whole width represents. */
     whole: number;
     /** The largest difference of a node, which gets the full colour of the palettes of flamegraph.pl. */
@@ -51,6 +68,8 @@ interface Profile {
     modules: string[];
     /** Elements with attributes of their own, by the index of the name. */
     elements: Map<number, Element>;
+    /** Returns the stacks in the order of time; undefined if their times are unknown. */
+    buildChart?: (changes: Pick<Changes, "only" | "hide" | "omit" | "recursion">) => Work<Tree>;
 }
 
 /** Weights of the functions of a tree, by the index of the name. Recursive calls count once. */
@@ -148,7 +167,7 @@ interface Settings {
 
 /** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */
 type ChangeName = "only" | "hide" | "omit" | "recursion" | "invert" | "callers" | "callees" | "between" | "sort"
-    | "fold" | "root" | "side";
+    | "fold" | "root" | "side" | "chart";
 type Changes = Record<ChangeName, string>;
 
 /** A function, and the node in which it was selected, if any. */
@@ -194,6 +213,7 @@ interface View {
     own: Float64Array;
     /** The weight that is 100 %. */
     whole: number;
+    /** The weights of which shares before and after are. */
     wholeBefore: number;
     wholeAfter: number;
     /** True if widths are weights before. */

@@ -11,10 +11,13 @@ class ViewBuilder {
         this.settings = settings;
         /** The settings for weights that may count nothing. */
         this.scaled = { ...settings, countName: `scaled ${settings.countName}` };
+        /** The settings for durations. */
+        this.timed = { ...settings, countName: "ns", factor: 1 };
         this.match = memoize((/** @type {string} */ pattern) => findMatches(names, pattern));
         this.filter = memoizeWork(filterTree);
         this.isolate = memoizeWork(isolateFunction);
         this.sumFunctions = memoizeWork(sumFunctions);
+        this.chart = memoizeWork(orderByTime);
     }
 
     /**
@@ -23,8 +26,12 @@ class ViewBuilder {
      * @param {Changes} changes
      * @returns {Work<{ filtered: Tree, tree: Tree }>}
      */
-    *derive({ only, hide, omit, recursion, invert, callers, callees, between }) {
-        const { profile: { tree: whole, keys: names } } = this;
+    *derive({ only, hide, omit, recursion, invert, callers, callees, between, chart }) {
+        const { profile, profile: { tree: whole, keys: names } } = this;
+        if (chart && profile.buildChart && !callers && !callees && !between) {
+            const tree = yield* this.chart(profile, only, hide, omit, recursion);
+            return { filtered: tree, tree };
+        }
         const filtered = yield* this.filter(whole, names, only, hide, omit, recursion);
         const tree = yield* this.isolate(filtered, names, invert, callers, callees, between);
         return { filtered, tree };
@@ -52,17 +59,19 @@ class ViewBuilder {
         const side = !profile.differential ? "after"
             : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
         const { filtered, tree } = finish(this.derive(changes));
-        const isBefore = side === "before", settings = isBefore && profile.isScaled ? this.scaled : this.settings;
+        const isBefore = side === "before", settings = tree.time ? this.timed
+            : isBefore && profile.isScaled ? this.scaled : this.settings;
         const { ownBefore, totalBefore } = tree, isDifference = side === "difference";
         // A difference is as wide as the weights after, unless all is gone.
         const drawsBefore = isBefore || (isDifference && tree.total[0] === 0);
         const [weights = tree.total, own = tree.own] = drawsBefore ? [totalBefore, ownBefore] : [];
-        const wholeBefore = filtered.totalBefore?.[0] ?? 0;
+        const sumBefore = filtered.totalBefore?.[0] ?? 0;
         // The file says what the whole width represents, for the profile's tree only.
         const wholeAfter = filtered === profile.tree ? profile.whole : filtered.total[0];
         return {
-            profile, settings, state, side, filtered, tree, weights, own, wholeBefore, wholeAfter, drawsBefore,
-            whole: isBefore || (isDifference && wholeAfter === 0) ? wholeBefore : wholeAfter,
+            profile, settings, state, side, filtered, tree, weights, own, wholeAfter, drawsBefore,
+            wholeBefore: profile.isFlattened && isDifference ? wholeAfter : sumBefore,
+            whole: isBefore || (isDifference && wholeAfter === 0) ? sumBefore : wholeAfter,
             get functions() {
                 return finish(sumFunctions(filtered, profile));
             },
@@ -87,6 +96,19 @@ function* filterTree(tree, names, only, hide, omit, recursion) {
     if (hide) tree = filterStacks(tree, findNames(names, hide), false);
     if (omit) tree = yield* omitFrames(tree, findNames(names, omit), names);
     return recursion ? yield* mergeRecursion(tree, names) : tree;
+}
+
+/**
+ * Returns the stacks in the order of time.
+ *
+ * @param {Profile} profile
+ * @param {string} only
+ * @param {string} hide
+ * @param {string} omit
+ * @param {string} recursion
+ */
+function* orderByTime({ buildChart, tree }, only, hide, omit, recursion) {
+    return buildChart ? yield* buildChart({ only, hide, omit, recursion }) : tree;
 }
 
 /**

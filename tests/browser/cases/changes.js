@@ -292,6 +292,28 @@ function marksJudged(isJudged) {
     equal(getText("legend").includes("noise"), isJudged, "the legend explains the colour");
 }
 
+/** What fg-diff --significant set to the weight after is no difference, although its share of the total changed. */
+function showsSignificantDifferencesOnly() {
+    equal(getFill(getFrame("g")), colourOf("same"), "colour of what was flattened");
+    equal(getFill(getFrame("f")), colourOf("grew3"), "colour of a significant difference");
+    equal(getTexts(".facts")[0], "1,200 samples after = 100 %, significant differences only", "no total before");
+    equalLists(getTexts(".c", getRow("f")), ["8.33 %", "25.0 %", "+16.7"], "shares of the total after");
+    equalLists(getTexts(".c", getRow("g")), ["75.0 %", "75.0 %", "0.00"], "the row of what was flattened");
+    check(getRow("g").matches(".noise") && !getRow("f").matches(".noise"), "only it is muted");
+    pointAt(getFrame("g"));
+    check(getTip().includes("may be noise"), `the tooltip says so: ${getTip()}`);
+    pointAt(getFrame("f"));
+    check(getTip().includes("significant"), `the tooltip of f: ${getTip()}`);
+    check(!getFunctions().includes("[flattened]"), "the marker is no function");
+    check(getText("legend").includes("noise"), "the legend explains the colour");
+}
+
+function showsAllDifferences() {
+    equal(getFill(getFrame("g")), colourOf("fell3"), "colour of a smaller share");
+    equal(getTexts(".facts")[0], "1,000 samples → 1,200 samples", "both totals");
+    equalLists(getTexts(".c", getRow("f")), ["10.0 %", "25.0 %", "+15.0"], "shares of each total");
+}
+
 /**
  * Compares all frames with the static ones.
  *

@@ -260,3 +260,73 @@ async function zoomsTimeAxis() {
     pressKey("-", {}, getMap());
     equal(getScale(), all, "a key shows all");
 }
+
+/** Returns the left edges of the frames of a function, in hundredths of the graph's width. @param {string} name */
+const getPlaces = name => {
+    const { left, width } = getBounds(getFrame("all"));
+    const places = findFrames(name).map(frame => Math.round(100 * (getBounds(frame).left - left) / width));
+    return places.sort((a, b) => a - b);
+};
+const getAxis = () => getTexts(".axis text");
+const getLanes = () => getTexts("#frames > .lane");
+
+async function drawsFlameChart() {
+    await pageIsReady();
+    equalLists(getLanes(), [], "the graph has no lanes");
+    click(getButton("Flame chart"));
+    equalLists(getLanes(), ["app 100/100", "db 100/200"], "a lane for each thread");
+    // The samples of 1.69 s.
+    equalLists(getPlaces("parse"), [0, 88], "parse runs at the start and at the end");
+    equalLists(getPlaces("write"), [17], "write runs after it");
+    equalLists(getPlaces("query"), [11], "another thread in between");
+    equalLists(getPlaces("main"), [0, 88], "nothing is drawn while nothing runs");
+    equal(getTitle(findFrames("write")[0]), "write (200 ms, 22.47%)", "a frame has a duration");
+    equal(getTexts("b", byId("total")).join() || getText("total"), "890 ms", "the total is the time of all threads");
+    check(/^0,\d+ ms,/.test(getAxis().join()), `the axis is time: ${getAxis()}`);
+    const last = findFrames("parse").find(frame => getBounds(frame).left > getBounds(getFrame("write")).left);
+    if (!last) throw new Error("parse does not run again");
+    click(last);
+    check(getAxis()[0].startsWith("1.5"), `the axis begins with the zoomed frame: ${getAxis()}`);
+    const link = location.hash;
+    click(getButton("Flame graph"));
+    equalLists(getLanes(), [], "the graph of merged stacks");
+    location.hash = link;
+    await waitFor(() => getAxis()[0]?.startsWith("1.5"), "a link leads to this frame, not to the first");
+}
+
+async function drawsFlameChartOfSelection() {
+    await pageIsReady();
+    equalLists(getLanes(), ["app 100/100", "db 100/200"], "a lane for each thread");
+    check(!hasFrame("parse"), "only the selected time");
+    equalLists(getPlaces("write"), [0], "write has all of it");
+    check(getAxis()[0].startsWith("300"), `times are those since the first sample: ${getAxis()}`);
+    pressKey("v");
+    check(getMessage().includes("order of time"), `a chart cannot be inverted: ${getMessage()}`);
+    pointAt(getFrame("write"));
+    pressKey("s");
+    check(getChips().includes("Sandwich write"), `the sandwich of a frame: ${getChips()}`);
+    click(getButton("Flame chart"));
+    equalLists(getPlaces("write"), [0], "back in the order of time");
+}
+
+async function refusesFlameChartOfComparison() {
+    await pageIsReady();
+    equalLists(getChips(), ["Before 0 ms – 300 ms", "After 300 ms – 500 ms"], "two times are compared");
+    click(getButton("Flame chart"));
+    check(getMessage().includes("of one time"), `the page says why: ${getMessage()}`);
+    equalLists(getLanes(), [], "the difference remains");
+}
+
+async function filtersFlameChart() {
+    await pageIsReady();
+    click(getButton("Flame chart"));
+    pointAt(getFrame("write"));
+    pressKey("i");
+    equalLists(getPlaces("main"), [0, 88], "stacks are dropped");
+    check(!hasFrame("write"), "write is dropped");
+    pointAt(getFrame("main"));
+    pressKey("h");
+    check(!hasFrame("main") && getPlaces("parse").length === 2, "frames are hidden");
+    chooseThread("db 100/200");
+    equalLists(getTexts(".lane"), ["db 100/200"], "one thread");
+}
