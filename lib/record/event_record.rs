@@ -1,6 +1,6 @@
 //! The records in which the BPF program sends events with their context (`record/bpf/event_records.bpf.h`).
 
-use crate::perf::event::{Callchain, Fields, Sample, UserState};
+use crate::perf::event::{Callchain, Fields, Sample, Stamp, UserState};
 use crate::perf::unwind;
 
 /// The bit of a record's first word that tells it from a stack.
@@ -42,6 +42,10 @@ pub struct EventRecord {
     pub nanoseconds: u64,
     /// A number that differs from one program to another, also if a process runs one after the other.
     pub program: u64,
+    /// The process in which the event happened.
+    pid: u32,
+    /// The thread in which it happened.
+    tid: u32,
     /// The name of the thread; empty if the event has no stack.
     comm: [u8; 16],
     /// The user registers, in the order of a sample's; `None` if there are none.
@@ -65,7 +69,7 @@ impl EventRecord {
             3 => EventKind::PairEnd,
             _ => return None,
         };
-        let (subject, nanoseconds, program) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (subject, nanoseconds, program, ids) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
         let comm = u128::from(fields.u64()?) | u128::from(fields.u64()?) << 64;
         let mut registers = [0; REGISTERS];
         for register in &mut registers {
@@ -75,12 +79,19 @@ impl EventRecord {
         let sampled = SAMPLE_ORDER.iter().flat_map(|place| registers[*place].to_le_bytes());
         let registers = (registers[CODE_SEGMENT] != 0).then(|| sampled.collect());
         let (count, comm) = (head >> 16 & 0xffff_ffff, comm.to_le_bytes());
-        Some(Self { kind, count, subject, nanoseconds, program, comm, registers, kernel })
+        let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+        Some(Self { kind, count, subject, nanoseconds, program, pid, tid, comm, registers, kernel })
     }
 
     /// Returns the name of the thread; empty if the event has no stack.
     pub fn comm(&self) -> &[u8] {
         self.comm.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    /// Returns the stamp of the record with the thread in which the event happened. A thread that has all but exited has no ID
+    /// in the stamp that the kernel wrote.
+    pub fn stamp(&self, stamp: Stamp) -> Stamp {
+        Stamp { pid: self.pid, tid: self.tid, ..stamp }
     }
 
     /// Returns the event as a sample without a kernel stack.
@@ -94,12 +105,12 @@ impl EventRecord {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventKind, EventRecord};
+    use super::{EventKind, EventRecord, Stamp};
 
     #[test]
     fn parses_registers_in_the_order_of_samples() {
         let name = u64::from_le_bytes(*b"worker-1");
-        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000, 55, name, 0];
+        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000, 55, 12 << 32 | 34, name, 0];
         words.extend(100..121);
         words.extend([7, 8]);
         let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -107,6 +118,8 @@ mod tests {
         assert_eq!((record.kind, record.count, record.subject), (EventKind::PairBegin, 17, 77));
         assert_eq!((record.nanoseconds, &record.kernel[..]), (1000, &[7, 8][..]));
         assert_eq!((record.program, record.comm()), (55, &b"worker-1"[..]));
+        let stamp = record.stamp(Stamp { time: 9, tid: u32::MAX, ..Stamp::default() });
+        assert_eq!((stamp.time, stamp.pid, stamp.tid), (9, 12, 34));
         let sample = record.sample();
         let registers = sample.user.unwrap().registers;
         let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());

@@ -109,6 +109,16 @@ fn a_chain_leads_through_a_process_that_exits() {
     Profile::from_stdout(&outcome).assert_contains(&["sh", "--", "sleep_[w]", "--", "[timer]_[w]", "[off-cpu]"]);
 }
 
+/// The kernel takes the ID of such a thread away before it wakes the parent.
+#[test]
+fn a_chain_leads_through_the_thread_that_exits_last() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let options = ["--off-cpu", "--wakers", "--waker-depth", "2", "--", &program, "exit"];
+    let profile = Profile::from_stdout(&finish(recorder(options).spawn().unwrap()).ok());
+    let chain = ["wait_for", "--", "exits_last_[w]", "linger_[w]", "--", "[timer]_[w]", "[off-cpu]"];
+    profile.assert_contains(&chain);
+}
+
 #[test]
 fn wall_time_has_wakers_too() {
     let Some((profile, _)) = record_wakers(&["--wall", "--wakers"], &["lock"]) else { return };

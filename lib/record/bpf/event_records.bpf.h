@@ -5,14 +5,15 @@ enum { EVENT_FRAMES = 127, EVENT_REGISTERS = 21 };
 
 // The first bit of `kind` tells a record from a stack, whose first word is an address of user space. `kind` also has the
 // type in bits 56 to 62, the number of events that the record stands for in bits 16 to 47, and that of kernel addresses in bits
-// 0 to 15. `program` differs from one program to another, in the same process too, and `comm` is the name of the thread.
+// 0 to 15. `program` differs from one program to another, in the same process too, and `comm` is the name of the thread. `ids` has
+// the process and the thread: a thread that exits may wake others when perf's own sample has no ID of it any more.
 // `registers` is a struct pt_regs, or 0 if there is no 64-bit user code.
 struct event_record {
-    u64 kind, subject, nanoseconds, program;
+    u64 kind, subject, nanoseconds, program, ids;
     char comm[16];
     u64 registers[EVENT_REGISTERS], kernel[EVENT_FRAMES + 1];
 };
-#define EVENT_SIZE(frames) ((6 + EVENT_REGISTERS + (frames)) * 8)
+#define EVENT_SIZE(frames) ((7 + EVENT_REGISTERS + (frames)) * 8)
 #define EVENT (1ull << 63)
 #define EVENT_TYPE(type, count) (EVENT | (u64)(type) << 56 | ((count) & 0xffffffff) << 16)
 enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END };
@@ -24,6 +25,7 @@ static __always_inline void send_event(void *context, struct scratch *s, u64 kin
     event->kind = kind;
     event->subject = subject;
     event->nanoseconds = nanoseconds;
+    event->ids = bpf_get_current_pid_tgid();
     bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, EVENT_SIZE(0));
 }
 
@@ -45,6 +47,7 @@ static __always_inline void send_event_with_stack(void *context, u64 kind, u64 s
     event->kind = kind | frames;
     event->subject = subject;
     event->nanoseconds = nanoseconds;
+    event->ids = bpf_get_current_pid_tgid();
     event->program = task->group_leader->start_time + task->self_exec_id;
     bpf_get_current_comm(event->comm, sizeof event->comm);
     bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, event, EVENT_SIZE(frames));
