@@ -9,6 +9,9 @@ const EVENT: u64 = 1 << 63;
 /// Number of registers in the kernel's `struct pt_regs`.
 const REGISTERS: usize = 21;
 
+/// Number of words before the kernel stack.
+const HEAD_WORDS: usize = 7 + REGISTERS;
+
 /// The place in `struct pt_regs` of each register of a sample, in the order of `perf_regs.h`: ax, bx, cx, dx, si, di, bp,
 /// sp, ip, r8 to r15.
 const SAMPLE_ORDER: [usize; 17] = [10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0];
@@ -27,6 +30,11 @@ pub enum EventKind {
     PairBegin,
     /// The pair with this number is complete.
     PairEnd,
+    /// A thread sleeps. The subject is the number of its switches, and the number of nanoseconds that of the bytes of its
+    /// user stack.
+    Sleeper,
+    /// A thread was woken because its process ends: the subject. There is no stack.
+    Killed,
 }
 
 /// An event, and where its thread was.
@@ -36,16 +44,16 @@ pub struct EventRecord {
     pub kind: EventKind,
     /// The number of events that this one represents.
     pub count: u64,
-    /// The thread that was woken, or the number of a pair.
+    /// The thread that was woken, the number of a pair, or that of the switches of a thread that sleeps.
     pub subject: u64,
-    /// The duration of a pair.
+    /// The duration of a pair, or the size of a stack in bytes.
     pub nanoseconds: u64,
     /// A number that differs from one program to another, also if a process runs one after the other.
     pub program: u64,
     /// The process in which the event happened.
-    pid: u32,
+    pub pid: u32,
     /// The thread in which it happened.
-    tid: u32,
+    pub tid: u32,
     /// The name of the thread; empty if the event has no stack.
     comm: [u8; 16],
     /// The user registers, in the order of a sample's; `None` if there are none.
@@ -67,6 +75,8 @@ impl EventRecord {
             1 => EventKind::Pair,
             2 => EventKind::PairBegin,
             3 => EventKind::PairEnd,
+            4 => EventKind::Sleeper,
+            5 => EventKind::Killed,
             _ => return None,
         };
         let (subject, nanoseconds, program, ids) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
@@ -81,6 +91,16 @@ impl EventRecord {
         let (count, comm) = (head >> 16 & 0xffff_ffff, comm.to_le_bytes());
         let (pid, tid) = ((ids >> 32) as u32, ids as u32);
         Some(Self { kind, count, subject, nanoseconds, program, pid, tid, comm, registers, kernel })
+    }
+
+    /// Parses records that follow one another. What is cut is left out.
+    pub fn parse_all(mut raw: &[u8]) -> Vec<Self> {
+        let mut records = Vec::new();
+        while let Some(record) = Self::parse(raw) {
+            raw = &raw[8 * (HEAD_WORDS + record.kernel.len())..];
+            records.push(record);
+        }
+        records
     }
 
     /// Returns the name of the thread; empty if the event has no stack.
@@ -126,6 +146,8 @@ mod tests {
         // ax, bp, sp, ip, r15.
         assert_eq!([0, 6, 7, 8, 16].map(register), [110, 104, 119, 116, 100]);
         assert_eq!(EventRecord::parse(&raw[..raw.len() - 8]), None);
+        let twice = [&raw[..], &raw, &raw[..24]].concat();
+        assert_eq!(EventRecord::parse_all(&twice), [record.clone(), record.clone()]);
         assert_eq!(EventRecord::parse(&77u64.to_le_bytes()), None);
     }
 }

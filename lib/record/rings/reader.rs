@@ -268,6 +268,7 @@ impl RingReader {
         self.note_sample(stamp, &sample);
         match (event.kind, &mut self.switches, &mut self.pairs) {
             (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
+            (EventKind::Killed, Some(switches), _) => switches.add_killed(stamp, event.subject as u32),
             (EventKind::Pair | EventKind::PairBegin | EventKind::PairEnd, _, Some(pairs)) => {
                 pairs.add(stamp, event, sample, recording);
             }
