@@ -53,6 +53,8 @@ pub const DISK: &[u8] = b"[disk]";
 pub const SOFTIRQ: &[u8] = b"[softirq]";
 /// The waker of blocks that another interrupt ended.
 pub const INTERRUPT: &[u8] = b"[interrupt]";
+/// The waker of a waker whose own wait is not followed: the chain has as many wakers as were asked for.
+pub const MORE_WAKERS: &[u8] = b"[more wakers]";
 /// The label of threads outside all containers.
 pub const NO_CONTAINER: &[u8] = b"[no container]";
 /// The frame between the stack of a blocked thread and that of its waker.
@@ -80,9 +82,9 @@ pub fn is_marker(name: &[u8]) -> bool {
     is_thread_state(name) || [LOST, TRUNCATED, UNKNOWN].contains(&name)
 }
 
-/// True for a waker that is an interrupt, or of which nothing is known.
+/// True for a waker that is an interrupt, or of which nothing is told.
 pub fn is_no_thread(name: &[u8]) -> bool {
-    [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT, UNKNOWN].contains(&strip_suffix(name))
+    [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT, UNKNOWN, MORE_WAKERS].contains(&strip_suffix(name))
 }
 
 /// Returns a name that somebody chose, as a frame: what separates a waiter from its waker is put in quotes.
@@ -95,7 +97,7 @@ pub fn is_without_symbol(name: &[u8]) -> bool {
     let name = strip_suffix(name);
     let is_other_marker = is_thread_state(name)
         || [LOST, TRUNCATED].contains(&name)
-        || [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT].contains(&name);
+        || [TIMER, NETWORK, DISK, SOFTIRQ, INTERRUPT, MORE_WAKERS].contains(&name);
     name.starts_with(b"[") && name.ends_with(b"]") && !is_other_marker
 }
 
@@ -132,7 +134,8 @@ mod tests {
     fn distinguishes_markers_from_functions_and_modules() {
         assert!(is_marker(b"[off-cpu]") && is_marker(b"[unknown]") && is_marker(b"[lost]"));
         assert!(!is_marker(b"[libc.so.6]") && !is_marker(b"--") && !is_marker(b"main"));
-        assert!(is_no_thread(b"[timer]_[w]") && is_no_thread(b"[unknown]_[w]") && !is_no_thread(b"timer_[w]"));
+        assert!(is_no_thread(b"[timer]_[w]") && is_no_thread(b"[unknown]_[w]") && is_no_thread(b"[more wakers]_[w]"));
+        assert!(!is_no_thread(b"timer_[w]"));
     }
 
     #[test]
@@ -140,7 +143,7 @@ mod tests {
         for name in ["[unknown]", "[libc.so.6]", "[unknown]_[k]"] {
             assert!(is_without_symbol(name.as_bytes()), "{name}");
         }
-        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main", "[timer]_[w]"] {
+        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main", "[timer]_[w]", "[more wakers]_[w]"] {
             assert!(!is_without_symbol(name.as_bytes()), "{name}");
         }
     }

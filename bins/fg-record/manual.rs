@@ -22,6 +22,7 @@ pub const EXAMPLES: Entries = &[
         "sudo fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app",
         "Count the bytes that each stack writes:",
     ),
+    ("sudo fg-record --off-cpu -p 1234 -d 1 | fg-report", "Show what a process waits for that hangs:"),
     ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
     (
         "sudo fg-record --off-cpu --wakers --waker-depth 3 -p 1234 -d 30 | fg-svg -c chain > wakers.svg",

@@ -29,8 +29,8 @@ pub struct RingArgs {
     /// --wall. Preempted threads do not count. Without --wakers, the wait for a CPU after the wake-up counts as part of
     /// the block. Threads that wait for work are blocked, too: select those that should not wait with -t, or functions in
     /// which nobody should wait, as in --when 'block > 200ms in commit|^lock_'. Then a function in the stack of the block
-    /// must match the regular expression. A block that began before the recording is not seen: if a process already hangs,
-    /// `gdb -p PID` and `/proc/PID/stack` show where.
+    /// must match the regular expression. A block that began before the recording does not count: if a process already hangs,
+    /// `fg-record --off-cpu -p PID -d 1` shows where.
     ///
     /// Any other CONDITION is a shell command, which comes true when it exits with status 0. It runs with `sh -c` as the user
     /// of fg-record, and again one second after it has exited. Its standard output is discarded. It may block until the event,

@@ -13,7 +13,10 @@ pub struct OffCpuArgs {
     /// The weight of a stack is the time that its thread spent off the CPU after it was switched out in this stack. The
     /// leaf is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread
     /// runs again, so it includes the wait for a CPU after the wakeup. If a thread is off the CPU when the recording
-    /// ends, the time up to the end counts. Blocks that began before the recording are left out.
+    /// ends, the time up to the end counts. Threads that -p and -t select and that sleep already when the recording begins
+    /// have the stack in which they sleep, and the time from then on: this shows what a process waits for that hangs. The stack
+    /// has no functions of scripts, and requires what --wakers requires. Else the block is `[unsampled]`. Of a whole system or a
+    /// cgroup, such threads are left out until they run.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
@@ -22,7 +25,7 @@ pub struct OffCpuArgs {
     /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within
     /// the recording: context switches tell how long it ran, and that time is divided among its samples. The frame
     /// `[unsampled]` marks time without a stack: runs in which no sample was taken, and blocks that began before the
-    /// recording.
+    /// recording, if their stacks cannot be read (see --off-cpu).
     #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight"])]
     #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
@@ -32,6 +35,7 @@ pub struct OffCpuArgs {
     /// After the stack of a block come the frame `--` and the stack of the thread that woke the blocked one, root first. The
     /// frames of the waker end in `_[w]`. If an interrupt woke the thread, the waker is `[timer]`, `[network]`, `[disk]`,
     /// `[softirq]` or `[interrupt]`. If the waker was not seen, it is `[unknown]`.
+    /// What a thread waited for when its process ended has not happened: such a wait has no waker.
     ///
     /// A block ends with the wake-up. The time from then until the thread runs is a stack of its own, which ends in
     /// `[runnable]` and has no waker. The total is the same as without --wakers.
@@ -50,6 +54,8 @@ pub struct OffCpuArgs {
     /// blocked itself, the stack behind `--` is that in which it was, and that of its own waker follows after another `--`, and
     /// so on. The rest is the time in which the waker ran or waited for a CPU: there the stack is that of the wake-up. The
     /// parts add up to the block. The last stack of a chain is what all the others waited for, and what to make faster.
+    /// If a chain has more wakers, `[more wakers]` follows the last one for the time in which it was blocked itself.
+    ///
     /// With N of 1, a whole block is charged to the thread that ended it, as bcc's offwaketime does.
     ///
     /// If it is not known what a waker did, its own waker is `[unknown]`: it is not part of the target, or its stack was not

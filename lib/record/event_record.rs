@@ -1,6 +1,6 @@
 //! The records in which the BPF program sends events with their context (`record/bpf/event_records.bpf.h`).
 
-use crate::perf::event::{Callchain, Fields, Sample, UserState};
+use crate::perf::event::{Callchain, Fields, Sample, Stamp, UserState};
 use crate::perf::unwind;
 
 /// The bit of a record's first word that tells it from a stack.
@@ -8,6 +8,9 @@ const EVENT: u64 = 1 << 63;
 
 /// Number of registers in the kernel's `struct pt_regs`.
 const REGISTERS: usize = 21;
+
+/// Number of words before the kernel stack.
+const HEAD_WORDS: usize = 7 + REGISTERS;
 
 /// The place in `struct pt_regs` of each register of a sample, in the order of `perf_regs.h`: ax, bx, cx, dx, si, di, bp,
 /// sp, ip, r8 to r15.
@@ -27,6 +30,11 @@ pub enum EventKind {
     PairBegin,
     /// The pair with this number is complete.
     PairEnd,
+    /// A thread sleeps. The subject is the number of its switches, and the number of nanoseconds that of the bytes of its
+    /// user stack.
+    Sleeper,
+    /// A thread was woken because its process ends: the subject. There is no stack.
+    Killed,
 }
 
 /// An event, and where its thread was.
@@ -36,12 +44,16 @@ pub struct EventRecord {
     pub kind: EventKind,
     /// The number of events that this one represents.
     pub count: u64,
-    /// The thread that was woken, or the number of a pair.
+    /// The thread that was woken, the number of a pair, or that of the switches of a thread that sleeps.
     pub subject: u64,
-    /// The duration of a pair.
+    /// The duration of a pair, or the size of a stack in bytes.
     pub nanoseconds: u64,
     /// A number that differs from one program to another, also if a process runs one after the other.
     pub program: u64,
+    /// The process in which the event happened.
+    pub pid: u32,
+    /// The thread in which it happened.
+    pub tid: u32,
     /// The name of the thread; empty if the event has no stack.
     comm: [u8; 16],
     /// The user registers, in the order of a sample's; `None` if there are none.
@@ -63,9 +75,11 @@ impl EventRecord {
             1 => EventKind::Pair,
             2 => EventKind::PairBegin,
             3 => EventKind::PairEnd,
+            4 => EventKind::Sleeper,
+            5 => EventKind::Killed,
             _ => return None,
         };
-        let (subject, nanoseconds, program) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (subject, nanoseconds, program, ids) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
         let comm = u128::from(fields.u64()?) | u128::from(fields.u64()?) << 64;
         let mut registers = [0; REGISTERS];
         for register in &mut registers {
@@ -75,12 +89,29 @@ impl EventRecord {
         let sampled = SAMPLE_ORDER.iter().flat_map(|place| registers[*place].to_le_bytes());
         let registers = (registers[CODE_SEGMENT] != 0).then(|| sampled.collect());
         let (count, comm) = (head >> 16 & 0xffff_ffff, comm.to_le_bytes());
-        Some(Self { kind, count, subject, nanoseconds, program, comm, registers, kernel })
+        let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+        Some(Self { kind, count, subject, nanoseconds, program, pid, tid, comm, registers, kernel })
+    }
+
+    /// Parses records that follow one another. What is cut is left out.
+    pub fn parse_all(mut raw: &[u8]) -> Vec<Self> {
+        let mut records = Vec::new();
+        while let Some(record) = Self::parse(raw) {
+            raw = &raw[8 * (HEAD_WORDS + record.kernel.len())..];
+            records.push(record);
+        }
+        records
     }
 
     /// Returns the name of the thread; empty if the event has no stack.
     pub fn comm(&self) -> &[u8] {
         self.comm.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    /// Returns the stamp of the record with the thread in which the event happened. A thread that has all but exited has no ID
+    /// in the stamp that the kernel wrote.
+    pub fn stamp(&self, stamp: Stamp) -> Stamp {
+        Stamp { pid: self.pid, tid: self.tid, ..stamp }
     }
 
     /// Returns the event as a sample without a kernel stack.
@@ -94,12 +125,12 @@ impl EventRecord {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventKind, EventRecord};
+    use super::{EventKind, EventRecord, Stamp};
 
     #[test]
     fn parses_registers_in_the_order_of_samples() {
         let name = u64::from_le_bytes(*b"worker-1");
-        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000, 55, name, 0];
+        let mut words = vec![1u64 << 63 | 2 << 56 | 17 << 16 | 2, 77, 1000, 55, 12 << 32 | 34, name, 0];
         words.extend(100..121);
         words.extend([7, 8]);
         let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -107,12 +138,16 @@ mod tests {
         assert_eq!((record.kind, record.count, record.subject), (EventKind::PairBegin, 17, 77));
         assert_eq!((record.nanoseconds, &record.kernel[..]), (1000, &[7, 8][..]));
         assert_eq!((record.program, record.comm()), (55, &b"worker-1"[..]));
+        let stamp = record.stamp(Stamp { time: 9, tid: u32::MAX, ..Stamp::default() });
+        assert_eq!((stamp.time, stamp.pid, stamp.tid), (9, 12, 34));
         let sample = record.sample();
         let registers = sample.user.unwrap().registers;
         let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());
         // ax, bp, sp, ip, r15.
         assert_eq!([0, 6, 7, 8, 16].map(register), [110, 104, 119, 116, 100]);
         assert_eq!(EventRecord::parse(&raw[..raw.len() - 8]), None);
+        let twice = [&raw[..], &raw, &raw[..24]].concat();
+        assert_eq!(EventRecord::parse_all(&twice), [record.clone(), record.clone()]);
         assert_eq!(EventRecord::parse(&77u64.to_le_bytes()), None);
     }
 }

@@ -66,6 +66,19 @@ pub fn thread_cpu_time(tid: u32) -> Option<u64> {
     fs::read_to_string(format!("/proc/{tid}/task/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
 }
 
+/// Returns how often a thread has left its CPU, if it sleeps, or is stopped. `None` if it runs, or could.
+pub fn switches_of_sleeper(tid: u32) -> Option<u64> {
+    parse_switches_of_sleeper(&fs::read_to_string(format!("/proc/{tid}/status")).ok()?)
+}
+
+/// Parses the `status` of a thread. The state is read first by the kernel, too.
+fn parse_switches_of_sleeper(status: &str) -> Option<u64> {
+    let mut values = status.lines().filter_map(|line| line.split_once(":\t"));
+    values.find(|(key, value)| *key == "State" && value.starts_with(['S', 'D', 'T', 't', 'I']))?;
+    let counts = values.filter(|(key, _)| key.ends_with("voluntary_ctxt_switches"));
+    counts.map(|(_, count)| count.parse::<u64>()).sum::<Result<u64, _>>().ok()
+}
+
 /// Returns the addresses of the mappings of a process that are named as those of a process context of OpenTelemetry. What
 /// is named so need not be one.
 pub fn process_contexts(pid: u32) -> Vec<u64> {
@@ -133,6 +146,17 @@ fn next_word<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn only_threads_that_sleep_have_a_number_of_switches() {
+        let status = |state| {
+            let rest = "Tgid:\t7\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t4\n";
+            super::parse_switches_of_sleeper(&format!("Name:\tState\nState:\t{state}\n{rest}"))
+        };
+        assert_eq!(status("S (sleeping)"), Some(154));
+        assert_eq!(status("T (stopped)"), Some(154));
+        assert_eq!(status("R (running)"), None);
+    }
+
     #[test]
     fn parses_a_line_of_maps() {
         let line = b"55d0c0a2b000-55d0c0a4c000 r-xp 00002000 fe:00 1234                       /opt/My App/run";

@@ -8,9 +8,9 @@ use super::counters::Counters;
 use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
 use super::events::spec::EventSpec;
 use super::observer::{FinishedRecording, Observer};
-use super::off_cpu::OffCpuOptions;
 use super::off_cpu::bpf::Aggregation;
 use super::off_cpu::switches::SwitchTracker;
+use super::off_cpu::{OffCpuOptions, interrupt_entries};
 use super::overhead::Overhead;
 use super::program_file::find_program;
 use super::request::{Request, RequestTarget};
@@ -45,7 +45,10 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let read_label = request.roots.read_label();
     let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
     let (thinned_period, pair) = (sampling.thinned_period().unwrap_or(1), request.pair.as_ref());
-    let uses = StackUses { kinds, thinned_period, with_wakers, with_context, with_task, pair };
+    let with_sleepers = request.off_cpu.is_some_and(|options| options.includes_sleepers(&target));
+    let interrupts = with_wakers.then(interrupt_entries).flatten().unwrap_or_default();
+    let uses =
+        StackUses { kinds, thinned_period, with_wakers, interrupts, with_sleepers, with_context, with_task, pair };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),

@@ -1,6 +1,7 @@
 //! The event loop of a recording: waits for rings, the target's exit, signals and the clock, and reads the rings.
 
 mod parts;
+mod sleepers;
 mod slices;
 
 use std::os::fd::OwnedFd;
@@ -189,6 +190,7 @@ impl RecordingSession {
             self.reader.pairs = Some(PairTracker::default());
             sampler.start_pairs().map_err(|reason| Error::System(format!("{}: {reason}", pair.option)))?;
         }
+        self.add_sleeping_threads(target);
         self.usage = Some(UsageMeter::start(target, &self.counters, self.reader.sampler.as_ref()));
         if let Some(switches) = &mut self.reader.switches {
             switches.start(clock::now());

@@ -44,6 +44,7 @@ pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[Stri
             percentage(unnamed.unnamed, unnamed.frames),
         ),
     ];
+    lines.extend(finished.totals.as_ref().and_then(earlier_blocks));
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
     lines.extend(finished.totals.as_ref().and_then(forgotten_waits));
     lines.extend(finished.pairs.iter().flat_map(lost_pairs));
@@ -123,6 +124,12 @@ fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
     let lost = (lost > 0)
         .then(|| format!("{} lost: there was no room for them, or half of them was lost", plural(lost, "pair")));
     sparse.into_iter().chain(lost).collect()
+}
+
+fn earlier_blocks(totals: &StateTotals) -> Option<String> {
+    let threads = plural(totals.earlier_blocks, "thread");
+    (totals.earlier_blocks > 0)
+        .then(|| format!("{threads} slept when the recording began: the time before it is not counted"))
 }
 
 fn sparse_stacks(totals: &StateTotals) -> Option<String> {

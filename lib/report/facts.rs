@@ -11,6 +11,8 @@ use super::overview::Overview;
 use super::own_code::Origin;
 use super::page::{Fact, Item, PathLines, Value};
 use super::survey::{Quality, Survey};
+use super::waits;
+use crate::Error;
 use crate::diagnostics::plural;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -39,7 +41,15 @@ pub(super) struct PlainFacts {
 }
 
 /// Returns the facts about one profile.
-pub(super) fn plain(context: &Context<'_>, overview: &Overview, inputs: &[String], tree: &CallTree) -> PlainFacts {
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn plain(
+    context: &Context<'_>,
+    overview: &Overview,
+    inputs: &[String],
+    tree: &CallTree,
+) -> Result<PlainFacts, Error> {
     let quality = quality(context);
     let (mut first, mut second) = (vec![summary(context, inputs)], Vec::new());
     if is_defect(&quality) {
@@ -47,6 +57,7 @@ pub(super) fn plain(context: &Context<'_>, overview: &Overview, inputs: &[String
     } else {
         second.push(quality)
     }
+    first.extend(charged_threads(context)?);
     let threads = overview.threads(context);
     let path = hot_path(context, tree, threads.is_some());
     first.extend(threads);
@@ -55,7 +66,13 @@ pub(super) fn plain(context: &Context<'_>, overview: &Overview, inputs: &[String
     second.extend(states(context));
     second.push(kinds(context));
     second.push(depth(context));
-    PlainFacts { first, second }
+    Ok(PlainFacts { first, second })
+}
+
+/// Returns the fact that says which threads all waits are charged to.
+fn charged_threads(context: &Context<'_>) -> Result<Option<Fact>, Error> {
+    let items = waits::charged_threads(context)?;
+    Ok((!items.is_empty()).then(|| Fact::new("waits for", Value::List(items))))
 }
 
 /// Returns the fact about the depth of stacks.

@@ -12,6 +12,7 @@ use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
 use super::survey::Survey;
 use super::tables::tree_table;
+use super::waits::waits_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Profile, Weight, Weights};
@@ -58,7 +59,10 @@ pub(super) fn page(
     let callers = tree_table(&above, &CallTree::new(&parts.callers, measure)?, half);
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
-    let tables = [callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let frames = &context.profile.frames;
+    let is_focused = |waiting: &[FrameId]| waiting.iter().any(|frame| focus.matches(frames, *frame));
+    let waits = waits_table(context, rows.third, is_focused)?;
+    let tables = [waits, callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
     Ok(Page { blocks, source: context.single_source() })
 }

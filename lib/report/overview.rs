@@ -94,13 +94,13 @@ impl Overview {
         (items.len() > 1).then(|| Fact::new("threads", Value::List(items)))
     }
 
-    /// Returns the name of a group: of its threads, of its outermost own function if others have the same threads, and
+    /// Returns the name of a group: of its threads, with its outermost own function if others have the same threads, and
     /// how many threads it has.
     fn name_group(&self, context: &Context<'_>, key: &(String, Option<FrameId>), group: &Group) -> String {
         let (thread, entry) = key;
         let is_shared = self.groups.keys().filter(|(other, _)| other == thread).count() > 1;
         let name = match entry.map(|entry| context.name(entry)) {
-            Some(entry) if is_shared => entry,
+            Some(entry) if is_shared => format!("{thread}: {entry}"),
             _ => thread.clone(),
         };
         if group.threads.len() > 1 { format!("{name} ×{}", group.threads.len()) } else { name }

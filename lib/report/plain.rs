@@ -42,7 +42,7 @@ const FACT_LINES: usize = 5;
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let tree = CallTree::new(context.profile, Measure::After)?;
-    let PlainFacts { first, mut second } = facts::plain(context, &Overview::new(context)?, inputs, &tree);
+    let PlainFacts { first, mut second } = facts::plain(context, &Overview::new(context)?, inputs, &tree)?;
     if lines < WHOLE_PAGE {
         // Own functions say more.
         second.retain(|fact| fact.label == "quality");
@@ -52,7 +52,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let own = own_table(context, rows.first)?;
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
-    let waits = waits_table(context, rows.third)?;
+    let waits = waits_table(context, rows.third, |_| true)?;
     let total_rows = if waits.rows.is_empty() { rows.third } else { 0 };
     let selfs = self_table(context, rows.second.saturating_sub(noted).max(1))?;
     let shown: HashSet<FrameId, FxBuildHasher> =

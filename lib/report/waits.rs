@@ -16,6 +16,7 @@ use super::tables::{column, table};
 use crate::Error;
 use crate::markers::{self, WAKER_SEPARATOR};
 use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::tally::{ChargedWaker, charged_waker};
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -74,30 +75,55 @@ impl Waits {
     }
 }
 
-/// Returns the table of the functions that waited, the largest first, with those that ended their waits.
+/// The waits that are charged to one waker.
+#[derive(Debug, Default)]
+pub(super) struct ChargedWaits {
+    pub(super) weights: Weights,
+    /// The smallest and the largest number of threads between those that waited and the waker.
+    between: Option<[usize; 2]>,
+}
+
+impl ChargedWaits {
+    /// Adds a wait.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn add(&mut self, between: usize, weights: Weights) -> Result<(), Error> {
+        let [least, most] = self.between.unwrap_or([between; 2]);
+        self.between = Some([least.min(between), most.max(between)]);
+        self.weights.add(weights)
+    }
+
+    /// Returns the name of the waker with the number of threads through which others waited for it.
+    pub(super) fn describe(&self, waker: &str) -> String {
+        match self.between {
+            None | Some([_, 0]) => waker.to_owned(),
+            Some([1, 1]) => format!("{waker} (through 1 thread)"),
+            Some([least, most]) if least == most => format!("{waker} (through {most} threads)"),
+            Some([least, most]) => format!("{waker} (through {least} to {most} threads)"),
+        }
+    }
+}
+
+/// Returns the table of the functions that waited, the largest first, with those that their waits are charged to. Only functions
+/// count in stacks that are `wanted`, from the thread that waited up to its first waker.
 ///
 /// # Errors
 /// [`Error::Overflow`].
-pub(super) fn waits_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
-    let mut waits = HashMap::<Vec<String>, HashMap<String, Weights, FxBuildHasher>, FxBuildHasher>::default();
+pub(super) fn waits_table(
+    context: &Context<'_>,
+    limit: usize,
+    mut wanted: impl FnMut(&[FrameId]) -> bool,
+) -> Result<Table, Error> {
+    let mut waits = HashMap::<Vec<String>, HashMap<String, ChargedWaits, FxBuildHasher>, FxBuildHasher>::default();
     for (stack, weights) in &context.waits.blocks {
-        let mut parts = stack.split(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
-        let Some(waiting) = parts.next() else { continue };
-        let thread = waiting.first().map_or_else(String::new, |thread| name(context, *thread));
-        let mut parts = parts.peekable();
-        let mut wakers = Vec::new();
-        while let Some(part) = parts.next() {
-            wakers.push(describe_waker(context, &thread, part, parts.peek().is_some()));
-        }
-        waits
-            .entry(describe_waiting(context, waiting))
-            .or_default()
-            .entry(wakers.join(" <- "))
-            .or_default()
-            .add(*weights)?;
+        let waiting = waiting_part(context, stack);
+        let Some(waker) = charged_waker(&context.profile.frames, stack).filter(|_| wanted(waiting)) else { continue };
+        let wakers = waits.entry(describe_waiting(context, waiting)).or_default();
+        wakers.entry(describe_charged(context, waiting, &waker)).or_default().add(waker.between, *weights)?;
     }
     let waits = waits.into_iter().map(|(waiting, wakers)| {
-        let millionths = wakers.values().map(|weights| weights.after.millionths()).sum();
+        let millionths = wakers.values().map(|charged| charged.weights.after.millionths()).sum();
         (Weight::from_millionths(millionths), waiting, wakers)
     });
     let mut waits: Vec<(Weight, Vec<String>, _)> = waits.collect();
@@ -108,22 +134,52 @@ pub(super) fn waits_table(context: &Context<'_>, limit: usize) -> Result<Table, 
         Row { numbers: vec![Number::Share(share)], share, names, details: wakers_of(context, wakers), ..Row::default() }
     });
     let rows = rows.take_while(|row| row.share >= MIN_SHARE).take(limit).collect();
-    let title = "functions that waited, and those that ended it";
+    let title = "functions that waited, and whom for in the end";
     Ok(table("waits", title, "wakers", vec![column("total_pct", "waited")], rows, all))
 }
 
 /// Returns the wakers that ended the waits of a function, by weight.
-fn wakers_of(context: &Context<'_>, wakers: HashMap<String, Weights, FxBuildHasher>) -> Vec<Item> {
-    let mut wakers: Vec<(Reverse<Weight>, String)> =
-        wakers.into_iter().map(|(name, weights)| (Reverse(weights.after), name)).collect();
+fn wakers_of(context: &Context<'_>, wakers: HashMap<String, ChargedWaits, FxBuildHasher>) -> Vec<Item> {
+    let wakers = wakers.into_iter().map(|(name, charged)| (Reverse(charged.weights.after), charged.describe(&name)));
+    let mut wakers: Vec<(Reverse<Weight>, String)> = wakers.collect();
     wakers.sort();
     let items = wakers.into_iter().map(|(Reverse(weight), name)| (name, context.share(weight)));
     items.filter(|(_, share)| *share >= MIN_WAKER).map(|(name, share)| Item::share(name, share)).collect()
 }
 
+/// Returns the part of a stack that is of the thread that waited.
+pub(super) fn waiting_part<'a>(context: &Context<'_>, stack: &'a [FrameId]) -> &'a [FrameId] {
+    let end = stack.iter().position(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
+    &stack[..end.unwrap_or(stack.len())]
+}
+
+/// Returns whom a wait is charged to, and what that thread waited for itself.
+pub(super) fn describe_charged(context: &Context<'_>, waiting: &[FrameId], waker: &ChargedWaker<'_>) -> String {
+    let thread = waiting.first().map_or_else(String::new, |thread| name(context, *thread));
+    let own = describe_waker(context, &thread, waker.stack, waker.waited_for.is_some());
+    match waker.waited_for {
+        Some(frame) => format!("{own} <- {}", name(context, frame)),
+        None => own,
+    }
+}
+
+/// Returns the threads and interrupts that waits are charged to, by their share of all, the largest first.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn charged_threads(context: &Context<'_>) -> Result<Vec<Item>, Error> {
+    let mut sums = HashMap::<String, ChargedWaits, FxBuildHasher>::default();
+    for (stack, weights) in &context.waits.blocks {
+        let Some(waker) = charged_waker(&context.profile.frames, stack) else { continue };
+        let thread = waker.stack.first().map_or_else(String::new, |thread| generic_name(&name(context, *thread)));
+        sums.entry(thread).or_default().add(waker.between, *weights)?;
+    }
+    Ok(wakers_of(context, sums))
+}
+
 /// Returns what ended a wait: functions of a thread, whose name comes before them if it is not that of the thread that
 /// waited, or an interrupt. A thread that waited itself (`is_blocked`) is described as all that wait.
-pub(super) fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId], is_blocked: bool) -> String {
+fn describe_waker(context: &Context<'_>, waiting: &str, stack: &[FrameId], is_blocked: bool) -> String {
     let thread = stack.first().map_or_else(String::new, |thread| generic_name(&name(context, *thread)));
     let count = if is_blocked { WAITING_FUNCTIONS } else { WAKING_FUNCTIONS };
     let functions = own_functions(context, stack, count).join(" > ");

@@ -1,7 +1,8 @@
 //! Who ended the waits of an own function, and what these threads wait for themselves.
 //!
-//! A thread that releases a lock, or delivers what another waits for, may be late because it waits itself. Its stack at
-//! that moment no longer shows that: its own waits are found among all blocked stacks that contain the function.
+//! A chain of wakers tells whom a wait is charged to in the end. A thread that releases a lock, or delivers what another waits
+//! for, may be late because it waits itself. If chains were not followed, its stack at that moment no longer shows that: its
+//! own waits are found among all blocked stacks of threads with its name that contain the function.
 
 use std::cmp::Reverse;
 
@@ -10,11 +11,13 @@ use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
 use super::context::Context;
+use super::overview::generic_name;
 use super::page::{Item, Note, Number};
-use super::waits;
+use super::waits::{self, ChargedWaits};
 use crate::Error;
-use crate::markers::{self, WAKER_SEPARATOR};
+use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
+use crate::tally::charged_waker;
 
 /// Wakers below this share in percent are left out.
 const MIN_SHARE: f64 = 0.3;
@@ -30,44 +33,78 @@ const LOCKS: [&str; 2] = ["lock", "interpreter lock"];
 
 type Sums<K> = HashMap<K, Weights, FxBuildHasher>;
 
-/// A function that ended waits: how it is named, and its frame if it is the program's own.
-type Waker = (String, Option<FrameId>);
+/// An own function of threads, with the number of their name.
+type Holder = (usize, FrameId);
+
+/// Whom waits are charged to: the name, and the own function if it is not known what that thread waited for itself.
+type Waker = (String, Option<Holder>);
+
+/// The waits that are charged to each waker.
+type Wakers = HashMap<Waker, ChargedWaits, FxBuildHasher>;
 
 /// A place in which a thread waits: the own functions on the way to it with what the last one calls, and the kind of wait.
 type Place = (Vec<FrameId>, Option<&'static str>);
+
+/// Numbers of the names of threads: those of a pool have the same.
+#[derive(Default)]
+struct ThreadNames {
+    numbers: HashMap<String, usize, FxBuildHasher>,
+    by_root: HashMap<FrameId, usize, FxBuildHasher>,
+}
+
+impl ThreadNames {
+    /// Returns the number of the name of the thread with this root frame.
+    fn number(&mut self, context: &Context<'_>, root: FrameId) -> usize {
+        let Self { numbers, by_root } = self;
+        *by_root.entry(root).or_insert_with(|| {
+            let next = numbers.len();
+            *numbers.entry(generic_name(&waits::name(context, root))).or_insert(next)
+        })
+    }
+}
+
+/// True if what wakers waited for themselves follows them in some stack.
+fn has_chains(context: &Context<'_>) -> bool {
+    let separators = |stack: &[FrameId]| {
+        stack.iter().filter(|frame| context.profile.frames.name(**frame) == markers::WAKER_SEPARATOR).count()
+    };
+    context.waits.blocks().any(|(stack, _)| separators(stack) > 1)
+}
 
 /// Returns for each of these own functions who ended its waits.
 ///
 /// # Errors
 /// [`Error::Overflow`].
 pub(super) fn notes(context: &Context<'_>, functions: &[FrameId]) -> Result<Vec<Vec<Note>>, Error> {
-    let wakers = find_wakers(context, functions)?;
+    let mut threads = ThreadNames::default();
+    let wakers = find_wakers(context, functions, &mut threads)?;
     let wakers: Vec<Vec<(Waker, f64)>> = wakers.into_iter().map(|sums| largest(context, sums)).collect();
-    let holders: Vec<FrameId> = wakers.iter().flatten().filter_map(|((_, frame), _)| *frame).collect();
-    let waits = find_waits(context, &holders)?;
+    let holders: Vec<Holder> = wakers.iter().flatten().filter_map(|((_, frame), _)| *frame).collect();
+    let waits = find_waits(context, &holders, &mut threads)?;
     let notes = wakers.iter().zip(functions);
     Ok(notes.map(|(wakers, function)| describe(context, wakers, &callers_of(context, *function), &waits)).collect())
 }
 
 /// Returns the wakers of each function with their weights.
-fn find_wakers(context: &Context<'_>, functions: &[FrameId]) -> Result<Vec<Sums<Waker>>, Error> {
+fn find_wakers(context: &Context<'_>, functions: &[FrameId], threads: &mut ThreadNames) -> Result<Vec<Wakers>, Error> {
+    let has_chains = has_chains(context);
     let numbers: HashMap<FrameId, usize, FxBuildHasher> = functions.iter().copied().zip(0..).collect();
     let by_name: HashMap<&[u8], FrameId> = match context.waits.is_empty() {
         true => HashMap::new(),
         false => context.profile.frames.iter().map(|(frame, name)| (name, frame)).collect(),
     };
-    let mut sums: Vec<Sums<Waker>> = functions.iter().map(|_| Sums::default()).collect();
+    let mut sums: Vec<Wakers> = functions.iter().map(|_| Wakers::default()).collect();
     for (stack, weights) in context.waits.blocks() {
-        let mut parts = stack.split(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
-        let (Some(waiting), Some(waker)) = (parts.next(), parts.next()) else { continue };
+        let waiting = waits::waiting_part(context, stack);
+        let Some(waker) = charged_waker(&context.profile.frames, stack) else { continue };
         let own = context.origins.place(waiting).own.unwrap_or(0);
         let Some(number) = waiting.get(own).and_then(|own| numbers.get(own)) else { continue };
-        let thread = waiting.first().map_or_else(String::new, |thread| waits::name(context, *thread));
-        let holder = context.origins.place(waker).own.map(|own| context.profile.frames.name(waker[own]));
-        let holder = holder.map(|name| name.strip_suffix(markers::WAKER).unwrap_or(name));
-        let holder = holder.and_then(|name| by_name.get(name).copied());
-        let name = waits::describe_waker(context, &thread, waker, parts.next().is_some());
-        sums[*number].entry((name, holder)).or_default().add(*weights)?;
+        let own = context.origins.place(waker.stack).own.filter(|_| !has_chains);
+        let own = own.map(|own| context.profile.frames.name(waker.stack[own]));
+        let own = own.and_then(|name| by_name.get(name.strip_suffix(markers::WAKER).unwrap_or(name)).copied());
+        let holder = own.map(|own| (threads.number(context, waker.stack[0]), own));
+        let name = waits::describe_charged(context, waiting, &waker);
+        sums[*number].entry((name, holder)).or_default().add(waker.between, *weights)?;
     }
     Ok(sums)
 }
@@ -76,8 +113,7 @@ fn find_wakers(context: &Context<'_>, functions: &[FrameId]) -> Result<Vec<Sums<
 fn callers_of(context: &Context<'_>, function: FrameId) -> Vec<FrameId> {
     let mut callers = Vec::new();
     for (stack, _) in context.waits.blocks() {
-        let end = stack.iter().position(|frame| context.profile.frames.name(*frame) == WAKER_SEPARATOR);
-        let waiting = &stack[..end.unwrap_or(stack.len())];
+        let waiting = waits::waiting_part(context, stack);
         let own = context.origins.place(waiting).own.filter(|own| waiting[*own] == function);
         callers.extend(waiting[..own.unwrap_or(0)].iter().filter(|frame| **frame != function));
         callers.sort_unstable();
@@ -87,8 +123,10 @@ fn callers_of(context: &Context<'_>, function: FrameId) -> Vec<FrameId> {
 }
 
 /// Returns the wakers with the most weight, with their shares.
-fn largest(context: &Context<'_>, sums: Sums<Waker>) -> Vec<(Waker, f64)> {
-    let mut wakers: Vec<(Waker, Weight)> = sums.into_iter().map(|(waker, weights)| (waker, weights.after)).collect();
+fn largest(context: &Context<'_>, sums: Wakers) -> Vec<(Waker, f64)> {
+    let wakers =
+        sums.into_iter().map(|((name, holder), charged)| ((charged.describe(&name), holder), charged.weights.after));
+    let mut wakers: Vec<(Waker, Weight)> = wakers.collect();
     wakers.sort_by(|a, b| (Reverse(a.1), &a.0.0).cmp(&(Reverse(b.1), &b.0.0)));
     let wakers = wakers.into_iter().map(|(waker, weight)| (waker, context.share(weight)));
     wakers.take(MOST_WAKERS).filter(|(_, share)| *share >= MIN_SHARE).collect()
@@ -96,8 +134,12 @@ fn largest(context: &Context<'_>, sums: Sums<Waker>) -> Vec<(Waker, f64)> {
 
 /// Returns the places in which the threads of these functions wait for anything but a lock: the path of own functions
 /// from there on with what they call, and the kind of wait.
-fn find_waits(context: &Context<'_>, holders: &[FrameId]) -> Result<HashMap<FrameId, Vec<Item>>, Error> {
-    let mut sums: HashMap<FrameId, Sums<Place>> = holders.iter().map(|holder| (*holder, Sums::default())).collect();
+fn find_waits(
+    context: &Context<'_>,
+    holders: &[Holder],
+    threads: &mut ThreadNames,
+) -> Result<HashMap<Holder, Vec<Item>>, Error> {
+    let mut sums: HashMap<Holder, Sums<Place>> = holders.iter().map(|holder| (*holder, Sums::default())).collect();
     if holders.is_empty() {
         return Ok(HashMap::new());
     }
@@ -107,10 +149,15 @@ fn find_waits(context: &Context<'_>, holders: &[FrameId]) -> Result<HashMap<Fram
             return Ok(());
         }
         let Some(own) = context.origins.place(stack).own else { return Ok(()) };
-        let Some(index) = stack[..=own].iter().rposition(|frame| sums.contains_key(frame)) else { return Ok(()) };
+        let thread = threads.number(context, stack[0]);
+        let Some(index) = stack[..=own].iter().rposition(|frame| sums.contains_key(&(thread, *frame))) else {
+            return Ok(());
+        };
         let below = &stack[own + 1..stack.len() - 1];
         let kind = context.work.kind(stack[own], below);
-        let Some(sums) = sums.get_mut(&stack[index]).filter(|_| !kind.is_some_and(|kind| LOCKS.contains(&kind))) else {
+        let Some(sums) =
+            sums.get_mut(&(thread, stack[index])).filter(|_| !kind.is_some_and(|kind| LOCKS.contains(&kind)))
+        else {
             return Ok(());
         };
         let is_own = context.origins.find_own(&stack[..=own]);
@@ -142,22 +189,22 @@ fn describe(
     context: &Context<'_>,
     wakers: &[(Waker, f64)],
     callers: &[FrameId],
-    waits: &HashMap<FrameId, Vec<Item>>,
+    waits: &HashMap<Holder, Vec<Item>>,
 ) -> Vec<Note> {
     // A sleep that a timer ended needs no note.
     if wakers.iter().all(|((name, frame), _)| frame.is_none() && name.starts_with('[')) {
         return Vec::new();
     }
     let items = wakers.iter().map(|((name, _), share)| Item::share(name.clone(), *share));
-    let mut notes = vec![Note { label: "ended by".to_owned(), items: items.collect() }];
-    let mut holders: Vec<FrameId> = Vec::new();
-    let others = wakers.iter().any(|((_, frame), _)| frame.is_some_and(|frame| !callers.contains(&frame)));
+    let mut notes = vec![Note { label: "waits for".to_owned(), items: items.collect() }];
+    let mut holders: Vec<Holder> = Vec::new();
+    let others = wakers.iter().any(|((_, frame), _)| frame.is_some_and(|(_, frame)| !callers.contains(&frame)));
     for holder in wakers.iter().filter_map(|((_, frame), _)| *frame) {
         // The callers of the function are the same in all threads of a pool: where else they wait says little.
-        let is_known = holders.contains(&holder) || (others && callers.contains(&holder));
+        let is_known = holders.contains(&holder) || (others && callers.contains(&holder.1));
         let Some(places) = waits.get(&holder).filter(|places| !places.is_empty() && !is_known) else { continue };
         holders.push(holder);
-        let label = format!("{} itself waits in", context.name(holder));
+        let label = format!("{} itself waits in", context.name(holder.1));
         notes.push(Note { label, items: places.clone() });
     }
     notes

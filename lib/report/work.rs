@@ -126,6 +126,10 @@ mod tests {
             ("__pthread_cond_wait_common;__futex_abstimed_wait_common;do_futex", "condition"),
             ("fdatasync;__x64_sys_fdatasync;do_fsync", "file sync"),
             ("read;entry_SYSCALL_64_after_hwframe;ksys_read;vfs_read;anon_pipe_read", "pipe read"),
+            (
+                "__nanosleep;clock_nanosleep;exit_to_user_mode_loop;get_signal;do_signal_stop",
+                "stopped (signal or debugger)",
+            ),
             ("read;ksys_read;vfs_read;filemap_read;exc_page_fault", "read calls"),
             ("asm_exc_page_fault;exc_page_fault;handle_mm_fault", "page faults"),
             ("__memmove_avx512_unaligned_erms", "copying"),

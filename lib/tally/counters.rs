@@ -4,9 +4,9 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::Row;
+use super::charged_waker::charged_waker;
 use super::charging::Charging;
 use crate::Error;
-use crate::markers::{self, WAKER_SEPARATOR};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Sums up weights by one kind of key.
@@ -184,18 +184,14 @@ impl Counter for Leaves {
     }
 }
 
-/// Sums by the thread that was blocked and the last thread of its chain of wakers, or the interrupt if that alone is known. Stacks
-/// without wakers are left out.
+/// Sums by the thread that was blocked and the waker that is charged: see [`charged_waker`]. Stacks without wakers are left out.
 #[derive(Default)]
 pub(super) struct Wakers(HashMap<[FrameId; 2], Weights, FxBuildHasher>);
 
 impl Counter for Wakers {
     fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
-        let parts = stack.split(|frame| frames.name(*frame) == WAKER_SEPARATOR).skip(1);
-        let mut wakers = parts.filter_map(|part| part.first().copied());
-        let Some(first) = wakers.next() else { return Ok(()) };
-        let waker = wakers.filter(|waker| !markers::is_no_thread(frames.name(*waker))).last().unwrap_or(first);
-        self.0.entry([stack[0], waker]).or_default().add(weights)
+        let Some(waker) = charged_waker(frames, stack) else { return Ok(()) };
+        self.0.entry([stack[0], waker.stack[0]]).or_default().add(weights)
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {

@@ -1,5 +1,6 @@
 //! Sums of weights by function, command, stack, call or waker.
 
+mod charged_waker;
 mod charging;
 mod counters;
 mod judge;
@@ -9,6 +10,7 @@ use self::counters::{Commands, Counter, Edges, Functions, Leaves, OwnStacks, Sta
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
+pub use charged_waker::{ChargedWaker, charged_waker};
 pub use charging::Charging;
 pub use judge::{Judgement, format_chance, is_significant, observe_sum, observe_sums};
 pub use observe::{RunSums, observe_runs};

@@ -205,6 +205,56 @@ fn waits_are_named_with_those_that_ended_them() {
     assert!(report(&["--json"], WAITS).contains(r#""wakers""#));
 }
 
+/// The first of three threads holds a lock while it sleeps, the second holds one that the third wants.
+const CHAIN: &[u8] = b"third;run_third;take;--;second_[w];run_second_[w];take_[w];--;first_[w];run_first_[w];nap_[w];--;[timer]_[w];[off-cpu] 300
+third;run_third;take;--;second_[w];run_second_[w];give_[w];[off-cpu] 50
+second;run_second;take;--;first_[w];run_first_[w];nap_[w];--;[timer]_[w];[off-cpu] 300
+second;run_second;take;--;first_[w];run_first_[w];give_[w];[off-cpu] 50
+first;run_first;nap;--;[timer]_[w];[off-cpu] 300
+other;run_first;flush;--;[disk]_[w];[off-cpu] 100
+";
+
+#[test]
+fn waits_are_charged_to_the_end_of_their_chain() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = words(&report(&[], CHAIN));
+    let expected = "waits for first (through 0 to 1 threads) 59.1%, [timer] 27.3%, [disk] 9.1%, second 4.5%";
+    assert!(page.contains(expected), "{page}");
+    let expected = "31.8% run_third > take first: run_first > nap <- [timer] (through 1 thread) 27.3%, second: run_second > give 4.5%";
+    assert!(page.contains(expected), "{page}");
+    // As `fg-csv --by waker` has it: 300 + 300 + 50 of 1,100.
+    let table = run("fg-csv", ["--by=waker"], CHAIN).ok().text();
+    assert!(table.contains("third,first_[w],300,") && table.contains("second,first_[w],350,"), "{table}");
+    // A chain tells what the first one waits for itself.
+    assert!(!page.contains("itself waits in"), "{page}");
+}
+
+#[test]
+fn what_a_waker_waits_for_itself_is_that_of_its_own_thread() {
+    let waits = b"app-1;run;take;--;app-2_[w];hold_[w];give_[w];[off-cpu] 500
+app-2;hold;nap;[off-cpu] 300
+backup;hold;flush;[off-cpu] 200
+";
+    let page = report(&[], waits).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("hold itself waits in nap 30.0%") && !page.contains("flush 20.0%, nap"), "{page}");
+    assert!(!page.contains("waits in flush") && !page.contains("nap 30.0%, flush"), "{page}");
+}
+
+#[test]
+fn the_page_of_a_function_says_whom_it_waits_for() {
+    let page = report(&["--focus=^run_second$"], CHAIN);
+    let words: Vec<&str> = page.split_whitespace().collect();
+    assert!(words.join(" ").contains("run_second > take first: run_first > nap <- [timer] 27.3%"), "{page}");
+    assert!(!page.contains("run_third"), "{page}");
+}
+
+#[test]
+fn a_thread_is_named_with_its_function_if_several_have_its_name() {
+    let page = report(&[], b"app;serve;work 5\napp;flush;write 5\nother;run 5\n");
+    let threads = page.lines().find(|line| line.trim_start().starts_with("threads")).unwrap();
+    assert!(threads.contains("app: flush 33.3%") && threads.contains("app: serve 33.3%"), "{page}");
+}
+
 #[test]
 fn a_huge_name_does_not_fill_the_page() {
     let text = format!("main;{} 5\n", "x".repeat(1 << 20));

@@ -19,6 +19,8 @@ pub struct GuestOutcomes {
     pub callers: Vec<Outcome>,
     /// Of who wakes a thread that sleeps.
     pub wakers: Outcome,
+    /// Of a process that sleeps already.
+    pub sleeper: Outcome,
     /// Of the program `spans`.
     pub spans: Outcome,
     /// Of the system calls of a thread that sleeps.
@@ -51,6 +53,7 @@ pub fn record(kernel: &Path, [callers, spans]: [&str; 2], depths: &[usize]) -> R
     Ok(GuestOutcomes {
         callers: depths.iter().map(|depth| read_outcome(folder, depth)).collect(),
         wakers: read_outcome(folder, "wakers"),
+        sleeper: read_outcome(folder, "sleeper"),
         spans: read_outcome(folder, "spans"),
         pairs: read_outcome(folder, "pairs"),
     })

@@ -32,6 +32,8 @@ fn copies_stacks_where_the_kernel_rejects_the_program() {
     };
     let check_others = |outcomes: &GuestOutcomes| {
         check_refusal(&outcomes.wakers);
+        let sleeper = &outcomes.sleeper;
+        assert!(Profile::from_stdout(sleeper).weight(&["sleep", "[unsampled]", "[off-cpu]"]) > 0, "{sleeper:?}");
         check_refusal(&outcomes.spans);
         check_refusal(&outcomes.pairs);
         Ok(())
@@ -89,13 +91,15 @@ fn check_recordings(
 /// Checks that a timer is the waker of a thread that sleeps, that its system call is as long, and that samples have the span of
 /// their thread.
 fn check_others(outcomes: &GuestOutcomes) -> Check {
-    let GuestOutcomes { wakers, spans, pairs, .. } = outcomes;
+    let GuestOutcomes { wakers, sleeper, spans, pairs, .. } = outcomes;
     let in_span =
         Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "[no task]", "server", "handle_0"]);
     ensure!(in_span >= 5, "{in_span}: {spans:?}");
     assert!(wakers.status.success() && pairs.status.success(), "{wakers:?} {pairs:?}");
     let slept = Profile::from_stdout(wakers).weight(&["sleep", "schedule", "--", "[timer]_[w]", "[off-cpu]"]);
     ensure!(slept >= 250_000, "{slept}: {wakers:?}");
+    let slept = Profile::from_stdout(sleeper).weight(&["sleep", "hrtimer_nanosleep", "[off-cpu]"]);
+    ensure!(slept >= 900_000, "{slept}: {sleeper:?}");
     let slept = Profile::from_stdout(pairs).weight(&["sleep"]);
     ensure!(slept >= 250_000, "{slept}: {pairs:?}");
     Ok(())

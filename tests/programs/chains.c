@@ -2,6 +2,8 @@
  * first one takes SLOW milliseconds for each, the second one QUICK: the third waits for the second, which waits for the first.
  * `chains lock`: the holder of a mutex waits for a disk, and then sleeps for QUICK milliseconds, while another thread wants the
  * mutex. `chains outsider PIPE`: a process writes into a pipe, changes its name, writes more, and again as another program.
+ * `chains exit`: a process waits for a child whose first thread has exited, and whose other one sleeps.
+ * `chains hang`: a thread wants a mutex whose holder waits for ever for a signal.
  * `chains turns`: a thread is blocked in seventeen places, one after the other. Prints on standard error for each kind of wait the time in microseconds that a thread was not on a CPU in it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,8 +125,38 @@ static void outsider(const char *name) {
 PLACES(PLACE)
 APART static void turns(void) { for (int n = 0; n < 500; n++) { PLACES(CALL) } }
 
+APART static void linger(void) { pause_ms(50 * QUICK); RETURN_HERE; }
+static void *exit_last(void *unused) {
+    prctl(PR_SET_NAME, "exits_last");
+    linger();
+    return 0;
+}
+APART static void wait_for(pid_t child) { if (waitpid(child, 0, 0) != child) abort(); RETURN_HERE; }
+static void exit_apart(void) {
+    pthread_t thread;
+    pid_t child = fork();
+    if (child) return wait_for(child);
+    pthread_create(&thread, 0, exit_last, 0);
+    pthread_exit(0);
+}
+
+APART static void wait_for_ever(void) { pause(); RETURN_HERE; }
+static void *stuck(void *unused) {
+    prctl(PR_SET_NAME, "stuck");
+    acquire();
+    return 0;
+}
+static void hang(void) {
+    pthread_t thread;
+    acquire();
+    pthread_create(&thread, 0, stuck, 0);
+    wait_for_ever();
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "turns")) return turns(), 0;
+    if (argc == 2 && !strcmp(argv[1], "hang")) return hang(), 0;
+    if (argc == 2 && !strcmp(argv[1], "exit")) return exit_apart(), 0;
     if (argc == 3 && !strcmp(argv[1], "outsider")) return outsider(argv[2]), 0;
     if (argc == 3 && !strcmp(argv[1], "replaced")) return write_replaced(atoi(argv[2])), 0;
     int is_pipeline = argc == 2 && !strcmp(argv[1], "pipeline");

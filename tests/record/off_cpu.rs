@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use crate::support::directory;
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
+use crate::support::{directory, eventually};
 
 /// Every 17th switch would always be in the same place.
 #[test]
@@ -18,21 +18,68 @@ fn stacks_of_some_switches_are_chosen_at_random() {
     }
 }
 
+/// Starts a program whose threads never run again, and waits until they sleep.
+fn start_hanging(program: &str) -> Background {
+    let process = Background::start(crate::support::command(program).arg("hang"));
+    let tasks = format!("/proc/{}/task", process.pid());
+    let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+        status.contains("State:\tS") && (status.contains("Name:\tstuck") || status.contains("Name:\tchains"))
+    };
+    let count = || std::fs::read_dir(&tasks).unwrap().map(sleeps).filter(|sleeps| *sleeps).count();
+    assert!(eventually(|| count() == 2));
+    process
+}
+
 #[test]
-fn a_thread_that_slept_before_the_recording_has_no_stack() {
+fn a_thread_that_sleeps_already_has_the_stack_in_which_it_does() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let process = start_hanging(&program);
+    for options in
+        [&["--off-cpu"][..], &["--wall"], &["--off-cpu", "--wakers"], &["--off-cpu", "--off-cpu-period", "5"]]
+    {
+        let started = Instant::now();
+        let outcome = finish(recorder(["-d", "300ms", "-p", &process.pid()]).args(options).spawn().unwrap()).ok();
+        let elapsed = u64::try_from(started.elapsed().as_micros()).unwrap();
+        let profile = Profile::from_stdout(&outcome);
+        profile.assert_contains(&["chains", "main", "hang", "wait_for_ever", "[off-cpu]"]);
+        profile.assert_contains(&["stuck", "acquire", "futex_wait", "[off-cpu]"]);
+        profile.assert_lacks(&["[unsampled]"]);
+        profile.assert_lacks(&["[truncated]"]);
+        for thread in ["chains", "stuck"] {
+            assert!((300_000..=elapsed).contains(&profile.thread_weight(thread)), "{elapsed} elapsed: {outcome:?}");
+        }
+        assert!(outcome.stderr.contains("2 threads slept when the recording began"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_sleeps_already_is_unsampled_without_bpf() {
     if !can_record_switches(&[]) {
         return;
     }
     let process = Background::sleeping();
-    let outcome = record(["--off-cpu", "-d", "300ms", "-p", &process.pid()]).ok();
+    for mode in ["--off-cpu", "--wall"] {
+        let started = Instant::now();
+        let outcome = record([mode, "--call-graph", "fp", "-d", "300ms", "-p", &process.pid()]).ok();
+        let elapsed = u64::try_from(started.elapsed().as_micros()).unwrap();
+        let profile = Profile::from_stdout(&outcome);
+        assert_eq!(profile.0[0].frames, ["sleep", "[unsampled]", "[off-cpu]"], "{outcome:?}");
+        assert!((300_000..=elapsed).contains(&profile.total()), "{elapsed} elapsed: {outcome:?}");
+        assert!(outcome.stderr.contains("microseconds: 0 blocks (0.000 s), 1 earlier sleep ("), "{outcome:?}");
+        assert!(outcome.stderr.contains("without a stack; leave out --call-graph fp"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_recording_without_waits_says_so() {
+    if !can_record_switches(&[]) {
+        return;
+    }
+    let process = Background::sleeping();
+    let outcome = record(["--off-cpu", "--min-block", "100s", "-d", "100ms", "-p", &process.pid()]).ok();
     assert_eq!(outcome.text(), "", "{outcome:?}");
-    let started = Instant::now();
-    let outcome = record(["--wall", "-d", "300ms", "-p", &process.pid()]).ok();
-    let elapsed = u64::try_from(started.elapsed().as_micros()).unwrap();
-    let profile = Profile::from_stdout(&outcome);
-    assert_eq!(profile.0[0].frames, ["sleep", "[unsampled]", "[off-cpu]"], "{outcome:?}");
-    assert!((300_000..=elapsed).contains(&profile.total()), "{elapsed} elapsed: {outcome:?}");
-    assert!(outcome.stderr.contains("microseconds: 0 blocks (0.000 s), 1 earlier sleep ("), "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing was recorded: no wait was as long as --min-block"), "{outcome:?}");
 }
 
 #[test]

@@ -66,8 +66,13 @@ fn a_chain_leads_to_what_all_were_waiting_for() {
     profile.assert_contains(&chain);
     // The rest is the time that the waker ran.
     profile.assert_contains(&["sink", "take", "--", "middle_[w]", "hand_on_[w]", "[off-cpu]"]);
-    let separators = |stack: &Stack| stack.frames.iter().filter(|frame| *frame == "--").count();
-    assert!(profile.0.iter().all(|stack| separators(stack) <= 3), "{outcome:?}");
+    let is_waker = |pair: &[String]| pair[0] == "--" && pair[1] != "[more wakers]_[w]";
+    let wakers = |stack: &Stack| stack.frames.windows(2).filter(|pair| is_waker(pair)).count();
+    assert!(profile.0.iter().all(|stack| wakers(stack) <= 3), "{outcome:?}");
+    // A shorter one says that it is cut.
+    let Some((profile, _)) = record_wakers(&["--off-cpu", "--wakers", "--waker-depth", "2"], &[]) else { return };
+    let cut = ["--", "source_[w]", "pause_ms_[w]", "--", "[more wakers]_[w]", "[off-cpu]"];
+    profile.assert_contains(&[&["sink", "take", "--", "middle_[w]", "take_[w]"], &cut[..]].concat());
 }
 
 #[test]
@@ -107,6 +112,48 @@ fn a_chain_leads_through_a_process_that_exits() {
     let recorder = recorder(["--off-cpu", "--wakers", "--waker-depth", "2", "--", "sh", "-c", "sleep 0.1; :"]).spawn();
     let outcome = finish(recorder.unwrap()).ok();
     Profile::from_stdout(&outcome).assert_contains(&["sh", "--", "sleep_[w]", "--", "[timer]_[w]", "[off-cpu]"]);
+}
+
+/// The kernel takes the ID of such a thread away before it wakes the parent.
+#[test]
+fn a_chain_leads_through_the_thread_that_exits_last() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let options = ["--off-cpu", "--wakers", "--waker-depth", "2", "--", &program, "exit"];
+    let profile = Profile::from_stdout(&finish(recorder(options).spawn().unwrap()).ok());
+    let chain = ["wait_for", "--", "exits_last_[w]", "linger_[w]", "--", "[timer]_[w]", "[off-cpu]"];
+    profile.assert_contains(&chain);
+}
+
+#[test]
+fn a_thread_that_sleeps_already_has_a_waker() {
+    if !can_record_switches(&["--wakers"]) {
+        return;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let pipe = folder.path().join("pipe").to_str().unwrap().to_owned();
+    assert!(crate::support::command("mkfifo").arg(&pipe).status().unwrap().success());
+    let _writer = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let reader = Background::start(crate::support::command("cat").arg(&pipe));
+    let status = format!("/proc/{}/syscall", reader.pid());
+    // It is blocked in read(2).
+    assert!(crate::support::eventually(|| std::fs::read_to_string(&status).is_ok_and(|call| call.starts_with("0 "))));
+    let script = format!("echo woken >{pipe}");
+    let recorder = recorder(["--off-cpu", "--wakers", "-p", &reader.pid(), "--", "sh", "-c", &script]).spawn();
+    let profile = Profile::from_stdout(&finish(recorder.unwrap()).ok());
+    profile.assert_contains(&["cat", "--", "sh_[w]", "[off-cpu]"]);
+}
+
+/// The end of a process wakes all its threads: they have not waited for that.
+#[test]
+fn a_wait_that_the_end_of_the_process_cuts_has_no_waker() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let script = format!("{program} hang & sleep 0.3; kill $!; wait");
+    let recorder = recorder(["--off-cpu", "--wakers", "--waker-depth", "2", "--", "sh", "-c", &script]).spawn();
+    let profile = Profile::from_stdout(&finish(recorder.unwrap()).ok());
+    for (thread, function) in [("stuck", "acquire"), ("chains", "wait_for_ever")] {
+        profile.assert_contains(&[thread, function, "[off-cpu]"]);
+        profile.assert_lacks(&[thread, function, "--"]);
+    }
 }
 
 #[test]

@@ -53,9 +53,9 @@ impl Recording {
         self.add_to_tally(stack, time.count, nanoseconds);
     }
 
-    /// Returns the ID of the stack of a waker of which nothing is known.
-    pub fn intern_unknown_waker(&mut self) -> u32 {
-        let comm = self.intern_comm(markers::UNKNOWN);
+    /// Returns the ID of the stack of a waker of which a marker tells what is known.
+    pub fn intern_waker_marker(&mut self, marker: &[u8]) -> u32 {
+        let comm = self.intern_comm(marker);
         self.stacks.intern(&[comm, 0])
     }
 }

@@ -11,6 +11,7 @@ mod layouts;
 mod maps;
 mod pairs;
 mod sampler;
+mod sleepers;
 mod tables;
 
 pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};

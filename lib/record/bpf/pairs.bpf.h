@@ -86,7 +86,7 @@ static __always_inline void begin_pair(void *context, struct pair_key *key) {
     if (s) {
         // Two CPUs may begin a pair at the same time.
         start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
-        send_event_with_stack(context, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0);
+        send_event_with_stack(context, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0, 0);
         unlock_scratch(0);
         spend(sums, now);
     }
@@ -119,7 +119,7 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
     if (pair_first)
         send_event(context, s, EVENT_TYPE(PAIR_END, is_short ? 0 : count), id, nanoseconds);
     else
-        send_event_with_stack(context, EVENT_TYPE(PAIR, count), 0, nanoseconds);
+        send_event_with_stack(context, EVENT_TYPE(PAIR, count), 0, nanoseconds, 0);
     unlock_scratch(0);
     spend(sums, now);
 }

@@ -25,13 +25,13 @@ struct mm_struct { u64 exec_vm, start_stack, start_code; } KERNEL;
 struct vm_area_struct { u64 vm_end; } KERNEL;
 struct thread_struct { u64 fsbase; } KERNEL;
 struct sched_entity { u64 sum_exec_runtime; } KERNEL;
-struct signal_struct { u64 sum_sched_runtime; } KERNEL;
+struct signal_struct { u32 flags; u64 sum_sched_runtime; } KERNEL;
 struct return_instance { u64 stack, orig_ret_vaddr; struct return_instance *next; } KERNEL;
 struct uprobe_task { struct return_instance *return_instances; } KERNEL;
 struct task_struct {
     int pid, tgid, on_cpu;
     u32 flags, __state;
-    u64 start_time, self_exec_id;
+    u64 start_time, self_exec_id, nvcsw, nivcsw;
     struct mm_struct *mm;
     struct task_struct *group_leader;
     struct signal_struct *signal;
@@ -58,6 +58,7 @@ const volatile u64 max_scan = 1 << 20;
 #define FRAMES 4096u   // frames of a walk
 #define WINDOW 512     // bytes that a walk reads at once
 #define UNKNOWN_SCAN (64u << 10)   // bytes of a stack that are scanned if its end is not known: what the kernel copies
+#define KERNEL_FRAMES 127  // of the kernel stack of an event
 #define CHUNK 1024u    // numbers in an entry of an array: the kernel aligns entries to 8 bytes
 
 // What a record says of a stack.
@@ -134,6 +135,8 @@ struct scratch {
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
+    volatile u64 kernel_frames;
+    u64 kernel[KERNEL_FRAMES + 1]; // the kernel stack of an event
     u64 record[HEAD + RECORD + CONTEXT_ROOM];
 };
 
@@ -701,6 +704,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
 
 #include "event_records.bpf.h"
 #include "wakers.bpf.h"
+#include "sleepers.bpf.h"
 #include "pairs.bpf.h"
 
 // Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.

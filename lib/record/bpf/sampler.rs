@@ -2,18 +2,21 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, MapData};
 use aya::programs::{Program, RawTracePoint};
-use aya::{Ebpf, EbpfLoader};
+use aya::{Btf, Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::{BoxError, Refusal, repeat_if_interrupted};
 use super::maps::{map_file, take_map};
 use super::pairs::{PairVariables, Pairs};
+use super::sleepers;
 use super::tables::Tables;
+use crate::record::event_record::EventRecord;
 use crate::record::events::spec::ProgramKind;
 use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::PairSpec;
@@ -62,6 +65,8 @@ pub struct StackSampler {
     scope: u64,
     /// True if the stacks of wakers are taken.
     with_wakers: bool,
+    /// True if the program tells which threads sleep.
+    finds_sleepers: bool,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
     /// The CPU time of those that are gone.
@@ -86,6 +91,10 @@ pub struct StackUses<'a> {
     pub thinned_period: u64,
     /// True if those are taken with which threads of the target are woken.
     pub with_wakers: bool,
+    /// The kernel's code that interrupts enter; empty if it is not known.
+    pub interrupts: Range<u64>,
+    /// True if it is asked which threads sleep.
+    pub with_sleepers: bool,
     /// True if the contexts that threads publish are read.
     pub with_context: bool,
     /// True if the tasks that threads run are read.
@@ -114,7 +123,8 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, thinned_period, with_wakers, with_context, with_task, pair } = *uses;
+        let StackUses { ref kinds, thinned_period, with_wakers, with_sleepers, with_context, with_task, pair, .. } =
+            *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes { pids, .. } => (PROCESSES, pids),
@@ -128,14 +138,19 @@ impl StackSampler {
         let [with_wakers_word, with_context_word, with_task_word] =
             [with_wakers, with_context, with_task].map(u64::from);
         let own_pid = u64::from(std::process::id());
+        let interrupt_size = uses.interrupts.end - uses.interrupts.start;
         let variables = pair.map(PairVariables::new);
+        let btf = Btf::from_sys_fs().ok();
         let mut loader = EbpfLoader::new();
         loader
+            .btf(btf.as_ref())
             .override_global("scope", &scope, true)
             .override_global("thinned_period", &thinned_period, true)
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("with_context", &with_context_word, true)
             .override_global("with_task", &with_task_word, true)
+            .override_global("interrupt_start", &uses.interrupts.start, true)
+            .override_global("interrupt_size", &interrupt_size, true)
             .override_global("own", &own_pid, true)
             .override_global("cpus", &cpus_word, true)
             .map_max_entries("scratches", if is_nested { 2 * cpus } else { cpus })
@@ -155,6 +170,8 @@ impl StackSampler {
         for (name, _) in FOLLOWERS.into_iter().chain(with_wakers.then_some(WAKERS)) {
             follower(&mut program, name)?.load()?;
         }
+        // Without it, nothing is known of these threads.
+        let finds_sleepers = with_sleepers && btf.as_ref().is_some_and(|btf| sleepers::load(&mut program, btf).is_ok());
         if let Some(spec) = pair {
             Pairs::load(&mut program, spec)?;
         }
@@ -167,7 +184,7 @@ impl StackSampler {
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
-        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, pairs, ended_time })
+        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, finds_sleepers, pairs, ended_time })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -190,6 +207,14 @@ impl StackSampler {
     /// Stops measuring pairs, and returns how many ended on these CPUs. `None` for all.
     pub fn finish_pairs(&mut self, cpus: Option<&[u32]>) -> Option<PairSums> {
         Some(self.pairs.as_mut()?.finish(&mut self.program, cpus))
+    }
+
+    /// Returns a record of each thread of the target that is asleep. `None` if it cannot be known.
+    pub fn find_sleepers(&mut self) -> Option<Vec<EventRecord>> {
+        if !self.finds_sleepers {
+            return None;
+        }
+        sleepers::read(&mut self.program).ok()
     }
 
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {

@@ -9,7 +9,7 @@ const volatile u64 with_wakers, own;
 // Blocked threads whose stacks were taken at their switch.
 MAP(blocked, BPF_MAP_TYPE_HASH, 65536, 0, u32, u32);
 
-enum { TASK_DEAD = 0x80 };
+enum { TASK_DEAD = 0x80, SIGNAL_GROUP_EXIT = 4 };
 
 // Notes that the current thread, which leaves its CPU, waits to be woken. One that could run on, or exits, does not.
 static __always_inline void note_block(u32 process) {
@@ -30,14 +30,19 @@ static __always_inline int is_recorded_block(struct task_struct *wakee, u32 thre
     return process != own && is_wanted(process, thread);
 }
 
-// The program runs in the context of the waker. A thread that an interrupt has interrupted is none: the recorder tells by
+// The program runs in the context of the waker. If that is an interrupt, only the kernel stack is taken. A thread of a process that ends is woken to exit: nobody has ended what it
+// waited for. A thread that an interrupt has interrupted is none: the recorder tells by
 // the kernel's stack.
 SEC("raw_tp/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *wakee) {
     u32 thread = BPF_CORE_READ(wakee, pid);
     if (!is_recorded_block(wakee, thread)) return 0;
     if (!take_scratch(0)) return 0;
-    send_event_with_stack(ctx, EVENT_TYPE(WAKING, 1), thread, 0);
+    struct scratch *s = this_scratch();
+    if (s && BPF_CORE_READ(wakee, signal, flags) & SIGNAL_GROUP_EXIT)
+        send_event(ctx, s, EVENT_TYPE(KILLED, 1), thread, 0);
+    else
+        send_event_with_stack(ctx, EVENT_TYPE(WAKING, 1), thread, 0, 1);
     unlock_scratch(0);
     return 0;
 }

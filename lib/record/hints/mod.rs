@@ -32,6 +32,8 @@ impl Hints<'_> {
     pub fn lines(self) -> Vec<String> {
         let hints = [
             self.no_samples(),
+            self.no_waits(),
+            self.earlier_sleeps(),
             self.lost_samples(),
             self.lost_switches(),
             self.low_coverage(),
@@ -93,6 +95,29 @@ impl Hints<'_> {
             self.reason_for_no_samples()?
         };
         Some(format!("nothing was recorded: {reason}"))
+    }
+
+    /// Returns what an empty recording of time off the CPU means.
+    fn no_waits(&self) -> Option<String> {
+        let totals = self.finished.totals.as_ref()?;
+        (totals.has_blocks && totals.is_empty() && self.counts().lost == 0).then(|| match totals.is_bounded {
+            true => "nothing was recorded: no wait was as long as --min-block and --max-block say".to_owned(),
+            false => {
+                "nothing was recorded: no thread of the target waited; without --off-cpu, what they run is recorded"
+                    .to_owned()
+            }
+        })
+    }
+
+    /// Returns what helps to see where threads sleep that never ran.
+    fn earlier_sleeps(&self) -> Option<String> {
+        let sleeps = self.finished.totals.as_ref()?.total(ThreadState::Asleep).count;
+        let help = match &self.finished.copy_reason {
+            Some(reason) => format!("a BPF program finds them, but {reason}"),
+            None if self.call_graph == CallGraph::FramePointers => "leave out --call-graph fp to see them".to_owned(),
+            None => "a longer recording may see them run".to_owned(),
+        };
+        (sleeps > 0).then(|| format!("{} began before the recording, without a stack; {help}", plural(sleeps, "sleep")))
     }
 
     fn reason_for_no_samples(&self) -> Option<String> {

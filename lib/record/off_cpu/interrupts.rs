@@ -60,6 +60,25 @@ pub struct WakerContext<'a> {
     pub interrupt: Option<&'static [u8]>,
 }
 
+/// The entries of exceptions, such as page faults: what happens further in belongs to the thread.
+const EXCEPTIONS: &[u8] = b"asm_exc_*";
+
+/// Returns the addresses between which all entries of interrupts are, and nothing of threads. `None` if that is not known.
+pub fn interrupt_entries() -> Option<Range<u64>> {
+    let names: Vec<&[u8]> = ENTRIES.into_iter().chain([EXCEPTIONS]).collect();
+    let mut ranges = KernelSymbols::ranges_in_running_kernel(&names);
+    let exceptions = ranges.pop()?;
+    enclose(&ranges.concat(), &exceptions)
+}
+
+/// Returns the smallest range that contains some ranges, if it contains nothing of the others.
+fn enclose(ranges: &[Range<u64>], others: &[Range<u64>]) -> Option<Range<u64>> {
+    let start = ranges.iter().map(|range| range.start).min()?;
+    let end = ranges.iter().map(|range| range.end).max()?;
+    let is_alone = others.iter().all(|other| other.end <= start || other.start >= end);
+    is_alone.then_some(start..end)
+}
+
 impl KernelFunctions {
     /// Looks the functions up in the running kernel. If its symbols are hidden, all wakers are taken for threads.
     pub fn of_running_kernel() -> Self {
@@ -112,6 +131,14 @@ mod tests {
             entries: range(900, 1000),
             kinds: vec![(markers::TIMER, range(300, 310)), (markers::SOFTIRQ, range(400, 500))],
         }
+    }
+
+    #[test]
+    fn entries_of_interrupts_are_enclosed_if_nothing_else_is_there() {
+        let entries = [10..20, 30..40];
+        assert_eq!(super::enclose(&entries, &[0..10, 40..50]), Some(10..40));
+        assert_eq!(super::enclose(&entries, &[0..10, 20..30]), None);
+        assert_eq!(super::enclose(&[], &[]), None);
     }
 
     #[test]

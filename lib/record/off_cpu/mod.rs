@@ -5,6 +5,8 @@
 //! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only every Nth
 //! collects its stack.
 //!
+//! Threads that sleep when the recording begins are examined then: see `record/session/sleepers.rs`.
+//!
 //! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
 //! see [`waker_chains`].
 //!
@@ -23,10 +25,12 @@ pub mod totals;
 pub mod waker_chains;
 
 pub use self::block_time::multiply_ratio;
+pub use self::interrupts::interrupt_entries;
 use std::time::Duration;
 
 use super::counters::sampling::{Rate, SampledEvent};
 use super::events::spec::EventSpec;
+use super::target::Target;
 
 /// Above this many switches a second, not every switch collects its stack.
 const DENSE_SWITCHES_PER_SECOND: u64 = 20_000;
@@ -82,6 +86,13 @@ impl OffCpuOptions {
             roles.push(CounterRole::Running);
         }
         roles
+    }
+
+    /// True if threads count that sleep since before the recording. Of all processes of a system, most sleep all the time.
+    pub(super) fn includes_sleepers(&self, target: &Target) -> bool {
+        let has_blocks = !self.latency && !self.run_queue_only && !self.in_kernel;
+        let is_named = matches!(target, Target::Processes { .. } | Target::Threads(_));
+        has_blocks && (is_named || self.wall && matches!(target, Target::System))
     }
 
     /// Returns the shortest and the longest block to record, in nanoseconds.

@@ -20,6 +20,8 @@ pub struct SwitchEvent {
 pub enum SwitchEventKind {
     /// The thread already ran or slept when the recording began.
     Existing,
+    /// The thread sleeps since it exists for the recording, with this stack, if that is known.
+    Asleep(Option<u32>),
     /// The thread was created, and waits for a CPU.
     Created,
     /// The thread began to run a new program.
@@ -37,6 +39,8 @@ pub enum SwitchEventKind {
     },
     /// The thread was woken.
     Woken(Waking),
+    /// The thread was woken because its process ends.
+    Killed,
     /// The thread came onto a CPU.
     In,
     /// The thread exited.

@@ -52,6 +52,15 @@ struct Block {
     is_reported: bool,
 }
 
+impl Block {
+    /// Returns a block that began before the recording. It is not reported as long: since when it lasts is not known.
+    fn since_before(stack: Option<u32>) -> Self {
+        let state = if stack.is_some() { ThreadState::Blocked } else { ThreadState::Asleep };
+        let stack = stack.map(|stack| SwitchStack { stack, from_every_switch: true });
+        Self { state, selected: true, stack, is_reported: true }
+    }
+}
+
 /// Blocks of one state and of about equal duration.
 #[derive(Clone, Debug, Default)]
 struct DurationBucket {
@@ -123,6 +132,11 @@ impl SwitchPairing {
         self.chains.stacks(chain)
     }
 
+    /// True if the last waker of a charge was blocked itself, and what it waited for is left out.
+    pub fn is_cut(&self, chain: WakerChain) -> bool {
+        self.chains.is_cut(chain)
+    }
+
     /// Says that from now on not every switch has a stack.
     pub fn expect_missing_stacks(&mut self) {
         self.every_switch = false;
@@ -147,7 +161,8 @@ impl SwitchPairing {
             }
             // The ID is reused by another thread.
             SwitchEventKind::Created => self.finish_thread(tid, time),
-            SwitchEventKind::Woken(waking) => {
+            SwitchEventKind::Woken(_) | SwitchEventKind::Killed => {
+                let waking = if let SwitchEventKind::Woken(waking) = kind { Some(waking) } else { None };
                 // Nothing is known of a thread that was woken, and no more: it may also be one that is not recorded.
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.wakeup = Some(Wakeup { time, waking });
@@ -193,8 +208,20 @@ impl SwitchPairing {
             | SwitchEventKind::Existing
             | SwitchEventKind::Exec
             | SwitchEventKind::Exited
-            | SwitchEventKind::Woken(_) => {}
-            SwitchEventKind::RunSample(stack) => *thread.run_samples.entry(stack).or_default() += 1,
+            | SwitchEventKind::Woken(_)
+            | SwitchEventKind::Killed => {}
+            SwitchEventKind::RunSample(stack) => {
+                *thread.run_samples.entry(stack).or_default() += 1;
+                if thread.state == CpuState::Unknown {
+                    // No switch brought it onto its CPU: it has run all the time.
+                    thread.run_time += thread.advance(event.time);
+                    thread.state = CpuState::OnCpu;
+                }
+            }
+            SwitchEventKind::Asleep(stack) if thread.state == CpuState::Unknown => {
+                thread.state = CpuState::OffCpu(Block::since_before(stack));
+            }
+            SwitchEventKind::Asleep(_) => {}
             // If two counters sample the same switch, the one that samples every switch is used.
             SwitchEventKind::SwitchSample(stack) => {
                 thread.next_stack = thread.next_stack.filter(|next| next.from_every_switch).or(Some(stack));
@@ -213,8 +240,13 @@ impl SwitchPairing {
                     CpuState::OnCpu => self.charge_lost_switch(thread, event),
                     _ => self.charge_until(thread, event),
                 }
-                if thread.state == CpuState::Unknown && self.chains.are_followed() {
-                    // Since when it had been blocked is not known.
+                let is_new = match thread.state {
+                    CpuState::Unknown => true,
+                    CpuState::OffCpu(block) => block.state == ThreadState::Asleep,
+                    CpuState::New | CpuState::OnCpu => false,
+                };
+                if is_new && self.chains.are_followed() {
+                    // What it had been blocked for is not known.
                     self.history.begin(event.tid, event.time);
                 }
                 // If the switch of a sample was lost, the sample must not be used for the next switch.

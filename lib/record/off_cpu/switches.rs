@@ -9,6 +9,7 @@ use super::switch_pairing::{LongBlock, SwitchPairing};
 use super::totals::StateTotals;
 use super::waker_chains::Waking;
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
+use crate::markers;
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::{Recording, StackRenumbering};
 use crate::record::event_record::EventRecord;
@@ -37,6 +38,8 @@ pub struct SwitchTracker {
     last_out: FxHashMap<u32, SwitchOut>,
     /// The CPUs on which the recorded blocks begin; empty for all.
     cpus: Vec<u32>,
+    /// True if threads are charged that sleep since before the recording.
+    pub includes_sleepers: bool,
     /// True if threads that the target creates are recorded too.
     includes_children: bool,
     rate_control: Option<RateControl>,
@@ -75,8 +78,10 @@ impl SwitchTracker {
             processed_until: 0,
             own_pid: std::process::id(),
             last_out: FxHashMap::default(),
-            cpus,
+            // The CPU on which they left it is not known.
+            includes_sleepers: options.includes_sleepers(target) && cpus.is_empty(),
             includes_children: target.includes_children(),
+            cpus,
             rate_control,
             run_queue_only: options.run_queue_only,
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
@@ -88,6 +93,13 @@ impl SwitchTracker {
     /// Adds a thread that existed when the recording began.
     pub(in crate::record) fn add_existing_thread(&mut self, tid: u32, time: u64) {
         self.pending.push(SwitchEvent { time, tid, kind: SwitchEventKind::Existing });
+    }
+
+    /// Adds a thread that sleeps since before the recording, with this stack, if that is known. `time` is a time at which it
+    /// slept.
+    pub(in crate::record) fn add_sleeper(&mut self, tid: u32, time: u64, stack: Option<u32>) {
+        self.totals.earlier_blocks += u64::from(stack.is_some());
+        self.pending.push(SwitchEvent { time, tid, kind: SwitchEventKind::Asleep(stack) });
     }
 
     /// Begins to count time. What happened before says which threads run, and with which stacks others are blocked: it takes a
@@ -174,6 +186,11 @@ impl SwitchTracker {
         self.pending.push(SwitchEvent { time: stamp.time, tid: waking.subject as u32, kind });
     }
 
+    /// Adds the end of a thread's wait because its process ends.
+    pub(in crate::record) fn add_killed(&mut self, stamp: Stamp, tid: u32) {
+        self.pending.push(SwitchEvent { time: stamp.time, tid, kind: SwitchEventKind::Killed });
+    }
+
     fn push_pending(&mut self, stamp: Stamp, tid: u32, kind: SwitchEventKind) {
         if !self.is_ignored(stamp) {
             self.pending.push(SwitchEvent { time: stamp.time, tid, kind });
@@ -219,8 +236,10 @@ impl SwitchTracker {
             return;
         }
         let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
-        let wakers = pairing.wakers(wakers);
-        let wakers: Vec<u32> = wakers.map(|waker| waker.unwrap_or_else(|| recording.intern_unknown_waker())).collect();
+        let (chain, is_cut) = (pairing.wakers(wakers), pairing.is_cut(wakers));
+        let mut wakers: Vec<u32> =
+            chain.map(|waker| waker.unwrap_or_else(|| recording.intern_waker_marker(markers::UNKNOWN))).collect();
+        wakers.extend(is_cut.then(|| recording.intern_waker_marker(markers::MORE_WAKERS)));
         recording.charge(stack, &wakers, state, amount.since(start));
     }
 
@@ -265,7 +284,7 @@ impl SwitchTracker {
     pub(in crate::record) fn renumber_stacks(&mut self, renumbering: &mut StackRenumbering) {
         for event in &mut self.pending {
             let stack = match &mut event.kind {
-                SwitchEventKind::RunSample(stack) => stack,
+                SwitchEventKind::RunSample(stack) | SwitchEventKind::Asleep(Some(stack)) => stack,
                 SwitchEventKind::SwitchSample(SwitchStack { stack, .. }) => stack,
                 SwitchEventKind::Woken(Waking { stack, .. }) => stack,
                 _ => continue,

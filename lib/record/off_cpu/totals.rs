@@ -37,6 +37,10 @@ pub struct StateTotals {
     pub has_wakeups: bool,
     /// True if blocks were recorded.
     pub has_blocks: bool,
+    /// True if blocks are left out by their length.
+    pub is_bounded: bool,
+    /// Number of threads that slept when the recording began, with a known stack.
+    pub earlier_blocks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
 }
@@ -46,8 +50,17 @@ impl StateTotals {
     pub(super) fn new(options: &OffCpuOptions) -> Self {
         let sparse_period = options.period.filter(|period| *period > 1);
         let has_wakeups = options.waker_depth.is_some();
+        let is_bounded = options.min_block.is_some() || options.max_block.is_some();
         let has_blocks = !options.latency && !options.run_queue_only;
-        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks, forgotten_waits: 0 }
+        Self {
+            sums: Vec::new(),
+            sparse_period,
+            has_wakeups,
+            has_blocks,
+            is_bounded,
+            earlier_blocks: 0,
+            forgotten_waits: 0,
+        }
     }
 
     /// Sums up what a recording has charged.
@@ -61,6 +74,11 @@ impl StateTotals {
             }
         }
         self
+    }
+
+    /// True if nothing was charged.
+    pub fn is_empty(&self) -> bool {
+        self.sums.iter().all(|(_, amount)| amount.count == 0)
     }
 
     /// Returns the total time in a state, with or without a sampled stack.

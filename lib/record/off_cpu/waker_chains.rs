@@ -25,8 +25,8 @@ pub struct Waking {
 pub struct Wakeup {
     /// The time of the wake-up.
     pub time: u64,
-    /// The waker and its stack.
-    pub waking: Waking,
+    /// The waker and its stack; `None` if the process ended, and not what the thread waited for.
+    pub waking: Option<Waking>,
 }
 
 /// The number of a chain in [`WakerChains`].
@@ -51,6 +51,9 @@ pub struct WaitPart {
 
 /// The stack of a waker that is not known.
 const UNKNOWN: u32 = u32::MAX;
+
+/// Stands behind the last waker of a chain that has as many as were asked for, if that waker was blocked itself.
+const CUT: u32 = u32::MAX - 1;
 
 /// All distinct chains.
 #[derive(Clone, Debug)]
@@ -84,7 +87,13 @@ impl WakerChains {
 
     /// Returns the stacks of a chain, the last waker first; `None` for one that is not known.
     pub fn stacks(&self, chain: WakerChain) -> impl Iterator<Item = Option<u32>> + '_ {
-        self.chains.get(chain.0).iter().map(|stack| (*stack != UNKNOWN).then_some(*stack))
+        let stacks = self.chains.get(chain.0).iter().filter(|stack| **stack != CUT);
+        stacks.map(|stack| (*stack != UNKNOWN).then_some(*stack))
+    }
+
+    /// True if the last waker of a chain was blocked itself, and what it waited for is left out.
+    pub fn is_cut(&self, chain: WakerChain) -> bool {
+        self.chains.get(chain.0).last() == Some(&CUT)
     }
 
     /// Forgets all chains. No others may be in use.
@@ -121,9 +130,12 @@ impl WakerChains {
         history: &BlockHistory,
         parts: &mut Vec<WaitPart>,
     ) {
-        let Some(waker) = waker.filter(|_| self.chain.len() + 1 < self.depth) else {
+        let Some(waker) = waker.filter(|_| self.are_followed()) else {
             return self.add_part(wait, &[stack], parts);
         };
+        if self.chain.len() + 1 == self.depth {
+            return self.divide_by_last_waker(wait, waker, stack, history, parts);
+        }
         // A thread that is not recorded has no history.
         let known = history.get(waker);
         let known_since = known.map_or(wait.end, |known| known.known_since).clamp(wait.start, wait.end);
@@ -150,6 +162,25 @@ impl WakerChains {
             if time == wait.end {
                 break;
             }
+        }
+        self.add_part(time..wait.end, &[stack], parts);
+    }
+
+    /// Adds the parts of a wait for the last waker of a chain: the time that it ran, and that in which it was blocked itself.
+    fn divide_by_last_waker(
+        &mut self,
+        wait: Range<u64>,
+        waker: u32,
+        stack: u32,
+        history: &BlockHistory,
+        parts: &mut Vec<WaitPart>,
+    ) {
+        let mut time = wait.start;
+        for block in history.get(waker).iter().flat_map(|known| known.blocks_after(wait.start)) {
+            let (start, end) = (block.start.clamp(time, wait.end), block.end.clamp(time, wait.end));
+            self.add_part(time..start, &[stack], parts);
+            self.add_part(start..end, &[block.stack.unwrap_or(UNKNOWN), CUT], parts);
+            time = end;
         }
         self.add_part(time..wait.end, &[stack], parts);
     }

@@ -28,8 +28,7 @@ impl Outsiders {
         sampler: Option<&mut StackSampler>,
     ) {
         let Stamp { pid, tid, time, .. } = stamp;
-        // A thread that has all but exited has no ID.
-        if tid == 0 || tid == u32::MAX || event.comm().is_empty() {
+        if tid == 0 || event.comm().is_empty() {
             return;
         }
         let is_new = !recording.knows_thread(tid);

@@ -261,12 +261,14 @@ impl RingReader {
         if stamp.time > self.horizon {
             self.read_sideband(counters, recording);
         }
+        let sample = stack.join(stamp, event.sample());
+        let stamp = event.stamp(stamp);
         // Wakers need not be part of the target.
         self.outsiders.update(stamp, event, recording, self.sampler.as_mut());
-        let sample = stack.join(stamp, event.sample());
         self.note_sample(stamp, &sample);
         match (event.kind, &mut self.switches, &mut self.pairs) {
             (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
+            (EventKind::Killed, Some(switches), _) => switches.add_killed(stamp, event.subject as u32),
             (EventKind::Pair | EventKind::PairBegin | EventKind::PairEnd, _, Some(pairs)) => {
                 pairs.add(stamp, event, sample, recording);
             }

@@ -17,18 +17,19 @@ impl SwitchPairing {
         let is_wait = is_over && self.chains.are_recorded();
         let wakeup = if is_wait { thread.wakeup.take() } else { None };
         let end = wakeup.map_or(event.time, |wakeup| wakeup.time.clamp(start, event.time));
-        let waking = wakeup.map(|wakeup| wakeup.waking);
+        let waking = wakeup.and_then(|wakeup| wakeup.waking);
+        let is_killed = wakeup.is_some() && waking.is_none();
         let TimeSelection { min_block, max_block, .. } = self.selection;
         if block.selected && (min_block..=max_block).contains(&nanoseconds) {
             let mut parts = std::mem::take(&mut self.parts);
-            if is_wait {
+            if is_wait && !is_killed {
                 self.chains.divide(start..end, waking, &self.history, &mut parts);
                 if !self.has_slices {
                     merge_parts(&mut parts);
                 }
             } else {
                 parts.clear();
-                parts.push(WaitPart { wakers: WakerChain::NONE, start, nanoseconds });
+                parts.push(WaitPart { wakers: WakerChain::NONE, start, nanoseconds: end - start });
             }
             self.charge_parts(thread, event, block, &parts, event.time - end);
             self.parts = parts;
@@ -54,6 +55,9 @@ impl SwitchPairing {
             self.watch.note(LongBlock { tid: event.tid, time: event.time, nanoseconds: wait, stack });
         }
         let nanoseconds = wait + after_wakeup;
+        if block.state == ThreadState::Asleep {
+            return self.charge_span(event, None, block.state, nanoseconds);
+        }
         let is_sampled = match block.stack {
             Some(stack) => !stack.from_every_switch,
             None if self.every_switch => return self.charge_span(event, None, ThreadState::Lost, nanoseconds),

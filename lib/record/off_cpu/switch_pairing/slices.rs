@@ -120,7 +120,7 @@ impl SwitchPairing {
             if let Some(next) = &mut thread.next_stack {
                 next.stack = renumbering.renumber(next.stack);
             }
-            if let Some(Wakeup { waking, .. }) = &mut thread.wakeup {
+            if let Some(Wakeup { waking: Some(waking), .. }) = &mut thread.wakeup {
                 waking.stack = renumbering.renumber(waking.stack);
             }
         }

@@ -1,6 +1,6 @@
 use super::super::{SwitchEvent, SwitchEventKind, SwitchPairing, TimeSelection};
 use super::wakers::waits_of;
-use super::{ALL, BLOCK, Totals, WALL, every, expect, totals, woken};
+use super::{ALL, BLOCK, Totals, WALL, charged, every, expect, totals, woken};
 use crate::perf::thread_state::ThreadState;
 
 #[test]
@@ -19,6 +19,26 @@ fn a_chain_goes_on_through_a_waker_that_exits() {
     // What thread 2 did before its first event is not known.
     let expected = [(vec![Some(2), Some(30)], 8), (vec![Some(31)], 6), (vec![Some(31), None], 2)];
     assert_eq!(waits_of(1, 2, &events, 40), expected);
+}
+
+#[test]
+fn a_thread_that_sleeps_already_is_blocked_from_the_start() {
+    let sleeper = [(10, SwitchEventKind::Existing), (15, SwitchEventKind::Asleep(Some(3)))];
+    let known = expect([(Some(3), ThreadState::Blocked, 90)]);
+    assert_eq!(charged(ALL, true, &sleeper, 100), known);
+    assert_eq!(charged(WALL, false, &[&sleeper[..], &[(100, SwitchEventKind::In)]].concat(), 100), known);
+    let unknown = [(10, SwitchEventKind::Existing), (15, SwitchEventKind::Asleep(None))];
+    assert_eq!(charged(ALL, true, &unknown, 100), expect([(None, ThreadState::Asleep, 90)]));
+    // Its own switch tells more.
+    let switched =
+        [(10, SwitchEventKind::Existing), (12, every(4)), (12, BLOCK), (15, SwitchEventKind::Asleep(Some(3)))];
+    assert_eq!(charged(ALL, true, &switched, 100), expect([(Some(4), ThreadState::Blocked, 88)]));
+}
+
+#[test]
+fn a_thread_that_never_switches_has_run_all_the_time() {
+    let events = [(10, SwitchEventKind::Existing), (50, SwitchEventKind::RunSample(3))];
+    assert_eq!(charged(WALL, true, &events, 100), expect([(Some(3), ThreadState::Running, 90)]));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 type WakerTotals = BTreeMap<(Option<u32>, ThreadState, Vec<Option<u32>>), u64>;
 
+/// Stands for what follows a chain that was cut.
+const CUT: Option<u32> = Some(9999);
+
 /// Returns the charges of events of several threads, with the wakers.
 fn charged_with_wakers(
     depth: usize,
@@ -22,7 +25,9 @@ fn charged_with_wakers(
     pairing.finish(end);
     let mut totals = WakerTotals::new();
     for Charge { stack, state, wakers, amount, .. } in pairing.take_charges() {
-        *totals.entry((stack, state, pairing.wakers(wakers).collect())).or_default() += amount.nanoseconds;
+        let mut chain: Vec<_> = pairing.wakers(wakers).collect();
+        chain.extend(pairing.is_cut(wakers).then_some(CUT));
+        *totals.entry((stack, state, chain)).or_default() += amount.nanoseconds;
     }
     totals
 }
@@ -58,6 +63,22 @@ fn a_block_ends_with_the_last_wake_up_before_the_thread_runs() {
         ((Some(9), ThreadState::Blocked, vec![Some(22)]), 0),
         ((Some(9), ThreadState::Runnable, vec![]), 20),
         ((Some(7), ThreadState::Blocked, vec![]), 20),
+    ]);
+    assert_eq!(charged_with_wakers(3, true, &events, 200), expected);
+}
+
+#[test]
+fn what_a_thread_waits_for_when_its_process_ends_has_not_ended() {
+    let events = [
+        (10, 1, every(7)),
+        (10, 1, BLOCK),
+        (40, 1, woken(None, 20)),
+        (60, 1, SwitchEventKind::Killed),
+        (70, 1, SwitchEventKind::In),
+    ];
+    let expected = WakerTotals::from([
+        ((Some(7), ThreadState::Blocked, vec![]), 50),
+        ((Some(7), ThreadState::Runnable, vec![]), 10),
     ]);
     assert_eq!(charged_with_wakers(3, true, &events, 200), expected);
 }
@@ -107,8 +128,9 @@ fn a_wait_is_divided_among_what_its_waker_did() {
         (vec![Some(2), Some(90)], 50),
     ];
     assert_eq!(waits_of(1, 3, &events, 2000), expected);
-    // A chain that is too long ends where the last thread woke.
-    let expected = [(vec![Some(12)], 450), (vec![Some(2), Some(13)], 400), (vec![Some(2), Some(90)], 50)];
+    // A chain that is too long ends where the last thread was blocked itself.
+    let cut = (vec![Some(2), Some(3), CUT], 300);
+    let expected = [(vec![Some(12)], 450), cut, (vec![Some(2), Some(13)], 100), (vec![Some(2), Some(90)], 50)];
     assert_eq!(waits_of(1, 2, &events, 2000), expected);
     assert_eq!(waits_of(1, 1, &events, 2000), [(vec![Some(12)], 900)]);
 }
