@@ -137,7 +137,7 @@ fn read_all(
     }
     summaries.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.summary()));
     let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
-    options.spans.iter().for_each(|spans| spans.report(diagnostics));
+    options.spans.iter().try_for_each(|spans| spans.report(diagnostics))?;
     if is_empty && diagnostics.skipped_lines() > 0 {
         return Err(Error::Invalid(match options.format {
             Some(format) => {
