@@ -39,6 +39,8 @@ pub struct StateTotals {
     pub has_blocks: bool,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
+    /// What is not known of a critical path.
+    pub path_warning: Option<String>,
 }
 
 impl StateTotals {
@@ -47,7 +49,7 @@ impl StateTotals {
         let sparse_period = options.period.filter(|period| *period > 1);
         let has_wakeups = options.waker_depth.is_some();
         let has_blocks = !options.latency && !options.run_queue_only;
-        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks, forgotten_waits: 0 }
+        Self { sums: Vec::new(), sparse_period, has_wakeups, has_blocks, forgotten_waits: 0, path_warning: None }
     }
 
     /// Sums up what a recording has charged.
