@@ -108,6 +108,11 @@ struct FrameArgs {
     /// "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span
     /// contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
     /// began last wins. Samples outside all spans have the root `[no span]`.
+    ///
+    /// FILE may also be an OpenTelemetry trace (OTLP), in protobuf or JSON, as an exporter or the collector writes it. Then the
+    /// attribute `thread.id` of a span must be the thread id that gettid(2) returns, in Python `threading.get_native_id()`; spans
+    /// without it are left out. Their times are those of CLOCK_REALTIME: record with `fg-record --script --clock realtime`
+    /// or `perf record -k CLOCK_REALTIME`. A perf.data file of `perf record -k CLOCK_MONOTONIC` has the difference of the clocks.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     span: Option<PathBuf>,
 }

@@ -29,6 +29,10 @@ pub const EXAMPLES: Entries = &[
         "Show whom the process waits for, and whom those wait for:",
     ),
     (
+        "sudo fg-record --critical-path main -- ./app | fg-svg > critical.svg",
+        "Show what the elapsed time of a program was for, whichever thread did it:",
+    ),
+    (
         "sudo fg-record --syscall-latency --over 5ms -p 1234 -d 30 | fg-svg > slow.svg",
         "Show the system calls that take longer than 5 ms, and how long:",
     ),
@@ -161,7 +165,7 @@ pub fn sections() -> Vec<Section> {
         },
         Section {
             heading: "PERMISSIONS",
-            text: "Root and processes with CAP_PERFMON may record everything. Whole stacks, --bpf, --wakers, --run-queue and \
+            text: "Root and processes with CAP_PERFMON may record everything. Whole stacks, --bpf, --wakers, --critical-path, --run-queue and \
                  pairs of events also need CAP_BPF, and the PID namespace of the host: run a container with docker \
                  --pid=host. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
                  access to /sys/kernel/tracing, which normally only root has.\n\n\

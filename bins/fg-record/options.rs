@@ -259,7 +259,7 @@ pub struct FormatArgs {
     /// Use this clock for the times of --script: `monotonic` or `realtime`
     ///
     /// `realtime` is CLOCK_REALTIME, in seconds since 1970. Choose the clock with which the program logs its spans: see --span in
-    /// fg-collapse(1).
+    /// fg-collapse(1). OpenTelemetry's is `realtime`.
     #[arg(
         long,
         value_name = "CLOCK",

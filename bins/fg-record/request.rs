@@ -14,6 +14,7 @@ use fgkit::record::events::value::SampleValue;
 use fgkit::record::flight_recorder::RingOptions;
 use fgkit::record::flight_recorder::condition::Condition;
 use fgkit::record::off_cpu::OffCpuOptions;
+use fgkit::record::off_cpu::critical_path::PathThread;
 use fgkit::record::output_pattern;
 use fgkit::record::pairs::spec::PairSpec;
 use fgkit::record::report::Report;
@@ -61,6 +62,7 @@ impl Args {
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
             off_cpu: self.off_cpu.request(self.ring.ring.is_some()),
+            critical_path: self.off_cpu.critical_path.clone(),
             pair,
             call_graph: self.call_graph(),
             ring_order: sampling.mmap_pages,
@@ -92,14 +94,18 @@ impl Args {
         let Self { sampling, format, .. } = self;
         let (is_off_cpu, is_pair) = (self.off_cpu.is_requested(), self.pairs.is_requested());
         self.check_requirements()?;
+        self.check_critical_path()?;
         if let (Some(option), Some(_)) = (self.pairs.option(), &self.target.cgroup) {
             return usage(&format!(
                 "{option} cannot be used with --cgroup: it would record other processes too; use -p PID --subprocesses"
             ));
         }
-        let needs_whole_stacks = self.off_cpu.wakers || self.off_cpu.run_queue || is_pair;
+        let needs_whole_stacks =
+            self.off_cpu.wakers || self.off_cpu.run_queue || self.off_cpu.critical_path.is_some() || is_pair;
         if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
-            return usage("--wakers, --run-queue and --pair need whole stacks; leave out --call-graph");
+            return usage(
+                "--wakers, --run-queue, --critical-path and --pair need whole stacks; leave out --call-graph",
+            );
         }
         if let Some(label) = format.split_by.as_ref().and_then(RootLabels::read_label)
             && self.call_graph() != CallGraph::Dwarf(None)
@@ -149,6 +155,18 @@ impl Args {
             if is_given && !is_allowed {
                 return usage(&format!("{option} requires {required}"));
             }
+        }
+        Ok(())
+    }
+
+    /// Rejects a critical path whose thread is not clear.
+    fn check_critical_path(&self) -> Result<(), Error> {
+        let TargetArgs { pid, tid, all_cpus, cgroup, .. } = &self.target;
+        if self.off_cpu.critical_path != Some(PathThread::Main) {
+            return Ok(());
+        }
+        if *all_cpus || cgroup.is_some() || pid.len() + tid.len() > 1 {
+            return usage("--critical-path main needs a command or one process; name a thread or its TID");
         }
         Ok(())
     }
@@ -297,17 +315,18 @@ impl PairArgs {
 
 impl OffCpuArgs {
     fn is_requested(&self) -> bool {
-        self.off_cpu || self.wall || self.run_queue || self.latency
+        self.off_cpu || self.wall || self.run_queue || self.latency || self.critical_path.is_some()
     }
 
     fn request(&self, is_ring: bool) -> Option<OffCpuOptions> {
         self.is_requested().then_some(OffCpuOptions {
-            wall: self.wall,
-            // A block without a stack of its own may have begun before what is kept.
-            period: self.off_cpu_period.or(is_ring.then_some(1)),
+            wall: self.wall || self.critical_path.is_some(),
+            // A block without a stack of its own may have begun before what is kept. A path ends at a block without one.
+            period: self.off_cpu_period.or((is_ring || self.critical_path.is_some()).then_some(1)),
             min_block: self.min_block,
             max_block: self.max_block,
-            waker_depth: (self.wakers || self.run_queue).then_some(self.waker_depth.map_or(1, usize::from)),
+            waker_depth: (self.wakers || self.run_queue || self.critical_path.is_some())
+                .then_some(self.waker_depth.map_or(1, usize::from)),
             run_queue_only: self.run_queue,
             latency: self.latency,
             in_kernel: self.bpf,

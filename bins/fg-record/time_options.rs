@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fgkit::cli::{integer_in, parse_duration};
+use fgkit::record::off_cpu::critical_path::PathThread;
 
 /// Options for time off the CPU.
 #[derive(clap::Args)]
@@ -80,6 +81,25 @@ pub struct OffCpuArgs {
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "event", "frequency", "count", "script", "weight"])]
     pub run_queue: bool,
+
+    /// Record the critical path of a thread, in microseconds
+    ///
+    /// The weights add up to the elapsed time from the start of THREAD, or of the recording, to its exit, or the end. They say what
+    /// that time was for: while THREAD ran, its own stacks; where it was blocked until another thread woke it, what that thread
+    /// did before, and so on back in time, until that thread was woken itself or created. The first frame is the thread that the
+    /// path is in. What a thread did while another took longer is not on the path: to make it faster changes nothing. A wait
+    /// that an interrupt or an unknown thread ended is on the path itself, as with --wakers: `STACK;--;[timer]_[w];[off-cpu]`. The frame
+    /// `[runnable]` marks waits for a CPU, `[unsampled]` time without a stack.
+    ///
+    /// THREAD is `main`, for the main thread of the command or of -p, a TID, or the name of a thread; of several with that name,
+    /// the one that lives longest. Spinning, polling and messages from other machines are no wake-ups by a thread: there the path
+    /// stays where it is. All switches and samples are kept until the end, the last 4194304 of them.
+    ///
+    /// Captures the stacks of all switches, and requires the same rights as --wakers.
+    #[arg(long, value_name = "THREAD", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "latency", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "min_block", "max_block", "ring", "interval", "cgroup"])]
+    pub critical_path: Option<PathThread>,
 
     /// Capture the stacks of one in N switches [default: adaptive]
     ///
@@ -168,5 +188,5 @@ pub struct PairArgs {
 }
 
 /// The options that say what else to record.
-const PAIRS_EXCLUDE: [&str; 9] =
-    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency"];
+const PAIRS_EXCLUDE: [&str; 10] =
+    ["event", "frequency", "count", "script", "weight", "off_cpu", "wall", "run_queue", "latency", "critical_path"];

@@ -14,7 +14,7 @@ use crate::profile::{FrameId, Weight, Weights};
 use crate::{Error, io_error_text};
 
 /// Maximum size of a document that is held in memory: a small compressed file could fill it.
-const MAX_LENGTH: usize = 1 << 30;
+pub(super) const MAX_LENGTH: usize = 1 << 30;
 
 /// Minimum number of frames that are kept of a deep stack.
 const MIN_KEPT_FRAMES: usize = 16;

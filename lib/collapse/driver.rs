@@ -142,7 +142,7 @@ fn read_all(
     if is_empty && (has_left_out || has_selected) {
         diagnostics.warn("no sample matches --time, --comm and similar options");
     }
-    options.spans.iter().for_each(|spans| spans.report(diagnostics));
+    options.spans.iter().try_for_each(|spans| spans.report(diagnostics))?;
     if is_empty && diagnostics.skipped_lines() > 0 {
         return Err(Error::Invalid(match options.format {
             Some(format) => {

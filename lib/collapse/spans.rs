@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::Error;
 use crate::diagnostics::Diagnostics;
 
 /// A span of one thread.
@@ -14,15 +15,28 @@ use crate::diagnostics::Diagnostics;
 pub(super) struct Span {
     pub(super) name: Vec<u8>,
     pub(super) tid: u32,
-    /// Start and end in nanoseconds on the clock of the samples.
+    /// The process; `None` if it is not known.
+    pub(super) pid: Option<u32>,
+    /// Start and end in nanoseconds on the clock of the spans.
     pub(super) start: u64,
     pub(super) end: u64,
+}
+
+/// The clock of the spans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SpanClock {
+    /// That of the samples.
+    #[default]
+    Samples,
+    /// Nanoseconds since 1970. Samples are converted to it, or have it themselves.
+    Unix,
 }
 
 /// All spans of a file, indexed by thread and time.
 #[derive(Debug, Default)]
 pub struct Spans {
     name: String,
+    clock: SpanClock,
     spans: Vec<Span>,
     /// For each thread, the times at which the innermost span changes, and the new one.
     transitions: HashMap<u32, Vec<(u64, Option<usize>)>>,
@@ -34,26 +48,47 @@ const NO_SAMPLE: u8 = 0;
 const OTHER_THREAD: u8 = 1;
 const OTHER_TIME: u8 = 2;
 const WITHIN: u8 = 3;
+/// The times of samples are not those of the spans' clock.
+const OTHER_CLOCK: u8 = 4;
+
+/// Times since 1970 are larger, those since the start of a machine smaller: 2001, or 31 years.
+const FIRST_UNIX_TIME: u64 = 1_000_000_000_000_000_000;
 
 impl Spans {
     /// Indexes spans; `name` is the file for messages.
-    pub(super) fn new(name: String, spans: Vec<Span>) -> Self {
+    pub(super) fn new(name: String, clock: SpanClock, spans: Vec<Span>) -> Self {
         let mut ends: HashMap<u32, Vec<(u64, bool, usize)>> = HashMap::new();
         for (number, span) in spans.iter().enumerate() {
             let bounds = ends.entry(span.tid).or_default();
             bounds.extend([(span.start, true, number), (span.end, false, number)]);
         }
         let transitions = ends.into_iter().map(|(tid, ends)| (tid, find_transitions(&spans, ends))).collect();
-        Self { name, spans, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+        Self { name, clock, spans, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+    }
+
+    /// Converts the time of a sample to the clock of the spans. `unix_offset` is the difference between times since 1970 and those of
+    /// the sample's clock, if the recording has it.
+    pub(super) fn convert_time(&self, time: u64, unix_offset: Option<u64>) -> u64 {
+        match self.clock {
+            SpanClock::Samples => time,
+            SpanClock::Unix => time.wrapping_add(unix_offset.unwrap_or(0)),
+        }
     }
 
     /// Returns the name of the innermost span of a thread at a time.
-    pub(super) fn find(&self, tid: u32, time: u64) -> Option<&[u8]> {
-        let found = self.transitions.get(&tid).map(|transitions| {
-            let index = transitions.partition_point(|(from, _)| *from <= time).checked_sub(1)?;
-            transitions[index].1
+    pub(super) fn find(&self, pid: Option<u32>, tid: u32, time: u64) -> Option<&[u8]> {
+        // Some programs number their threads themselves: the thread of another process may have the same number.
+        let is_other_process = |number: usize| pid.zip(self.spans[number].pid).is_some_and(|(pid, other)| pid != other);
+        let transitions = self.transitions.get(&tid);
+        let found = transitions.and_then(|transitions| {
+            let before = transitions.partition_point(|(from, _)| *from <= time).checked_sub(1);
+            let number = before.and_then(|index| transitions[index].1);
+            // Outside all spans, the first one tells whose they are.
+            let witness = number.or_else(|| transitions.iter().find_map(|(_, number)| *number));
+            (!witness.is_some_and(is_other_process)).then_some(number)
         });
         let matched = match found {
+            _ if self.clock == SpanClock::Unix && time < FIRST_UNIX_TIME => OTHER_CLOCK,
             None => OTHER_THREAD,
             Some(None) => OTHER_TIME,
             Some(Some(_)) => WITHIN,
@@ -66,17 +101,33 @@ impl Spans {
     }
 
     /// Warns if no sample matched a span.
-    pub(super) fn report(&self, diagnostics: &mut Diagnostics) {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the times of spans and samples cannot be compared.
+    pub(super) fn report(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let why = match self.best_match.load(Ordering::Relaxed) {
             OTHER_THREAD if self.spans.is_empty() => "no spans found",
+            OTHER_THREAD if self.clock == SpanClock::Unix => {
+                "no sample belongs to a thread with a span; the attribute thread.id must be the thread id that gettid returns"
+            }
             OTHER_THREAD => "no sample belongs to a thread with a span; tid must be the thread id that gettid returns",
+            OTHER_CLOCK => {
+                return Err(Error::Invalid(format!(
+                    "--span {}: its times are those of CLOCK_REALTIME, but those of the samples are not; record with fg-record \
+                     --script --clock realtime, perf record -k CLOCK_REALTIME, or give the perf.data file of perf record -k \
+                     CLOCK_MONOTONIC",
+                    self.name
+                )));
+            }
+            OTHER_TIME if self.clock == SpanClock::Unix => "no sample lies within a span of its thread",
             OTHER_TIME => {
                 "no sample lies within a span of its thread; start and end must be nanoseconds on the clock of the samples, \
                  which fg-record --clock and perf record -k select"
             }
-            _ => return,
+            _ => return Ok(()),
         };
         diagnostics.warn(&format!("{}: {why}", self.name));
+        Ok(())
     }
 }
 
@@ -103,16 +154,17 @@ fn find_transitions(spans: &[Span], mut ends: Vec<(u64, bool, usize)>) -> Vec<(u
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Span, Spans};
+    use super::{Span, SpanClock, Spans};
 
     fn span(name: &str, tid: u32, start: u64, end: u64) -> Span {
-        Span { name: name.into(), tid, start, end }
+        Span { name: name.into(), tid, pid: None, start, end }
     }
 
     #[test]
     fn finds_the_innermost_span() {
         let spans = Spans::new(
             String::new(),
+            SpanClock::Samples,
             vec![
                 span("outer", 1, 10, 100),
                 span("inner", 1, 20, 30),
@@ -137,20 +189,29 @@ mod tests {
             (2, 50, Some("long")),
             (3, 20, None),
         ] {
-            assert_eq!(spans.find(tid, time), expected.map(str::as_bytes), "{tid} at {time}");
+            assert_eq!(spans.find(Some(1), tid, time), expected.map(str::as_bytes), "{tid} at {time}");
         }
+    }
+
+    #[test]
+    fn a_span_belongs_to_its_process() {
+        let spans = vec![Span { pid: Some(7), ..span("work", 1, 10, 20) }];
+        let spans = Spans::new(String::new(), SpanClock::Samples, spans);
+        let found = [Some(7), Some(8), None].map(|pid| spans.find(pid, 1, 15).is_some());
+        assert_eq!(found, [true, false, true]);
     }
 
     proptest! {
         #[test]
         fn lookup_matches_a_linear_search(list in prop::collection::vec((0..12u64, 0..6u64), 0..12), time in 0..20u64) {
             let spans: Vec<Span> = list.iter().enumerate().map(|(number, (start, length))| {
-                Span { name: number.to_string().into(), tid: 1, start: *start, end: start + length }
+                Span { name: number.to_string().into(), tid: 1, pid: None, start: *start, end: start + length }
             }).collect();
             let holding = spans.iter().filter(|span| (span.start..span.end).contains(&time));
             let innermost = holding.max_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
             let expected = innermost.map(|span| span.name.clone());
-            prop_assert_eq!(Spans::new(String::new(), spans).find(1, time).map(<[u8]>::to_vec), expected);
+            let spans = Spans::new(String::new(), SpanClock::Samples, spans);
+            prop_assert_eq!(spans.find(None, 1, time).map(<[u8]>::to_vec), expected);
         }
     }
 }

@@ -66,7 +66,7 @@ impl TimedSamples {
             let (Some(tid), Some(time)) = (sample.info.tid, sample.info.time) else {
                 return Err(Error::Invalid("a sample has no time or no thread ID, which --span needs".to_owned()));
             };
-            self.stack.push(sink.intern(spans.find(tid, time).unwrap_or(NO_SPAN)));
+            self.stack.push(sink.intern(spans.find(sample.info.pid, tid, time).unwrap_or(NO_SPAN)));
         }
         self.stack.extend_from_slice(sample.roots);
         if sample.is_truncated {

@@ -1,6 +1,7 @@
 //! Field numbers, by message.
 
 pub const RESOURCE_PROFILES: u32 = 1;
+pub const RESOURCE_SPANS: u32 = 1;
 pub const DICTIONARY: u32 = 2;
 
 pub mod resource_profiles {
@@ -13,6 +14,19 @@ pub mod resource {
 }
 pub mod scope_profiles {
     pub const PROFILES: u32 = 2;
+}
+pub mod resource_spans {
+    pub const RESOURCE: u32 = 1;
+    pub const SCOPE_SPANS: u32 = 2;
+}
+pub mod scope_spans {
+    pub const SPANS: u32 = 2;
+}
+pub mod span {
+    pub const NAME: u32 = 5;
+    pub const START: u32 = 7;
+    pub const END: u32 = 8;
+    pub const ATTRIBUTES: u32 = 9;
 }
 pub mod dictionary {
     pub const MAPPING: u32 = 1;

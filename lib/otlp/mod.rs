@@ -1,4 +1,5 @@
-//! Reads and writes OpenTelemetry profiles: the protobuf messages of `opentelemetry.proto.profiles.v1development`.
+//! Reads and writes OpenTelemetry profiles: the protobuf messages of `opentelemetry.proto.profiles.v1development`. Reads the spans of
+//! traces.
 //!
 //! A [`ProfilesData`] has profiles, each with a type and a unit, and one dictionary that they share: strings,
 //! functions, locations, stacks and attributes, to which other messages refer by index. Index 0 of each table is an
@@ -7,9 +8,11 @@
 
 mod field;
 mod read;
+mod spans;
 mod write;
 
 pub use read::{is_otlp, split_messages};
+pub use spans::{PROCESS_ID, THREAD_ID, TraceSpan, parse_traces};
 pub use write::{count_escaped_names, write_profile};
 
 /// Profiles and the dictionary that they refer to.

@@ -229,7 +229,7 @@ impl Dictionary {
     }
 
     /// Parses an attribute of a resource.
-    fn parse_key_value(&self, message: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    pub(super) fn parse_key_value(&self, message: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let key = read_messages(message, field::attribute::KEY).next();
         let index = Fields::new(message).flatten().find(|(number, _)| *number == field::attribute::KEY_INDEX);
         let index = index.and_then(|(_, value)| value.number());

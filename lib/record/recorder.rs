@@ -9,6 +9,7 @@ use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
 use super::events::spec::EventSpec;
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::Aggregation;
+use super::off_cpu::critical_path::PathTracker;
 use super::off_cpu::switches::SwitchTracker;
 use super::off_cpu::{OffCpuOptions, interrupt_entries};
 use super::overhead::Overhead;
@@ -108,6 +109,9 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
 
 /// Returns the option for whose recording the BPF program is needed, if there is one.
 fn option_with_bpf(request: &Request) -> Option<&'static str> {
+    if request.critical_path.is_some() {
+        return Some("--critical-path");
+    }
     match (&request.pair, &request.off_cpu) {
         (Some(pair), _) => Some(pair.option),
         (None, Some(OffCpuOptions { run_queue_only: true, .. })) => Some("--run-queue"),
@@ -221,5 +225,14 @@ fn new_recording(request: &Request) -> Recording {
 /// Returns the tracker of context switches, if they are recorded.
 fn switch_tracker(request: &Request, target: &Target) -> Option<SwitchTracker> {
     let options: OffCpuOptions = request.off_cpu.filter(|options| !options.in_kernel)?;
-    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target))
+    let mut switches = SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target);
+    if let Some(thread) = &request.critical_path {
+        let main = match target {
+            Target::Command(pid) => Some(*pid),
+            Target::Processes { pids, .. } | Target::Threads(pids) => pids.first().copied(),
+            Target::Cgroup(_) | Target::System => None,
+        };
+        switches.follow_path(PathTracker::new(thread.clone(), main));
+    }
+    Some(switches)
 }

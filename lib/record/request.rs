@@ -8,6 +8,7 @@ use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
 use super::flight_recorder::RingOptions;
 use super::off_cpu::OffCpuOptions;
+use super::off_cpu::critical_path::PathThread;
 use super::pairs::spec::PairSpec;
 use crate::perf::recording::{RootLabels, ScriptFrameOptions};
 use crate::profile::SampleWeight;
@@ -26,6 +27,8 @@ pub struct Request {
     pub rate: Option<Rate>,
     /// The time off the CPU to record, instead of events.
     pub off_cpu: Option<OffCpuOptions>,
+    /// The thread whose critical path is recorded, instead of the time of all threads.
+    pub critical_path: Option<PathThread>,
     /// The pair of events to record the time between, instead of events.
     pub pair: Option<PairSpec>,
     /// The method of collecting stacks.

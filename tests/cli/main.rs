@@ -37,6 +37,7 @@ mod scaled_verdicts;
 mod signals;
 mod svg;
 mod svg_options;
+mod trace_spans;
 mod variants;
 mod verdicts;
 mod weights;

@@ -108,6 +108,26 @@ fn reads_all_samples_of_the_corpus() {
 }
 
 #[test]
+fn converts_times_to_those_of_traces() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&sample(7, 7, 10, 0, 100));
+    file.push(&sample(7, 7, 30, 0, 100));
+    file.finish_round();
+    let spans = folder.path().join("spans").to_str().unwrap().to_owned();
+    let span = r#"{"name":"work","startTimeUnixNano":"1700000000000000025","endTimeUnixNano":"1700000000000000035","attributes":[{"key":"thread.id","value":{"intValue":"7"}}]}"#;
+    std::fs::write(&spans, format!("{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{span}]}}]}}]}}")).unwrap();
+    let refused = collapse(&file.write(folder.path()), &["--span", &spans]);
+    assert_eq!(refused.code(), 1);
+    assert!(refused.stderr.contains("give the perf.data file of perf record -k CLOCK_MONOTONIC"), "{refused:?}");
+    // The feature with two times of one moment: since 1970, and of the monotonic clock.
+    let clocks = [29, 1 | 1 << 32, 1_700_000_000_000_000_005u64, 5];
+    file.push(&handmade::record(80, 0, &clocks.map(u64::to_le_bytes).concat()));
+    let outcome = collapse(&file.write(folder.path()), &["--span", &spans]).ok();
+    assert_eq!(outcome.text(), "[no span];:7;[unknown] 100\nwork;:7;[unknown] 100\n");
+}
+
+#[test]
 fn sorts_records_by_time() {
     let folder = directory();
     let mut file = Handmade::default();

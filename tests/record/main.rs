@@ -12,6 +12,7 @@ mod support;
 mod bpf;
 mod churn;
 mod containers;
+mod critical_path;
 mod debug_files;
 mod events;
 mod exact_stacks;

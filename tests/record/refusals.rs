@@ -297,9 +297,10 @@ fn rejects_off_cpu_recordings_without_permission() {
 #[test]
 fn names_the_option_that_needs_root() {
     let Some(nobody) = Nobody::new() else { return };
-    for option in ["--run-queue", "--io-latency", "--syscall-latency", "--lock-wait"] {
+    for option in ["--critical-path=main", "--run-queue", "--io-latency", "--syscall-latency", "--lock-wait"] {
         let outcome = nobody.run(&format!("./fg-record {option} -- true"));
         assert_eq!(outcome.code(), 125, "{outcome:?}");
+        let option = option.trim_end_matches("=main");
         assert!(outcome.stderr.starts_with(&format!("fg-record: {option}: ")), "{outcome:?}");
     }
 }

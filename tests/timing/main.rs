@@ -13,6 +13,7 @@ mod agreement;
 mod bpf;
 mod collapse;
 mod coverage;
+mod critical_path;
 mod events;
 mod gate;
 mod harness;

@@ -24,6 +24,8 @@ pub struct Header {
     pub release: Option<String>,
     /// The build IDs of files. They may follow the records that need them.
     pub build_ids: Vec<BuildId>,
+    /// The difference between times since 1970 and those of the file's clock, in nanoseconds (modulo 2^64), if the file has it.
+    pub unix_offset: Option<u64>,
     /// True if the feature sections, which follow the records, are not complete.
     pub is_cut: bool,
     /// The length of the recording in its file. `None` if it is not known.
@@ -56,11 +58,12 @@ pub(super) const PIPE_HEADER: usize = 16;
 /// The largest section that is accepted, in bytes, apart from that of the records.
 const MAX_SECTION: u64 = 16 << 20;
 
-/// The features that are read: `HEADER_BUILD_ID`, `HEADER_OSRELEASE`, `HEADER_ARCH` and `HEADER_EVENT_DESC`.
+/// The features that are read: `HEADER_BUILD_ID`, `HEADER_OSRELEASE`, `HEADER_ARCH`, `HEADER_EVENT_DESC` and `HEADER_CLOCK_DATA`.
 const BUILD_IDS: u64 = 2;
 const RELEASE: u64 = 4;
 const ARCH: u64 = 6;
 const EVENT_NAMES: u64 = 12;
+const CLOCK_DATA: u64 = 29;
 /// Number of features that the header has a bit for.
 const FEATURES: u64 = 256;
 
@@ -141,7 +144,7 @@ impl Header {
                 return None;
             }
             end = end.max(section_end).max(entry_offset);
-            if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature) {
+            if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES, CLOCK_DATA].contains(&feature) {
                 let bytes = read_section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
                 self.add_feature(feature, &bytes);
             }
@@ -156,6 +159,7 @@ impl Header {
             RELEASE => self.release = parse_text(&mut fields),
             ARCH => self.arch = parse_text(&mut fields),
             EVENT_NAMES => drop(self.name_events(&mut fields)),
+            CLOCK_DATA => self.unix_offset = parse_unix_offset(&mut fields),
             BUILD_IDS => while self.add_build_id(&mut fields).is_some() {},
             _ => {}
         }
@@ -207,6 +211,13 @@ fn read_word(fields: &mut Fields<'_>) -> Result<u64, ReadError> {
 fn parse_string<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
     let length = fields.u32()? as usize;
     Some(Fields::new(fields.take(length)?).c_string())
+}
+
+/// Reads two times of the same moment: since 1970, and of the file's clock.
+fn parse_unix_offset(fields: &mut Fields<'_>) -> Option<u64> {
+    let (_version, _clock) = (fields.u32()?, fields.u32()?);
+    let (unix, own) = (fields.u64()?, fields.u64()?);
+    Some(unix.wrapping_sub(own))
 }
 
 fn parse_text(fields: &mut Fields<'_>) -> Option<String> {

@@ -260,7 +260,7 @@ impl Recording {
     }
 
     /// Returns the ID of a thread's name.
-    fn intern_comm(&mut self, name: &[u8]) -> CommId {
+    pub fn intern_comm(&mut self, name: &[u8]) -> CommId {
         // A thread may have an empty name, or one of blanks, which no text format could show.
         let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(markers::UNKNOWN);
         self.comms.intern(name).index() as CommId

@@ -10,11 +10,14 @@
 //! With `--wakers`, the BPF program that takes the stacks of switches also takes those of the threads that end blocks:
 //! see [`waker_chains`].
 //!
+//! With `--critical-path`, the time is charged to what one thread waited for: see [`critical_path`].
+//!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
 mod block_history;
 mod block_time;
 pub mod bpf;
+pub mod critical_path;
 mod interrupts;
 mod parallelism;
 mod rate_control;

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::critical_path::PathTracker;
 use super::interrupts::{KernelFunctions, WakerContext};
 use super::rate_control::RateControl;
 use super::switch_event::{Charge, SwitchEvent, SwitchEventKind, SwitchStack, TimeSelection};
@@ -47,6 +48,8 @@ pub struct SwitchTracker {
     run_queue_only: bool,
     /// Tells interrupts from threads, if wakers are recorded.
     kernel: KernelFunctions,
+    /// What is charged instead of the time of all threads, if the path of one is wanted.
+    path: Option<PathTracker>,
     /// A buffer for the callchain of a waker.
     callchain: Vec<u8>,
     /// The properties of all blocks, without their sums.
@@ -85,9 +88,15 @@ impl SwitchTracker {
             rate_control,
             run_queue_only: options.run_queue_only,
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
+            path: None,
             callchain: Vec::new(),
             totals: StateTotals::new(options),
         }
+    }
+
+    /// Charges the critical path of one thread, instead of the time of all.
+    pub(in crate::record) fn follow_path(&mut self, path: PathTracker) {
+        self.path = Some(path);
     }
 
     /// Adds a thread that existed when the recording began.
@@ -110,6 +119,9 @@ impl SwitchTracker {
 
     /// Adds a record that is not a sample.
     pub(in crate::record) fn add_event(&mut self, stamp: Stamp, event: &Event<'_>) {
+        if let (Event::Fork { tid, parent_tid, .. }, Some(path)) = (event, &mut self.path) {
+            path.logs.add_creation(stamp.time, *tid, *parent_tid);
+        }
         let (tid, kind) = match *event {
             Event::Switch { out: true, preempted } => {
                 (stamp.tid, SwitchEventKind::Out { preempted, selected: self.is_selected(stamp.cpu) })
@@ -209,7 +221,11 @@ impl SwitchTracker {
         self.pending.sort_by_key(|event| event.time);
         let ready = self.pending.partition_point(|event| event.time < until);
         for event in self.pending.drain(..ready) {
-            self.pairing.add(SwitchEvent { time: event.time.max(self.start), ..event });
+            let event = SwitchEvent { time: event.time.max(self.start), ..event };
+            match &mut self.path {
+                Some(path) => path.add(event, recording),
+                None => self.pairing.add(event),
+            }
         }
         self.charge(recording);
     }
@@ -218,6 +234,9 @@ impl SwitchTracker {
     pub(in crate::record) fn finish(&mut self, time: u64, recording: &mut Recording) {
         self.pending.retain(|event| event.time <= time);
         self.process_until(u64::MAX, recording);
+        if let Some(path) = &mut self.path {
+            self.totals.path_warning = path.finish(self.start, time, recording);
+        }
         self.pairing.finish(time);
         self.charge(recording);
         self.totals.forgotten_waits = self.pairing.forgotten_waits();

@@ -43,6 +43,8 @@ pub struct StateTotals {
     pub earlier_blocks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
+    /// What is not known of a critical path.
+    pub path_warning: Option<String>,
 }
 
 impl StateTotals {
@@ -60,6 +62,7 @@ impl StateTotals {
             is_bounded,
             earlier_blocks: 0,
             forgotten_waits: 0,
+            path_warning: None,
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) mod rbspy;
 pub(super) mod safari;
 pub(super) mod scalene;
 pub(super) mod sentry;
+mod span_documents;
 mod spans;
 pub(super) mod speedscope;
 pub(super) mod stackprof;

@@ -126,7 +126,7 @@ fn parse_dictionary(dictionary: Value<'_>) -> Dictionary {
 }
 
 /// Returns the key and the value of an attribute, which may refer to its key in the dictionary.
-fn parse_attribute(attribute: Value<'_>, dictionary: &Dictionary) -> Option<(Vec<u8>, Vec<u8>)> {
+pub(super) fn parse_attribute(attribute: Value<'_>, dictionary: &Dictionary) -> Option<(Vec<u8>, Vec<u8>)> {
     let key = match attribute.get(b"key").and_then(Value::as_string) {
         Some(key) => key.into_owned(),
         None => dictionary.string(attribute.get(b"keyStrindex").and_then(unsigned)?).to_vec(),

@@ -57,14 +57,15 @@ fn add_each_sample(
     options: &Options,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let Samples { recording, has_times, has_cpus, off_cpu, .. } = samples;
+    let Samples { recording, has_times, has_cpus, off_cpu, machine, .. } = samples;
     let mut waits = off_cpu.as_ref().map(|off_cpu| off_cpu.waits.iter());
     let mut stack = Vec::new();
     for sample in &recording.sample_records {
         names.resolve_stack(sample.stack, sink, &mut stack);
         let time = (*has_times && sink.needs_times()).then(|| names.sample_time(sample, *has_cpus, sink));
         if let Some(spans) = &options.spans {
-            let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
+            let time = spans.convert_time(sample.stamp.time, machine.unix_offset);
+            let span = spans.find(Some(sample.stamp.pid), sample.stamp.tid, time).filter(|_| *has_times);
             stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
         }
         let mut weight = weight_of_samples(recording.options.weight, 1, sample.period.into());

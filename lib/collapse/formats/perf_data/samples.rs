@@ -53,6 +53,8 @@ pub(in crate::collapse::formats) struct Machine {
     pub(super) kernel: Option<Vec<u8>>,
     /// A symbol of the kernel and its address.
     pub(super) reference: Option<ReferenceSymbol>,
+    /// The difference between times since 1970 and those of the file's clock, in nanoseconds, if the file has it.
+    pub(super) unix_offset: Option<u64>,
     /// True if the feature sections after the records are incomplete.
     pub(super) is_cut: bool,
     /// True if samples contain copies of user stacks (`--call-graph dwarf`).
@@ -243,6 +245,7 @@ impl<'a> Samples<'a> {
         self.process_build_ids(header);
         self.machine.is_cut = header.is_cut;
         self.machine.arch.clone_from(&header.arch);
+        self.machine.unix_offset = header.unix_offset;
         self.machine.release.clone_from(&header.release);
         self.recording.finish();
         self.recording.objects.reject_other_builds();

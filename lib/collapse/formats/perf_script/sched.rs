@@ -152,7 +152,7 @@ fn parse_switch(header: &Header<'_>, naming: &Naming, options: &Options, sink: &
     let time = parse_seconds(header.time?)?;
     let mut roots = vec![sink.intern(&name)];
     if let Some(spans) = &options.spans {
-        let span = u32::try_from(prev_pid).ok().and_then(|tid| spans.find(tid, time));
+        let span = u32::try_from(prev_pid).ok().and_then(|tid| spans.find(None, tid, time));
         roots.push(sink.intern(span.unwrap_or(markers::NO_SPAN)));
     }
     Some(Switch {

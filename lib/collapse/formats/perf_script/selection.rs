@@ -90,10 +90,10 @@ pub(super) fn sample_time(header: &Header<'_>, sink: &mut Sink) -> Option<Sample
 
 /// Returns the frame of the span that contains the sample.
 pub(super) fn span_frame(spans: &Spans, header: &Header<'_>, sink: &mut Sink, report: &mut BlockReport) -> FrameId {
-    let SampleInfo { time, tid, .. } = sample_info(header);
+    let SampleInfo { time, pid, tid, .. } = sample_info(header);
     if time.is_none() || tid.is_none() {
         report.add_malformed("the sample has no time or no thread ID, which --span needs");
     }
-    let name = tid.zip(time).and_then(|(tid, time)| spans.find(tid, time));
+    let name = tid.zip(time).and_then(|(tid, time)| spans.find(pid, tid, time));
     sink.intern(name.unwrap_or(NO_SPAN))
 }

@@ -1,0 +1,265 @@
+//! The critical path of a thread (`--critical-path`): what its elapsed time was for.
+//!
+//! The path is found from its end on, back in time. While the thread ran, or waited for a CPU, it is the path itself. Where it
+//! was blocked until another thread woke it, what it waited for is what that thread had done: the path continues there at
+//! the time of the wake-up, and stays there until that thread was woken itself, or created. So what a thread did while another
+//! took longer is not part of the path, and the parts fill the elapsed time exactly. If an interrupt or an unknown thread ended
+//! a block, the block itself is part of the path. It is the longest path through the graph of switches and wake-ups
+//! (Yang and Miller, "Critical path analysis for the execution of parallel and distributed programs", 1988).
+//!
+//! What makes one thread wait for another without a wake-up cannot be seen: spinning, polling, and messages through the
+//! network.
+
+mod thread_log;
+mod tracker;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+pub use self::thread_log::ThreadName;
+use self::thread_log::{Activity, BlockEnd, ThreadLog};
+pub use self::tracker::PathTracker;
+use self::walk::{PathPart, walk};
+use super::switch_event::{SwitchEvent, SwitchEventKind};
+use super::totals::Amount;
+use super::waker_chains::Waking;
+use crate::perf::thread_state::ThreadState;
+use crate::profile::FrameId;
+
+/// The largest number of steps and samples of all threads, of 40 bytes at most.
+const MAX_ENTRIES: usize = 1 << 22;
+
+/// The thread at whose end the path ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathThread {
+    /// The main thread of the command or process.
+    Main,
+    /// The thread with this ID.
+    Id(u32),
+    /// The thread with this name; of several the one that lives longest.
+    Named(Vec<u8>),
+}
+
+impl std::str::FromStr for PathThread {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.parse() {
+            _ if text == "main" => Self::Main,
+            Ok(tid) => Self::Id(tid),
+            Err(_) => Self::Named(text.as_bytes().to_vec()),
+        })
+    }
+}
+
+/// Time on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathCharge {
+    /// The thread that the path was in.
+    pub tid: u32,
+    /// A time at which the thread existed.
+    pub time: u64,
+    /// Its stack, that of its name alone if it is not known otherwise; `None` if not even the name is known.
+    pub stack: Option<u32>,
+    /// What ended a block: the stack of the waker, or `None` if that is not known.
+    pub waker: Option<Option<u32>>,
+    /// Its state.
+    pub state: ThreadState,
+    /// The number of parts or samples, and their time.
+    pub amount: Amount,
+}
+
+/// The logs of all threads.
+#[derive(Clone, Debug)]
+pub struct ThreadLogs {
+    /// By thread ID, the logs of all threads that had it.
+    logs: FxHashMap<u32, Vec<ThreadLog>>,
+    /// The threads that created others, by the others and their first instant.
+    creators: FxHashMap<(u32, u64), u32>,
+    entries: usize,
+    max_entries: usize,
+    /// What was before is forgotten.
+    known_since: u64,
+}
+
+impl Default for ThreadLogs {
+    fn default() -> Self {
+        let (logs, creators) = (FxHashMap::default(), FxHashMap::default());
+        Self { logs, creators, entries: 0, max_entries: MAX_ENTRIES, known_since: 0 }
+    }
+}
+
+impl ThreadLogs {
+    /// Notes that a thread creates another.
+    pub fn add_creation(&mut self, time: u64, tid: u32, creator: u32) {
+        self.creators.insert((tid, time), creator);
+    }
+
+    /// Adds the next event, in the order of time.
+    pub fn add(&mut self, event: SwitchEvent) {
+        let is_wakeup = matches!(event.kind, SwitchEventKind::Woken(_));
+        let logs = self.logs.entry(event.tid).or_default();
+        match logs.last_mut() {
+            Some(last) if event.kind != SwitchEventKind::Created => self.entries += last.add(event),
+            // A thread that is not recorded may be woken, too.
+            _ if is_wakeup => return,
+            _ => {
+                let mut log = ThreadLog::new(event);
+                log.add(event);
+                self.entries += log.len();
+                logs.push(log);
+            }
+        }
+        if self.entries > self.max_entries {
+            self.forget_older_half();
+        }
+    }
+
+    /// Forgets what was before the middle of all steps.
+    fn forget_older_half(&mut self) {
+        let mut starts: Vec<u64> = self.logs.values().flatten().flat_map(ThreadLog::starts).collect();
+        let middle = starts.len() / 2;
+        let (_, middle, _) = starts.select_nth_unstable(middle);
+        self.known_since = *middle;
+        for logs in self.logs.values_mut() {
+            logs.retain(|log| log.exit.is_none_or(|exit| exit >= self.known_since));
+            logs.iter_mut().for_each(|log| log.forget_before(self.known_since));
+        }
+        self.entries = self.logs.values().flatten().map(ThreadLog::len).sum();
+        self.creators.retain(|(_, time), _| *time >= self.known_since);
+    }
+
+    /// Returns the log of the thread that had an ID right before a time, or began then.
+    fn get(&self, tid: u32, time: u64) -> Option<&ThreadLog> {
+        let logs = self.logs.get(&tid)?;
+        let next = logs.partition_point(|log| log.begin < time);
+        logs.get(next.saturating_sub(1))
+    }
+
+    /// Returns the thread that created another at a time.
+    fn creator(&self, tid: u32, time: u64) -> Option<u32> {
+        self.creators.get(&(tid, time)).copied()
+    }
+
+    /// Names the present thread with an ID.
+    pub fn set_name(&mut self, tid: u32, name: ThreadName) {
+        if let Some(log) = self.logs.get_mut(&tid).and_then(|logs| logs.last_mut()) {
+            log.name = Some(name);
+        }
+    }
+
+    /// Iterates over the threads that have no name yet.
+    pub fn unnamed(&self) -> impl Iterator<Item = u32> {
+        self.logs.iter().filter(|(_, logs)| logs.last().is_some_and(|log| log.name.is_none())).map(|(tid, _)| *tid)
+    }
+
+    /// Returns the thread with a name that lives longest, until `end` if it does not exit.
+    pub fn find_longest(&self, end: u64, comm: FrameId) -> Option<u32> {
+        let lives = self.logs.iter().flat_map(|(tid, logs)| logs.last().map(|log| (*tid, log)));
+        let named = lives.filter(|(_, log)| log.name.is_some_and(|name| name.comm == comm));
+        named.map(|(tid, log)| (log.exit.unwrap_or(end).saturating_sub(log.begin), tid)).max().map(|(_, tid)| tid)
+    }
+
+    /// Returns what the critical path of a thread consists of, from its beginning, or the start of the recording, to its exit or
+    /// the end of the recording. The charges add up to that time. `None` if nothing is known of the thread.
+    pub fn charge_path(&self, tid: u32, start: u64, end: u64) -> Option<Vec<PathCharge>> {
+        let log = self.logs.get(&tid)?.last()?;
+        let (start, end) = (start.max(log.begin), log.exit.unwrap_or(end));
+        let known = self.known_since.clamp(start, end.max(start));
+        let mut charges = Vec::new();
+        let mut runs: BTreeMap<u32, RunTime> = BTreeMap::new();
+        walk(self, tid, known..end, |part, log| {
+            if part.activity == Activity::Running {
+                runs.entry(part.tid).or_default().add(part, log);
+            } else {
+                charges.push(charge_part(part));
+            }
+        });
+        if known > start {
+            let part = PathPart { tid, activity: Activity::Blocked(None, BlockEnd::Unseen), time: start..known };
+            charges.push(charge_part(&part));
+        }
+        runs.iter().for_each(|(tid, run)| run.charge(*tid, &mut charges));
+        for charge in charges.iter_mut().filter(|charge| charge.stack.is_none()) {
+            let name = self.get(charge.tid, charge.time).and_then(|log| log.name);
+            charge.stack = name.map(|name| name.stack);
+        }
+        Some(charges)
+    }
+
+    /// Returns how much of the time from `start` on is forgotten, in nanoseconds.
+    pub fn forgotten_since(&self, start: u64) -> u64 {
+        self.known_since.saturating_sub(start)
+    }
+}
+
+/// Returns the charge of a part in which the thread did not run.
+fn charge_part(part: &PathPart) -> PathCharge {
+    let (stack, waker, state) = match part.activity {
+        Activity::Running => (None, None, ThreadState::Unsampled),
+        Activity::Runnable(Some(stack)) => (Some(stack), None, ThreadState::Runnable),
+        Activity::Runnable(None) => (None, None, ThreadState::UnsampledRunnable),
+        Activity::Asleep => (None, None, ThreadState::Asleep),
+        Activity::Lost => (None, None, ThreadState::Lost),
+        Activity::Blocked(stack, end) => {
+            let waker = match end {
+                BlockEnd::Open | BlockEnd::Killed => None,
+                BlockEnd::Unseen => Some(None),
+                BlockEnd::Woken(Waking { stack, .. }) => Some(Some(stack)),
+            };
+            let state = if stack.is_some() { ThreadState::Blocked } else { ThreadState::UnsampledBlocked };
+            (stack, waker, state)
+        }
+    };
+    let amount = Amount { count: 1, nanoseconds: part.time.end - part.time.start };
+    PathCharge { tid: part.tid, time: part.time.end, stack, waker, state, amount }
+}
+
+/// The time that a thread ran on the path, and its samples.
+#[derive(Clone, Debug, Default)]
+struct RunTime {
+    /// The end of the last part.
+    time: u64,
+    nanoseconds: u64,
+    /// Number of samples of each stack.
+    samples: BTreeMap<u32, u64>,
+}
+
+impl RunTime {
+    fn add(&mut self, part: &PathPart, log: Option<&ThreadLog>) {
+        self.time = self.time.max(part.time.end);
+        self.nanoseconds += part.time.end - part.time.start;
+        for sample in log.iter().flat_map(|log| log.samples(part.time.clone())) {
+            *self.samples.entry(sample.stack).or_default() += 1;
+        }
+    }
+
+    /// Divides the time among the samples. Nothing is left over.
+    fn charge(&self, tid: u32, charges: &mut Vec<PathCharge>) {
+        let (time, all) = (self.time, self.samples.values().sum::<u64>());
+        let (mut count, mut charged) = (0, 0);
+        for (stack, samples) in &self.samples {
+            count += samples;
+            let until = super::multiply_ratio(self.nanoseconds, count, all);
+            let amount = Amount { count: *samples, nanoseconds: until - charged };
+            charged = until;
+            charges.push(PathCharge {
+                tid,
+                time,
+                stack: Some(*stack),
+                waker: None,
+                state: ThreadState::Running,
+                amount,
+            });
+        }
+        if all == 0 && self.nanoseconds > 0 {
+            let amount = Amount { count: 1, nanoseconds: self.nanoseconds };
+            charges.push(PathCharge { tid, time, stack: None, waker: None, state: ThreadState::Unsampled, amount });
+        }
+    }
+}
