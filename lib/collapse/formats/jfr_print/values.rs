@@ -104,7 +104,8 @@ pub(in crate::collapse::formats) fn parse_iso_time(text: &[u8]) -> Option<u64> {
         return Some(local);
     }
     let (hours, minutes) = split_once(&zone[1..], ":")?;
-    let offset = (parse_number(hours)? * 60 + parse_number(minutes)?).checked_mul(60_000_000_000)?;
+    let minutes = parse_number(hours)?.checked_mul(60)?.checked_add(parse_number(minutes)?)?;
+    let offset = minutes.checked_mul(60_000_000_000)?;
     if zone[0] == b'+' { local.checked_sub(offset) } else { local.checked_add(offset) }
 }
 
@@ -112,8 +113,9 @@ fn parse_date(text: &[u8]) -> Option<u64> {
     let mut parts = text.splitn(3, |byte| *byte == b'-').map(parse_number);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let days = days_since_1970(year.cast_signed(), month.cast_signed(), day.cast_signed());
-    u64::try_from(days).ok().filter(|_| is_date)
+    // A year with many digits has no number of days.
+    is_date.then_some(())?;
+    u64::try_from(days_since_1970(year.cast_signed(), month.cast_signed(), day.cast_signed())).ok()
 }
 
 fn parse_clock(text: &[u8]) -> Option<u64> {
@@ -171,5 +173,12 @@ mod tests {
         assert_eq!(parse_iso_time(b"1970-01-02T01:00:00.000000007+01:00"), Some(86_400_000_000_007));
         assert_eq!(parse_iso_time(b"1970-01-01T00:00:01Z"), Some(1_000_000_000));
         assert_eq!((parse_time(b"x"), parse_time(b"25:00:00"), parse_iso_time(b"1970-01-01")), (None, None, None));
+    }
+
+    #[test]
+    fn numbers_of_times_may_be_large() {
+        for text in ["9071111111111111111-01-01T00:00:00Z", "2026-11-23T23:49:17+999999999999999999:00"] {
+            assert_eq!(parse_iso_time(text.as_bytes()), None, "{text}");
+        }
     }
 }
