@@ -20,6 +20,7 @@ fn axe_finds_nothing_serious() {
             Page::html(run("fg-svg", ["--html"], STACKS).ok().text()),
             Page::html(run("fg-svg", ["--html"], b"main;f;g 10 30\nmain;f;h 20 10\nmain;gone 9 0\n").ok().text()),
             Page::html(run("fg-heatmap", [""; 0], samples).ok().text()),
+            Page::html(run("fg-heatmap", [""; 0], samples).ok().text()).fragment("#chart=yes"),
         ];
         for page in pages {
             page.color_scheme(scheme).run(&code, "hasNoSeriousViolation");

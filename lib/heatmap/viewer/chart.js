@@ -146,7 +146,8 @@ function groupByThread({ times, count, threads, names }, { from, to, low, high }
 }
 
 /**
- * Returns the distance between samples of a thread that runs all the time: the lower quartile of all distances.
+ * Returns the distance between samples of a thread that runs all the time: the lower quartile of all distances,
+ * or a millisecond if no thread has two samples.
  *
  * @param {number[][]} groups samples of each thread
  * @param {Float64Array} times
@@ -154,7 +155,7 @@ function groupByThread({ times, count, threads, names }, { from, to, low, high }
 function findDistance(groups, times) {
     const distances = groups.flatMap(indices =>
         indices.slice(1).map((index, position) => times[index] - times[indices[position]]));
-    return Float64Array.from(distances).sort()[distances.length >> 2] ?? 0;
+    return Float64Array.from(distances).sort()[distances.length >> 2] ?? 1e6;
 }
 
 /**
