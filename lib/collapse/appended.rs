@@ -89,7 +89,7 @@ mod tests {
         let mut appended = Appended::new(format);
         for (line, number) in text.lines().zip(1..) {
             let start = line.as_ptr() as usize - text.as_ptr() as usize;
-            appended.add_line(line.as_bytes(), text[start..].as_bytes(), number);
+            appended.add_line(line.as_bytes(), &text.as_bytes()[start..], number);
             if appended.is_found() {
                 return (Some(number), appended.first_stack);
             }
