@@ -75,9 +75,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if !more {
             return document.check_last_line();
         }
-        match parse_process(&line) {
-            Some(program) => root = program.to_vec(),
-            None => {}
+        if let Some(program) = parse_process(&line) {
+            root = program.to_vec();
         }
     }
 }
