@@ -2,7 +2,6 @@
 
 use super::Recording;
 use super::stack::{STACK_HEADER, StackInfo};
-use crate::markers;
 use crate::perf::process::CommId;
 use crate::perf::thread_state::ThreadState;
 
