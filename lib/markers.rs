@@ -54,7 +54,7 @@ pub const SOFTIRQ: &[u8] = b"[softirq]";
 /// The waker of blocks that another interrupt ended.
 pub const INTERRUPT: &[u8] = b"[interrupt]";
 /// The waker of a waker whose own wait is not followed: the chain has as many wakers as were asked for.
-pub const MORE_WAKERS: &[u8] = b"[more wakers]";
+pub const MORE_WAKERS: &[u8] = b"[more-wakers]";
 /// The label of threads outside all containers.
 pub const NO_CONTAINER: &[u8] = b"[no container]";
 /// The frame between the stack of a blocked thread and that of its waker.
@@ -134,7 +134,7 @@ mod tests {
     fn distinguishes_markers_from_functions_and_modules() {
         assert!(is_marker(b"[off-cpu]") && is_marker(b"[unknown]") && is_marker(b"[lost]"));
         assert!(!is_marker(b"[libc.so.6]") && !is_marker(b"--") && !is_marker(b"main"));
-        assert!(is_no_thread(b"[timer]_[w]") && is_no_thread(b"[unknown]_[w]") && is_no_thread(b"[more wakers]_[w]"));
+        assert!(is_no_thread(b"[timer]_[w]") && is_no_thread(b"[unknown]_[w]") && is_no_thread(b"[more-wakers]_[w]"));
         assert!(!is_no_thread(b"timer_[w]"));
     }
 
@@ -143,7 +143,7 @@ mod tests {
         for name in ["[unknown]", "[libc.so.6]", "[unknown]_[k]"] {
             assert!(is_without_symbol(name.as_bytes()), "{name}");
         }
-        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main", "[timer]_[w]", "[more wakers]_[w]"] {
+        for name in ["[lost]", "[truncated]", "[off-cpu]", "main", "[main", "[timer]_[w]", "[more-wakers]_[w]"] {
             assert!(!is_without_symbol(name.as_bytes()), "{name}");
         }
     }

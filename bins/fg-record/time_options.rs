@@ -55,7 +55,7 @@ pub struct OffCpuArgs {
     /// blocked itself, the stack behind `--` is that in which it was, and that of its own waker follows after another `--`, and
     /// so on. The rest is the time in which the waker ran or waited for a CPU: there the stack is that of the wake-up. The
     /// parts add up to the block. The last stack of a chain is what all the others waited for, and what to make faster.
-    /// If a chain has more wakers, `[more wakers]` follows the last one for the time in which it was blocked itself.
+    /// If a chain has more wakers, `[more-wakers]` follows the last one for the time in which it was blocked itself.
     ///
     /// With N of 1, a whole block is charged to the thread that ended it, as bcc's offwaketime does.
     ///

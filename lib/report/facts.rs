@@ -57,12 +57,12 @@ pub(super) fn plain(
     } else {
         second.push(quality)
     }
-    first.extend(charged_threads(context)?);
     let threads = overview.threads(context);
     let path = hot_path(context, tree, threads.is_some());
     first.extend(threads);
     first.extend(overview.work(context));
     first.extend(path);
+    second.extend(charged_threads(context)?);
     second.extend(states(context));
     second.push(kinds(context));
     second.push(depth(context));

@@ -99,8 +99,10 @@ impl Overview {
     fn name_group(&self, context: &Context<'_>, key: &(String, Option<FrameId>), group: &Group) -> String {
         let (thread, entry) = key;
         let is_shared = self.groups.keys().filter(|(other, _)| other == thread).count() > 1;
-        let name = match entry.map(|entry| context.name(entry)) {
-            Some(entry) if is_shared => format!("{thread}: {entry}"),
+        let name = match entry {
+            // The name of a thread says more than that of its pool.
+            Some(entry) if is_shared && group.threads.contains(entry) => context.name(*entry),
+            Some(entry) if is_shared => format!("{thread}: {}", context.name(*entry)),
             _ => thread.clone(),
         };
         if group.threads.len() > 1 { format!("{name} ×{}", group.threads.len()) } else { name }

@@ -40,7 +40,7 @@ mod tests {
                 "sh;read;--;cat_[w];x_[w];--;tee_[w];y_[w];--;[disk]_[w];[off-cpu]",
                 Some(("tee_[w]", Some("[disk]_[w]"), 1)),
             ),
-            ("sh;read;--;cat_[w];--;[more wakers]_[w];[off-cpu]", Some(("cat_[w]", Some("[more wakers]_[w]"), 0))),
+            ("sh;read;--;cat_[w];--;[more-wakers]_[w];[off-cpu]", Some(("cat_[w]", Some("[more-wakers]_[w]"), 0))),
             ("sh;nap;--;[timer]_[w];[off-cpu]", Some(("[timer]_[w]", None, 0))),
             ("sh;nap;[off-cpu]", None),
         ] {

@@ -231,13 +231,13 @@ fn waits_are_charged_to_the_end_of_their_chain() {
 
 #[test]
 fn what_a_waker_waits_for_itself_is_that_of_its_own_thread() {
-    let waits = b"app-1;run;take;--;app-2_[w];hold_[w];give_[w];[off-cpu] 500
-app-2;hold;nap;[off-cpu] 300
-backup;hold;flush;[off-cpu] 200
+    let waits = b"app-1;run;take;--;app-2_[w];hold_[w];pthread_mutex_unlock_[w];[off-cpu] 500
+app-2;hold;nanosleep;[off-cpu] 300
+backup;hold;fsync;[off-cpu] 200
 ";
     let page = report(&[], waits).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains("hold itself waits in nap 30.0%") && !page.contains("flush 20.0%, nap"), "{page}");
-    assert!(!page.contains("waits in flush") && !page.contains("nap 30.0%, flush"), "{page}");
+    assert!(page.contains("hold itself waits in nanosleep 30.0% (sleep)"), "{page}");
+    assert!(!page.contains("waits in nanosleep 30.0% (sleep), fsync"), "{page}");
 }
 
 #[test]
@@ -250,9 +250,10 @@ fn the_page_of_a_function_says_whom_it_waits_for() {
 
 #[test]
 fn a_thread_is_named_with_its_function_if_several_have_its_name() {
-    let page = report(&[], b"app;serve;work 5\napp;flush;write 5\nother;run 5\n");
-    let threads = page.lines().find(|line| line.trim_start().starts_with("threads")).unwrap();
-    assert!(threads.contains("app: flush 33.3%") && threads.contains("app: serve 33.3%"), "{page}");
+    let pool = b"app;clone3;start_thread;worker;charge 6\napp;clone3;start_thread;keeper;publish 4\n";
+    let page = report(&[], pool);
+    let threads = page.lines().find(|line| line.starts_with("threads")).unwrap();
+    assert!(threads.contains("app: worker 60.0%") && threads.contains("app: keeper 40.0%"), "{page}");
 }
 
 #[test]

@@ -66,12 +66,12 @@ fn a_chain_leads_to_what_all_were_waiting_for() {
     profile.assert_contains(&chain);
     // The rest is the time that the waker ran.
     profile.assert_contains(&["sink", "take", "--", "middle_[w]", "hand_on_[w]", "[off-cpu]"]);
-    let is_waker = |pair: &[String]| pair[0] == "--" && pair[1] != "[more wakers]_[w]";
+    let is_waker = |pair: &[String]| pair[0] == "--" && pair[1] != "[more-wakers]_[w]";
     let wakers = |stack: &Stack| stack.frames.windows(2).filter(|pair| is_waker(pair)).count();
     assert!(profile.0.iter().all(|stack| wakers(stack) <= 3), "{outcome:?}");
     // A shorter one says that it is cut.
     let Some((profile, _)) = record_wakers(&["--off-cpu", "--wakers", "--waker-depth", "2"], &[]) else { return };
-    let cut = ["--", "source_[w]", "pause_ms_[w]", "--", "[more wakers]_[w]", "[off-cpu]"];
+    let cut = ["--", "source_[w]", "pause_ms_[w]", "--", "[more-wakers]_[w]", "[off-cpu]"];
     profile.assert_contains(&[&["sink", "take", "--", "middle_[w]", "take_[w]"], &cut[..]].concat());
 }
 
@@ -137,7 +137,10 @@ fn a_thread_that_sleeps_already_has_a_waker() {
     let status = format!("/proc/{}/syscall", reader.pid());
     // It is blocked in read(2).
     assert!(crate::support::eventually(|| std::fs::read_to_string(&status).is_ok_and(|call| call.starts_with("0 "))));
-    let script = format!("echo woken >{pipe}");
+    // It has run when it has waited once more.
+    let count = format!("grep ^voluntary /proc/{}/status", reader.pid());
+    let script =
+        format!("before=$({count}); echo woken >{pipe}; while [ \"$before\" = \"$({count})\" ]; do sleep 0.01; done");
     let recorder = recorder(["--off-cpu", "--wakers", "-p", &reader.pid(), "--", "sh", "-c", &script]).spawn();
     let profile = Profile::from_stdout(&finish(recorder.unwrap()).ok());
     profile.assert_contains(&["cat", "--", "sh_[w]", "[off-cpu]"]);

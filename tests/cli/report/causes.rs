@@ -94,7 +94,7 @@ fn what_the_holder_of_a_lock_waits_for_is_named() {
     let first = page.lines().take(10).collect::<Vec<_>>().join("\n");
     for fact in [
         "60.0%  charge   pthread_mutex_lock 60.0% (lock)",
-        "ended by keeper 60.0%",
+        "waits for keeper 60.0%",
         "keeper itself waits in publish > __nanosleep 40.0% (sleep)",
     ] {
         assert!(first.contains(fact), "{fact}\n{page}");
