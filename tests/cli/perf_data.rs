@@ -262,12 +262,12 @@ fn says_what_follows_a_recording() {
     let path = folder.path().join("two.data");
     std::fs::write(&path, [&whole[..], &whole].concat()).unwrap();
     let behind = format!("{} bytes behind the recording, from byte {} on, are not read", whole.len(), whole.len());
-    let both = collapse(&path, &[]).ok();
-    assert_eq!(both.text(), "app;[unknown] 190\n");
+    let both = collapse(&path, &[]);
+    assert_eq!((both.code(), both.text().as_str()), (1, "app;[unknown] 190\n"));
     assert!(both.stderr.contains(&behind) && both.stderr.lines().count() == 1, "{both:?}");
     assert_eq!(collapse(&path, &["--strict"]).code(), 1);
-    let piped = run("fg-collapse", ["-"], &[file.stream(), file.stream()].concat()).ok();
-    assert_eq!(piped.text(), "app;[unknown] 190\n");
+    let piped = run("fg-collapse", ["-"], &[file.stream(), file.stream()].concat());
+    assert_eq!((piped.code(), piped.text().as_str()), (1, "app;[unknown] 190\n"));
     assert!(piped.stderr.contains("another recording begins after"), "{piped:?}");
 }
 

@@ -50,9 +50,12 @@ static __always_inline int take_kernel_stack(void *context, struct scratch *s) {
 static __always_inline void send_event_with_stack(void *context, u64 kind, u64 subject, u64 nanoseconds, int of_thread) {
     struct scratch *s = this_scratch();
     if (!s) return;
+    // Kept here: the combined stack has no room for it meanwhile.
+    s->event_kind = kind;
+    s->event_subject = subject;
+    s->event_nanoseconds = nanoseconds;
     int with_user = !take_kernel_stack(context, s) || !of_thread;
     if (with_user) take_user_stack(context, bpf_get_current_pid_tgid() >> 32);
-    // Looked up again: the combined stack has no room for it meanwhile.
     s = this_scratch();
     if (!s) return;
     struct event_record *event = (void *)s->record;
@@ -64,9 +67,9 @@ static __always_inline void send_event_with_stack(void *context, u64 kind, u64 s
     u64 frames = s->kernel_frames;
     BOUND(frames, EVENT_FRAMES);
     bpf_probe_read_kernel(event->kernel, frames * 8, s->kernel);
-    event->kind = kind | frames;
-    event->subject = subject;
-    event->nanoseconds = nanoseconds;
+    event->kind = s->event_kind | frames;
+    event->subject = s->event_subject;
+    event->nanoseconds = s->event_nanoseconds;
     event->ids = bpf_get_current_pid_tgid();
     event->program = task->group_leader->start_time + task->self_exec_id;
     bpf_get_current_comm(event->comm, sizeof event->comm);

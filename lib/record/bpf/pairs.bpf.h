@@ -62,11 +62,12 @@ static __always_inline u64 count_represented(struct pair_sums *sums, u64 now, in
     return sums->missing-- == sums->chosen ? sums->group : 0;
 }
 
-// Notes that a stack was taken.
-static __always_inline void spend(struct pair_sums *sums, u64 start) {
+// Notes that a stack was taken. The sums are looked up again: the combined stack has no room for their address meanwhile.
+static __always_inline void spend(u64 start) {
+    struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
     u64 time = bpf_ktime_get_ns() - start;
     // A program at a function of user space may have been preempted.
-    sums->left -= time < pair_burst ? time : pair_burst;
+    if (sums) sums->left -= time < pair_burst ? time : pair_burst;
 }
 
 // Takes the memory for the stack of a pair, or notes that it has none.
@@ -76,25 +77,36 @@ static __always_inline struct scratch *lock_pair_scratch(struct pair_sums *sums)
     return s;
 }
 
-static __always_inline void begin_pair(void *context, struct pair_key *key) {
+// Begins a pair with the first event, whose stack it sends if that is asked for. Returns 0 if the pair is not wanted.
+static __always_inline int begin_pair(void *context, struct pair_start *start) {
     u64 ids = bpf_get_current_pid_tgid();
     struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
-    if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return;
-    u64 now = pair_first ? bpf_ktime_get_ns() : 0, count = pair_first ? count_represented(sums, now, 0) : 0;
-    struct scratch *s = count ? lock_pair_scratch(sums) : 0;
-    struct pair_start start = {.sent = s ? count : 0};
-    if (s) {
-        // Two CPUs may begin a pair at the same time.
-        start.id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
-        send_event_with_stack(context, EVENT_TYPE(PAIR_BEGIN, count), start.id, 0, 0);
-        unlock_scratch(0);
-        spend(sums, now);
+    if (!sums || ids >> 32 == own || !is_wanted(ids >> 32, ids)) return 0;
+    if (!pair_first) return 1;
+    start->time = bpf_ktime_get_ns();
+    start->sent = count_represented(sums, start->time, 0);
+    struct scratch *s = start->sent ? lock_pair_scratch(sums) : 0;
+    if (!s) {
+        start->sent = 0;
+        return 1;
     }
+    // Two CPUs may begin a pair at the same time.
+    start->id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
+    send_event_with_stack(context, EVENT_TYPE(PAIR_BEGIN, start->sent), start->id, 0, 0);
+    unlock_scratch(0);
+    spend(start->time);
+    return 1;
+}
+
+// Keeps a pair until it is over. Its key is read after its stack was sent: the combined stack has no room for it before.
+static __always_inline void keep_pair(struct pair_key *key, struct pair_start *start) {
+    struct pair_sums *sums = bpf_map_lookup_elem(&pair_sums, &pair_zero);
+    if (!sums) return;
     struct pair_start *before = pair_first ? bpf_map_lookup_elem(&pair_starts, key) : 0;
     if (before && before->sent) sums->abandoned++;
     // The pair begins after its stack was taken, which is no part of it.
-    start.time = bpf_ktime_get_ns();
-    if (bpf_map_update_elem(&pair_starts, key, &start, BPF_ANY)) sums->dropped++;
+    start->time = bpf_ktime_get_ns();
+    if (bpf_map_update_elem(&pair_starts, key, start, BPF_ANY)) sums->dropped++;
 }
 
 static __always_inline void end_pair(void *context, struct pair_key *key) {
@@ -121,7 +133,7 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
     else
         send_event_with_stack(context, EVENT_TYPE(PAIR, count), 0, nanoseconds, 0);
     unlock_scratch(0);
-    spend(sums, now);
+    spend(now);
 }
 
 #define PAIR_KEY(context, side) { \
@@ -132,8 +144,10 @@ static __always_inline void end_pair(void *context, struct pair_key *key) {
 
 SEC("tracepoint")
 int on_pair_begin(void *context) {
+    struct pair_start start = {};
+    if (!begin_pair(context, &start)) return 1;
     struct pair_key key = PAIR_KEY(context, from);
-    begin_pair(context, &key);
+    keep_pair(&key, &start);
     return 1;
 }
 
@@ -154,8 +168,10 @@ static __always_inline struct pair_key call_key(struct call_registers *registers
 
 SEC("uprobe")
 int on_call_begin(void *context) {
+    struct pair_start start = {};
+    if (!begin_pair(context, &start)) return 0;
     struct pair_key key = call_key(context, 0);
-    begin_pair(context, &key);
+    keep_pair(&key, &start);
     return 0;
 }
 

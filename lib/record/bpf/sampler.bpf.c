@@ -135,7 +135,7 @@ struct scratch {
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
-    volatile u64 kernel_frames;
+    volatile u64 kernel_frames, event_kind, event_subject, event_nanoseconds;
     u64 kernel[KERNEL_FRAMES + 1]; // the kernel stack of an event
     u64 record[HEAD + RECORD + CONTEXT_ROOM];
 };
