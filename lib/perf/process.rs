@@ -39,6 +39,8 @@ impl ThreadExit {
 pub struct Processes {
     processes: FxHashMap<u32, Mappings>,
     comms: FxHashMap<u32, Vec<Timed<CommId>>>,
+    /// The processes of threads that were created.
+    of_threads: FxHashMap<u32, u32>,
     /// Threads that have exited. They are forgotten when no sample of theirs can come any more.
     exits: Vec<ThreadExit>,
     /// The number of the latest version of any process.
@@ -100,6 +102,7 @@ impl Processes {
         if let Some(comm) = self.comm(parent_tid, time) {
             self.set_comm(tid, comm, time);
         }
+        self.of_threads.insert(tid, pid);
         if pid == parent_pid {
             return;
         }
@@ -118,6 +121,11 @@ impl Processes {
         for (mapping, _) in inherited {
             process.current.insert(mapping.start, Timed::since(time, mapping));
         }
+    }
+
+    /// Returns the process of a thread, if it is known.
+    pub fn of_thread(&self, tid: u32) -> Option<u32> {
+        self.of_threads.get(&tid).copied().or_else(|| self.processes.contains_key(&tid).then_some(tid))
     }
 
     /// Notes the end of a thread.
@@ -188,6 +196,7 @@ impl Processes {
             // The thread ID may belong to another thread by now.
             if self.comms.get(&tid).and_then(|comms| comms.last()).is_some_and(|comm| comm.since <= exit) {
                 self.comms.remove(&tid);
+                self.of_threads.remove(&tid);
                 if pid == tid {
                     self.processes.remove(&pid);
                 }

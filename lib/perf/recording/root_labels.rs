@@ -173,6 +173,8 @@ impl Recording {
         for label in &labels.0 {
             let read = self.options.running.map_or((|_| None) as fn(u32) -> Option<Vec<u8>>, |running| running.cgroup);
             match label {
+                // The kernel's idle threads are those of process 0.
+                RootLabel::Pid if stamp.pid == 0 && stamp.tid != 0 => root.extend(markers::UNKNOWN),
                 RootLabel::Pid => root.extend(format!("pid-{}", stamp.pid.cast_signed()).into_bytes()),
                 RootLabel::Tid => root.extend(format!("tid-{}", stamp.tid.cast_signed()).into_bytes()),
                 RootLabel::Cpu => root.extend(format!("cpu-{}", stamp.cpu).into_bytes()),

@@ -161,7 +161,8 @@ impl Recording {
 
     /// Returns the ID of a stack of which nothing is known but the thread.
     pub fn intern_unknown_stack(&mut self, tid: u32, time: u64) -> u32 {
-        let comm = self.root_comm(Stamp { tid, time, ..Stamp::default() }, None);
+        let pid = self.processes.of_thread(tid).unwrap_or_default();
+        let comm = self.root_comm(Stamp { pid, tid, time, ..Stamp::default() }, None);
         self.stacks.intern(&[comm, 0])
     }
 
