@@ -63,7 +63,7 @@ struct NamedCode<'a> {
 
 impl<'a> ElfNames<'a> {
     /// Reads the symbols and stubs that cover `addresses`: from `.symtab` of the file or, if that is stripped, of its
-    /// debug file, or else from `.dynsym`.
+    /// debug file, or else those of `.dynsym` that have a size.
     fn read_symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
         let plt = Plt::read(file, addresses);
         let mut wanted = addresses.to_vec();
@@ -75,7 +75,9 @@ impl<'a> ElfNames<'a> {
             add_functions(file, file.symbols(), &mut symbols);
         }
         if symbols.is_empty() {
-            add_functions(file, file.dynamic_symbols(), &mut symbols);
+            // A symbol without a size would cover the functions behind it whose symbols were stripped.
+            let sized = file.dynamic_symbols().filter(|symbol| symbol.size() > 0);
+            add_functions(file, sized, &mut symbols);
         }
         Self { symbols: symbols.finish(), plt, debug_info: None, go: None, demangler: Demangler::default() }
     }
