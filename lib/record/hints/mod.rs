@@ -100,24 +100,36 @@ impl Hints<'_> {
     /// Returns what an empty recording of time off the CPU means.
     fn no_waits(&self) -> Option<String> {
         let totals = self.finished.totals.as_ref()?;
-        (totals.has_blocks && totals.is_empty() && self.counts().lost == 0).then(|| match totals.is_bounded {
-            true => "nothing was recorded: no wait was as long as --min-block and --max-block say".to_owned(),
-            false => {
-                "nothing was recorded: no thread of the target waited; without --off-cpu, what they run is recorded"
-                    .to_owned()
-            }
-        })
+        let is_unexplained = totals.has_blocks && totals.is_empty() && totals.path_warning.is_none();
+        let reason = if totals.is_bounded {
+            "no wait was as long as --min-block and --max-block say"
+        } else if totals.includes_sleepers {
+            "no thread of the target waited; without --off-cpu, what they run is recorded"
+        } else {
+            "no thread of the target began to wait; those that sleep already are left out with --bpf, -C and --cgroup"
+        };
+        (is_unexplained && self.counts().lost == 0).then(|| format!("nothing was recorded: {reason}"))
     }
 
     /// Returns what helps to see where threads sleep that never ran.
     fn earlier_sleeps(&self) -> Option<String> {
-        let sleeps = self.finished.totals.as_ref()?.total(ThreadState::Asleep).count;
+        let sleeps = self.finished.totals.as_ref()?.total(ThreadState::Asleep);
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("a BPF program finds them, but {reason}"),
-            None if self.call_graph == CallGraph::FramePointers => "leave out --call-graph fp to see them".to_owned(),
+            None if self.call_graph == CallGraph::FramePointers || self.finished.stack_copies.is_some() => {
+                "leave out --call-graph to see them".to_owned()
+            }
             None => "a longer recording may see them run".to_owned(),
         };
-        (sleeps > 0).then(|| format!("{} began before the recording, without a stack; {help}", plural(sleeps, "sleep")))
+        // Some of many threads wake up while the recording begins.
+        let is_long = u128::from(sleeps.nanoseconds) * 1000 > self.finished.elapsed.as_nanos();
+        is_long
+            .then(|| format!("{} began before the recording, without a stack; {help}", plural(sleeps.count, "sleep")))
+    }
+
+    /// True if stacks are shown that no sample was taken of: of threads that slept when the recording began.
+    fn shows_sleepers(&self) -> bool {
+        self.finished.totals.as_ref().is_some_and(|totals| totals.earlier_blocks > 0)
     }
 
     fn reason_for_no_samples(&self) -> Option<String> {
@@ -235,6 +247,7 @@ impl Hints<'_> {
         let share = self.frequent_share(self.counts().truncated.other_stack)?;
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("a BPF program takes both, but {reason}"),
+            None if self.shows_sleepers() => "so it is of threads that slept before the recording".to_owned(),
             None => "--call-graph dwarf takes both if you are root".to_owned(),
         };
         Some(format!(

@@ -83,6 +83,12 @@ impl Hints<'_> {
         let share = percentage(samples, self.counts().samples);
         let help = match (&self.finished.copy_reason, self.call_graph) {
             (None, CallGraph::FramePointers) => "use --call-graph dwarf as root".to_owned(),
+            (None, _) if self.shows_sleepers() => {
+                return Some(format!(
+                    "{share} of stacks are of {language} functions without names: those of threads that slept before the \
+                     recording have none"
+                ));
+            }
             (Some(reason), _) if rustix::process::geteuid().is_root() => {
                 format!("a BPF program finds the names, but {reason}")
             }

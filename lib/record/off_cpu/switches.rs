@@ -72,6 +72,10 @@ impl SwitchTracker {
         let by_switches = matches!(target, Target::Cgroup(_));
         let selection = TimeSelection { wall, latency, min_block, max_block, waker_depth, by_switches };
         let roles = options.roles();
+        // The CPU on which they left it is not known.
+        let includes_sleepers = options.includes_sleepers(target) && cpus.is_empty();
+        let mut totals = StateTotals::new(options);
+        totals.includes_sleepers = includes_sleepers || matches!(target, Target::Command(_));
         let rate_control = options.period.is_none().then(|| RateControl::new(DENSE_SWITCHES_PER_SECOND));
         Self {
             pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
@@ -81,8 +85,7 @@ impl SwitchTracker {
             processed_until: 0,
             own_pid: std::process::id(),
             last_out: FxHashMap::default(),
-            // The CPU on which they left it is not known.
-            includes_sleepers: options.includes_sleepers(target) && cpus.is_empty(),
+            includes_sleepers,
             includes_children: target.includes_children(),
             cpus,
             rate_control,
@@ -90,7 +93,7 @@ impl SwitchTracker {
             kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
             path: None,
             callchain: Vec::new(),
-            totals: StateTotals::new(options),
+            totals,
         }
     }
 

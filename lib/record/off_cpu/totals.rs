@@ -39,6 +39,8 @@ pub struct StateTotals {
     pub has_blocks: bool,
     /// True if blocks are left out by their length.
     pub is_bounded: bool,
+    /// True if threads count that sleep since before the recording.
+    pub includes_sleepers: bool,
     /// Number of threads that slept when the recording began, with a known stack.
     pub earlier_blocks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
@@ -60,6 +62,7 @@ impl StateTotals {
             has_wakeups,
             has_blocks,
             is_bounded,
+            includes_sleepers: false,
             earlier_blocks: 0,
             forgotten_waits: 0,
             path_warning: None,
