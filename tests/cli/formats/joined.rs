@@ -89,6 +89,9 @@ fn documents_after_the_end_of_xml_or_json_are_reported() {
         assert_eq!((outcome.code(), outcome.text()), (1, collapse(events).text()), "{outcome:?}");
         assert!(outcome.stderr.contains(&format!("at byte {}", events.len())), "{outcome:?}");
     }
+    let cut = collapse(&format!("{events}{{\"args\":{{\"name\":\"b"));
+    assert_eq!((cut.code(), cut.text()), (0, collapse(events).text()), "{cut:?}");
+    assert!(cut.stderr.contains("cut short"), "{cut:?}");
     let recording = std::fs::read(folder().join("jfr-11.jfr")).unwrap();
     let outcome = run("fg-collapse", [""; 0], &[&recording[..], b"MOJ\x03\x02"].concat());
     let message = format!("another profile (austin) begins at byte {}", recording.len());

@@ -121,8 +121,10 @@ fn fold_document(
 ) -> Result<Option<usize>, Error> {
     let (mut trace, mut foreign) = (Trace::default(), None);
     let mut without_time_before = 0;
-    for event in find_events(root).into_iter().flatten() {
-        if is_document(event) {
+    let mut events = find_events(root).into_iter().flatten().peekable();
+    while let Some(event) = events.next() {
+        let is_cut = is_truncated && !event.is_array() && events.peek().is_none();
+        if !is_cut && is_document(event) {
             foreign = Some(event.start());
             break;
         }
