@@ -33,7 +33,7 @@ enum LineSource {
 /// Largest number of inputs that are read ahead, each by its own thread.
 const MAX_READ_AHEAD: usize = 16;
 
-/// Sorted stacks.
+/// An input whose stacks come in sorted order.
 pub enum SortedInput {
     /// Sorted folded text.
     Text(Blocks),

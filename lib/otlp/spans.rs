@@ -3,10 +3,10 @@
 use super::{Dictionary, field};
 use crate::protobuf::{Fields, Value, read_messages};
 
-/// A span.
+/// The parts of a span that tell which samples belong to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSpan {
-    /// The name.
+    /// The name of the operation.
     pub name: Vec<u8>,
     /// The attribute `thread.id` of the span.
     pub thread: Option<Vec<u8>>,

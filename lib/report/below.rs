@@ -19,7 +19,7 @@ const INNER_PART: u128 = 70;
 /// The activity of a thread while weight was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Activity {
-    /// It ran.
+    /// It ran on a CPU.
     #[default]
     Running,
     /// It was blocked.

@@ -20,7 +20,7 @@ pub struct Repeated {
 pub(super) struct Commands {
     /// A call of fg-report on the same inputs with the same options, up to the options.
     report: String,
-    /// Its inputs.
+    /// The arguments that name the inputs.
     inputs: String,
     /// The start of a pipe that makes the profile; empty if there is a file.
     pipe: String,

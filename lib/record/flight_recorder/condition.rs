@@ -16,7 +16,7 @@ use crate::{Error, io_error_text};
 pub enum Condition {
     /// A thread is blocked for longer than a time.
     Block {
-        /// The time.
+        /// A thread may be blocked for this time.
         limit: Duration,
         /// A pattern of which a function in the stack must match. `None` for any stack.
         function: Option<Regex>,

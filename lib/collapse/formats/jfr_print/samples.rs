@@ -19,7 +19,7 @@ use crate::profile::{FrameId, Weight};
 #[derive(Default)]
 pub(in crate::collapse::formats) struct PrintedEvent {
     pub(in crate::collapse::formats) name: Vec<u8>,
-    /// Nanoseconds.
+    /// The start in nanoseconds, if one is printed.
     pub(in crate::collapse::formats) time: Option<u64>,
     pub(in crate::collapse::formats) thread: Vec<u8>,
     pub(in crate::collapse::formats) tid: Option<u64>,
@@ -27,7 +27,7 @@ pub(in crate::collapse::formats) struct PrintedEvent {
     /// True if events of this type have a stack, if only an empty one.
     pub(in crate::collapse::formats) has_stack_field: bool,
     pub(in crate::collapse::formats) is_truncated: bool,
-    /// Leaf first.
+    /// The frames of the stack, the leaf first.
     pub(in crate::collapse::formats) frames: Vec<FrameId>,
     pub(in crate::collapse::formats) labels: Vec<(Vec<u8>, Vec<u8>)>,
 }

@@ -69,7 +69,7 @@ struct Switch {
 struct Wait {
     /// Time of the switch-out in nanoseconds.
     start: u64,
-    /// Root first.
+    /// The frames of its stack, the root first.
     stack: Vec<FrameId>,
     sample_time: Option<SampleTime>,
 }

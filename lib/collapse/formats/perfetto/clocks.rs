@@ -15,7 +15,7 @@ const CLOCKS_OF_SEQUENCES: std::ops::Range<u64> = 64..128;
 #[derive(Default)]
 pub(super) struct Clocks(FxHashMap<(u64, u64), Clock>);
 
-/// A clock.
+/// A clock of a trace, and how to convert its times.
 struct Clock {
     /// The unit of its times, in nanoseconds.
     unit: u64,

@@ -40,7 +40,7 @@ pub(super) struct TrackEvent<'a> {
 struct LegacyEvent {
     name_id: u64,
     phase: u64,
-    /// In microseconds.
+    /// The duration in microseconds.
     duration: u64,
     pid: u64,
     tid: u64,

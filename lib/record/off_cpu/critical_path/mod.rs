@@ -68,7 +68,7 @@ pub struct PathCharge {
     pub stack: Option<u32>,
     /// What ended a block: the stack of the waker, or `None` if that is not known.
     pub waker: Option<Option<u32>>,
-    /// Its state.
+    /// The state that the thread was in.
     pub state: ThreadState,
     /// The number of parts or samples, and their time.
     pub amount: Amount,

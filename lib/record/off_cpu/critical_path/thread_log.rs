@@ -7,11 +7,11 @@ use crate::record::off_cpu::waker_chains::{Wakeup, Waking};
 /// What ended a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
-    /// Nothing yet.
+    /// Nothing: the block lasts to the end of the recording.
     Open,
     /// A wake-up that was not seen.
     Unseen,
-    /// A wake-up.
+    /// A wake-up that was seen.
     Woken(Waking),
     /// The end of the process.
     Killed,
@@ -20,7 +20,7 @@ pub enum BlockEnd {
 /// What a thread did during a step. Stacks are `None` if they are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It ran.
+    /// It ran on a CPU.
     Running,
     /// It could have run: it was preempted or woken in this stack.
     Runnable(Option<u32>),
@@ -53,7 +53,7 @@ pub struct RunSample {
 /// The name of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadName {
-    /// The name.
+    /// The ID of the name.
     pub comm: FrameId,
     /// The ID of the stack that contains nothing else.
     pub stack: u32,

@@ -9,11 +9,11 @@ use crate::record::off_cpu::waker_chains::Waking;
 /// A part of the path: what a thread did at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPart {
-    /// The thread.
+    /// The thread that the path is in.
     pub tid: u32,
     /// What it did.
     pub activity: Activity,
-    /// The time.
+    /// The time from its start to its end.
     pub time: Range<u64>,
 }
 

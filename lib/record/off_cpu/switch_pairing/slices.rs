@@ -30,7 +30,7 @@ pub(super) struct BlockWatch {
     in_progress_threshold: u64,
     /// The first long block with each stack since the last [`SwitchPairing::take_long_blocks`].
     found: Vec<LongBlock>,
-    /// Their stacks.
+    /// The stacks of these blocks.
     stacks: FxHashSet<Option<u32>>,
 }
 
