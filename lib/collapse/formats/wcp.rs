@@ -56,7 +56,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if let Some((_, frame)) = numbered.filter(|_| weight.is_some()) {
             let without_line = split_once(frame, "(at ").filter(|_| !document.options.srcline);
             stack.push(without_line.map_or(frame, |(name, _)| name).trim_ascii(), sink);
-        } else if !stack.is_empty() && !trimmed.is_empty() {
+        } else if weight.is_some() && !trimmed.is_empty() {
             document.report_malformed("expected a frame")?;
         } else {
             // A blank line, or a line of the table of functions.

@@ -119,6 +119,7 @@ fn reports_malformed_lines_and_folds_the_rest() {
 fn a_line_of_the_program_within_a_stack_does_not_divide_it() {
     for (text, folded, is_malformed) in [
         ("Full stacks (1 unique):\n\n50.0% = (3 samples)\n  1: f\nhello\n  2: g\n", "g;f 3\n", true),
+        ("Full stacks (1 unique):\n\n50.0% = (3 samples)\nhello\n  1: f\n  2: g\n", "g;f 3\n", true),
         (
             "1: a\n---------- tid# 1 (pthread ID: 1) ----------\n0x1  f() + 0x1\nhello\n0x2  g() + 0x1\n",
             "a;g;f 1\n",
