@@ -36,7 +36,7 @@ pub struct OffCpuArgs {
     /// After the stack of a block come the frame `--` and the stack of the thread that woke the blocked one, root first. The
     /// frames of the waker end in `_[w]`. If an interrupt woke the thread, the waker is `[timer]`, `[network]`, `[disk]`,
     /// `[softirq]` or `[interrupt]`. If the waker was not seen, it is `[unknown]`.
-    /// What a thread waited for when its process ended has not happened: such a wait has no waker.
+    /// A wait that the end of its process cuts has no waker.
     ///
     /// A block ends with the wake-up. The time from then until the thread runs is a stack of its own, which ends in
     /// `[runnable]` and has no waker. The total is the same as without --wakers.

@@ -25,7 +25,7 @@ pub(super) struct Span {
 /// The clock of the spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SpanClock {
-    /// That of the samples.
+    /// The clock of the samples.
     #[default]
     Samples,
     /// Nanoseconds since 1970. Samples are converted to it, or have it themselves.

@@ -8,7 +8,7 @@ use crate::profile::{FrameId, Frames};
 pub struct ChargedWaker<'a> {
     /// Its stack, the name of its thread first.
     pub stack: &'a [FrameId],
-    /// What it waited for itself: an interrupt, or something unknown.
+    /// The interrupt that it waited for itself, or a marker if that is not known.
     pub waited_for: Option<FrameId>,
     /// The number of threads that waited for it, one for the other, beside the one whose wait it is.
     pub between: usize,

@@ -1,4 +1,4 @@
-//! What a page shows first.
+//! The order in which a page is drawn.
 
 use crate::browser::Page;
 

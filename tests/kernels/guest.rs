@@ -20,7 +20,7 @@ pub struct GuestOutcomes {
     pub callers: Vec<Outcome>,
     /// Of who wakes a thread that sleeps.
     pub wakers: Outcome,
-    /// Of a process that sleeps already.
+    /// The recording of a process that sleeps already.
     pub sleeper: Outcome,
     /// Of the program `spans`.
     pub spans: Outcome,

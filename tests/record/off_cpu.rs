@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
-use crate::support::{directory, eventually};
+use crate::support::{command, directory, eventually, require};
 
 /// Every 17th switch would always be in the same place.
 #[test]
@@ -20,7 +20,7 @@ fn stacks_of_some_switches_are_chosen_at_random() {
 
 /// Starts a program whose threads never run again, and waits until they sleep.
 fn start_hanging(program: &str) -> Background {
-    let process = Background::start(crate::support::command(program).arg("hang"));
+    let process = Background::start(command(program).arg("hang"));
     let tasks = format!("/proc/{}/task", process.pid());
     let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
         let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
@@ -80,6 +80,41 @@ fn a_recording_without_waits_says_so() {
     let outcome = record(["--off-cpu", "--min-block", "100s", "-d", "100ms", "-p", &process.pid()]).ok();
     assert_eq!(outcome.text(), "", "{outcome:?}");
     assert!(outcome.stderr.contains("nothing was recorded: no wait was as long as --min-block"), "{outcome:?}");
+    let outcome = record(["--off-cpu", "-C", "0", "-d", "100ms", "-p", &process.pid()]).ok();
+    assert_eq!(outcome.text(), "", "{outcome:?}");
+    assert!(outcome.stderr.contains("those that sleep already are left out"), "{outcome:?}");
+}
+
+/// The first wait of a new process has no sample.
+#[test]
+fn a_process_without_samples_is_known() {
+    if !can_record_switches(&[]) {
+        return;
+    }
+    let outcome = record(["--wall", "--split-by", "pid", "--", "sh", "-c", "sleep 0.1 & wait"]).ok();
+    let profile = Profile::from_stdout(&outcome);
+    assert!(profile.0.iter().any(|stack| stack.frames[0].starts_with("pid-")), "{profile:?}");
+    profile.assert_lacks(&["pid-0"]);
+}
+
+/// The system calls of a library stand behind symbols without a size, those of assembler.
+#[test]
+fn names_no_system_call_of_musl_by_the_symbol_before_it() {
+    if !can_record_switches(&[]) || !require("musl-gcc") {
+        return;
+    }
+    let folder = directory();
+    let (source, program) = (folder.path().join("nap.c"), folder.path().join("nap"));
+    std::fs::write(&source, "#include <unistd.h>\nint main(void) { return sleep(100); }\n").unwrap();
+    assert!(command("musl-gcc").arg("-o").args([&program, &source]).status().unwrap().success());
+    let process = Background::start(&mut command(&program));
+    let status = format!("/proc/{}/status", process.pid());
+    assert!(eventually(|| std::fs::read_to_string(&status).unwrap().contains("Name:\tnap\n")));
+    assert!(eventually(|| std::fs::read_to_string(&status).unwrap().contains("State:\tS")));
+    let outcome = record(["--off-cpu", "-d", "200ms", "-p", &process.pid()]).ok();
+    let profile = Profile::from_stdout(&outcome);
+    profile.assert_contains(&["nap", "sleep"]);
+    profile.assert_lacks(&["memset"]);
 }
 
 #[test]

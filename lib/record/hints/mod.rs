@@ -247,7 +247,7 @@ impl Hints<'_> {
         let share = self.frequent_share(self.counts().truncated.other_stack)?;
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("a BPF program takes both, but {reason}"),
-            None if self.shows_sleepers() => "so it is of threads that slept before the recording".to_owned(),
+            None if self.shows_sleepers() => "it never is in threads that slept before the recording".to_owned(),
             None => "--call-graph dwarf takes both if you are root".to_owned(),
         };
         Some(format!(

@@ -48,7 +48,7 @@ pub struct SwitchTracker {
     run_queue_only: bool,
     /// Tells interrupts from threads, if wakers are recorded.
     kernel: KernelFunctions,
-    /// What is charged instead of the time of all threads, if the path of one is wanted.
+    /// The path of one thread, which is charged instead of the time of all, if that is wanted.
     path: Option<PathTracker>,
     /// A buffer for the callchain of a waker.
     callchain: Vec<u8>,

@@ -45,7 +45,7 @@ pub struct StateTotals {
     pub earlier_blocks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
-    /// What is not known of a critical path.
+    /// The warning about parts of a critical path that are not known.
     pub path_warning: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(in crate::collapse::formats) struct Samples<'a> {
     pub(super) has_times: bool,
     /// True if all samples have the number of their CPU.
     pub(super) has_cpus: bool,
-    /// What follows the recording in its file.
+    /// The message about data behind the recording in its file.
     pub(super) trailing: Option<String>,
     /// Number of the header's build IDs that were processed.
     build_ids: usize,

@@ -7,7 +7,7 @@
 //! a block, the block itself is part of the path. It is the longest path through the graph of switches and wake-ups
 //! (Yang and Miller, "Critical path analysis for the execution of parallel and distributed programs", 1988).
 //!
-//! What makes one thread wait for another without a wake-up cannot be seen: spinning, polling, and messages through the
+//! Waits for another thread that end without a wake-up cannot be seen: spinning, polling, and messages through the
 //! network.
 
 mod thread_log;
@@ -66,7 +66,7 @@ pub struct PathCharge {
     pub time: u64,
     /// Its stack, that of its name alone if it is not known otherwise; `None` if not even the name is known.
     pub stack: Option<u32>,
-    /// What ended a block: the stack of the waker, or `None` if that is not known.
+    /// The end of a block: the stack of the waker, or `None` if that is not known.
     pub waker: Option<Option<u32>>,
     /// The state that the thread was in.
     pub state: ThreadState,
@@ -83,7 +83,7 @@ pub struct ThreadLogs {
     creators: FxHashMap<(u32, u64), u32>,
     entries: usize,
     max_entries: usize,
-    /// What was before is forgotten.
+    /// Steps before this time are forgotten.
     known_since: u64,
 }
 

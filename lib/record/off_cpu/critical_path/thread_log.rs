@@ -1,10 +1,10 @@
-//! What each thread did, in the order of time: the steps between its switches, and the samples taken while it ran.
+//! The activity of each thread in the order of time: the steps between its switches, and the samples taken while it ran.
 
 use crate::profile::FrameId;
 use crate::record::off_cpu::switch_event::{SwitchEvent, SwitchEventKind};
 use crate::record::off_cpu::waker_chains::{Wakeup, Waking};
 
-/// What ended a block.
+/// The end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
     /// Nothing: the block lasts to the end of the recording.
@@ -17,7 +17,7 @@ pub enum BlockEnd {
     Killed,
 }
 
-/// What a thread did during a step. Stacks are `None` if they are not known.
+/// The activity of a thread during a step. Stacks are `None` if they are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// It ran on a CPU.
@@ -37,7 +37,7 @@ pub enum Activity {
 pub struct Step {
     /// The time at which the step began.
     pub start: u64,
-    /// What the thread did.
+    /// The activity of the thread.
     pub activity: Activity,
 }
 
@@ -59,7 +59,7 @@ pub struct ThreadName {
     pub stack: u32,
 }
 
-/// What a thread did.
+/// The steps and samples of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadLog {
     /// The time at which the thread was created or first seen.

@@ -11,7 +11,7 @@ use crate::record::off_cpu::waker_chains::Waking;
 pub struct PathPart {
     /// The thread that the path is in.
     pub tid: u32,
-    /// What it did.
+    /// The activity of the thread.
     pub activity: Activity,
     /// The time from its start to its end.
     pub time: Range<u64>,
