@@ -181,7 +181,7 @@ impl Tool for Args {
         }
         if counts.differential {
             if self.runs.before().is_empty() {
-                counts.judge_sums(options);
+                counts.judge_sums(options)?;
             }
             if let Some(caveat) = counts.caveat {
                 session.diagnostics.warn(caveat);

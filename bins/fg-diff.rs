@@ -100,8 +100,8 @@ struct SignificanceArgs {
     /// much runs differ. It then counts as at most 1000 samples, and a function must also differ relative to the others. A
     /// busy machine can still cause a difference.
     ///
-    /// A stack `[flattened]` without weight tells fg-svg that the total before is not known: it shows both weights of a
-    /// function as shares of the total after.
+    /// A stack `[flattened]` without weight says that the total before is not known. fg-filter keeps it, fg-svg shows both
+    /// weights of a function as shares of the total after, and programs that judge differences refuse the input.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.

@@ -24,7 +24,7 @@ use crate::folded::{LineKind, StackSink as _, read_all};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::sample_weight::WeightOptions;
-use crate::tally::is_significant;
+use crate::tally::{check_not_judged, is_significant};
 
 /// Result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,9 @@ pub fn check(
         return Err(Error::Invalid(
             "growth needs runs (--before, --after) or a differential profile, which fg-diff writes".to_owned(),
         ));
+    }
+    if has_growth {
+        check_not_judged(accumulator.frames())?;
     }
     let chances = match has_growth {
         true => Some(Chances::new(&mut accumulator, runs.as_ref(), weights)?),

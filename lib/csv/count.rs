@@ -11,7 +11,9 @@ use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
-use crate::tally::{GroupBy, Judgement, Row, Tally, observe_runs, observe_sum, observe_sums, tally_profile};
+use crate::tally::{
+    GroupBy, Judgement, Row, Tally, check_not_judged, observe_runs, observe_sum, observe_sums, tally_profile,
+};
 
 /// Sums of all keys, and totals of the profile.
 #[derive(Debug, Default)]
@@ -41,13 +43,18 @@ pub struct Counts {
 
 impl Counts {
     /// Judges the rows of a differential profile that is the sum of its runs.
-    pub fn judge_sums(&mut self, options: WeightOptions) {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if they were judged before.
+    pub fn judge_sums(&mut self, options: WeightOptions) -> Result<(), Error> {
+        check_not_judged(&self.frames)?;
         self.weight_kind = self.survey.kind(&self.frames, options);
         self.caveat = self.survey.caveat(self.weight_kind);
         self.observations = observe_sums(&self.rows);
         let functions = self.functions.as_deref().map(observe_sums);
         let design = Design::of_sums(self.weight_kind, self.survey.scale_before());
         self.judge(functions.as_deref(), &observe_sum(self.total), design);
+        Ok(())
     }
 
     /// Judges the rows. `functions` has the observations of the functions, if they are other rows.

@@ -6,6 +6,7 @@ use super::sorted_stacks::{SortedStacks, StackWriter};
 use super::{Filter, Filtered};
 use crate::Error;
 use crate::folded::{LineKind, StackSink};
+use crate::markers::FLATTENED;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// The kept stacks.
@@ -120,6 +121,19 @@ impl<'f, 'w> Accumulator<'f, 'w> {
         self.filter.reshape.cut_stack(&self.table.frames, &mut self.stack);
         let Some(leaf) = self.stack.last_mut() else { return Ok(false) };
         *leaf = self.table.frames.as_leaf(*leaf);
+        self.add_stack(weights)?;
+        Ok(true)
+    }
+
+    /// Adds the stack that tells what the weights of all others are, whatever the filter selects.
+    fn add_flattened(&mut self) -> Result<(), Error> {
+        self.path.clear();
+        self.stack.clear();
+        self.stack.push(self.table.frames.intern(FLATTENED));
+        self.add_stack(Weights::default())
+    }
+
+    fn add_stack(&mut self, weights: Weights) -> Result<(), Error> {
         let is_in_order = match &mut self.kept {
             Kept::Sorted(stacks) | Kept::TooMany(stacks) => stacks.add(&self.table.frames, &self.stack, weights)?,
             Kept::Writer(writer) => match writer.add(&self.table.frames, &self.stack, weights)? {
@@ -134,7 +148,7 @@ impl<'f, 'w> Accumulator<'f, 'w> {
         } else {
             self.add_in_any_order(weights)?
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Forgets stacks that can be read again, if they are many.
@@ -183,6 +197,11 @@ impl<'f, 'w> Accumulator<'f, 'w> {
     }
 }
 
+/// True for the stack that tells that differences were flattened.
+pub(super) fn is_flattened(frames: &Frames, stack: &[FrameId], weights: Weights) -> bool {
+    weights == Weights::default() && matches!(stack, [frame] if frames.name(*frame) == FLATTENED)
+}
+
 impl StackSink for Accumulator<'_, '_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.table.read
@@ -196,8 +215,12 @@ impl StackSink for Accumulator<'_, '_> {
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        if is_flattened(&self.table.read, stack, weights) {
+            return self.add_flattened();
+        }
         self.total.add(weights)?;
         self.path.truncate(shared);
+        let shared = self.path.len();
         self.renamed.truncate(self.path.last().map_or(0, |step| step.end));
         self.kept_path.truncate(shared);
         self.kept_frames.truncate(self.kept_path.last().map_or(0, |step| step.end));

@@ -30,7 +30,7 @@ pub use threshold::Threshold;
 use std::cmp::Reverse;
 use std::io::Write;
 
-use self::accumulate::{Accumulator, Kept};
+use self::accumulate::{Accumulator, Kept, is_flattened};
 use self::frame_table::FrameTable;
 use self::line_pattern::line_filter;
 use self::sorted_stacks::{SortedStacks, StackWriter};
@@ -203,14 +203,19 @@ fn larger_weight(weights: Weights) -> Weight {
 /// Keeps the heaviest `top` stacks of those that weigh at least `min`; of equal stacks the first in order.
 fn keep_heaviest(profile: &Profile, dropped: &mut Weights, min: Weight, top: usize) -> Result<Profile, Error> {
     let mut order = Vec::new();
+    let mut is_kept = vec![false; profile.len()];
+    let mut numbers = 0..;
     profile.for_each_sorted::<Error>(|stack| {
-        order.push((Reverse(larger_weight(stack.weights)), order.len()));
+        let number = numbers.next().unwrap_or_default();
+        match is_flattened(&profile.frames, stack.frames, stack.weights) {
+            true => is_kept[number] = true,
+            false => order.push((Reverse(larger_weight(stack.weights)), number)),
+        }
         Ok(())
     })?;
     order.retain(|(Reverse(weight), _)| *weight >= min);
     order.sort_unstable();
     order.truncate(top);
-    let mut is_kept = vec![false; profile.len()];
     for (_, number) in order {
         is_kept[number] = true;
     }

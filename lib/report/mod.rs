@@ -51,6 +51,7 @@ use crate::diff::{ComparedRuns, Counterparts};
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
 use crate::stats::sample_weight::WeightOptions;
+use crate::tally;
 
 /// Lines of the smallest page that is laid out.
 const LEAST_LINES: usize = 10;
@@ -120,8 +121,8 @@ pub enum Inputs {
 /// Returns the report on a profile, or on a comparison of two.
 ///
 /// # Errors
-/// [`Error::Overflow`], and [`Error::Invalid`] if the profile is empty, a side of a comparison has no weight, or no function
-/// matches the focus.
+/// [`Error::Overflow`], and [`Error::Invalid`] if the profile is empty, a side of a comparison has no weight, its
+/// differences were judged before, or no function matches the focus.
 ///
 /// # Example
 /// ```
@@ -142,7 +143,10 @@ pub enum Inputs {
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
     let mut counterparts = Counterparts::default();
     let (mut profile, mut evidence) = match subject {
-        Subject::Profile(profile) => (profile, Evidence::Sums(options.weights)),
+        Subject::Profile(profile) => {
+            tally::check_not_judged(&profile.frames)?;
+            (profile, Evidence::Sums(options.weights))
+        }
         Subject::Runs(mut compared) => {
             counterparts = std::mem::take(&mut compared.counterparts);
             Evidence::of_runs(compared)?

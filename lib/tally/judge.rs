@@ -1,7 +1,8 @@
 //! Judges rows of sums: the one judgement of fg-diff, fg-csv, fg-check and fg-report.
 
 use super::Row;
-use crate::markers::LOST;
+use crate::Error;
+use crate::markers::{FLATTENED, LOST};
 use crate::profile::{Frames, Weights};
 use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
 use crate::stats::judgement::{Design, Judge, Observation};
@@ -25,6 +26,22 @@ pub fn format_chance(chance: f64, decimals: usize) -> String {
     let unit = 0.1_f64.powi(decimals as i32);
     let is_rounded_down = !is_significant(chance) && chance < FALSE_DISCOVERY_RATE + unit / 2.0;
     format!("{:.decimals$}", if is_rounded_down { FALSE_DISCOVERY_RATE + unit } else { chance })
+}
+
+/// Fails if the differences between the weights of a profile were judged before: weights before, and their total, are not
+/// those that were measured, and nothing can be judged by them.
+///
+/// # Errors
+/// [`Error::Invalid`] with what to compare instead.
+pub fn check_not_judged(frames: &Frames) -> Result<(), Error> {
+    match frames.iter().any(|(_, name)| name == FLATTENED) {
+        true => Err(Error::Invalid(
+            "fg-diff --significant has judged these differences and replaced weights before: give the profiles with --before \
+             and --after, or what fg-diff writes without --significant"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Returns the observations of rows whose sides are one run each, or sums of several.

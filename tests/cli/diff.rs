@@ -174,6 +174,19 @@ fn significant_flattens_noise() {
 }
 
 #[test]
+fn judged_differences_are_not_judged_again() {
+    let flattened = b"[flattened] 0 0\nmain;f 100 300\nmain;g 900 900\n";
+    for (program, options) in [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=5%"])] {
+        let out = run(program, options, flattened);
+        assert!(out.code() != 0 && out.text().is_empty(), "{program}: {}", out.text());
+        assert!(out.stderr.contains("without --significant"), "{program}: {}", out.stderr);
+    }
+    // Other rules apply to the weights after, which are those that were measured.
+    assert_eq!(run("fg-check", ["--self=f=20%"], flattened).code(), 1);
+    assert_eq!(run("fg-check", ["--self=f=30%"], flattened).code(), 0);
+}
+
+#[test]
 fn distinguishes_an_empty_side_from_a_malformed_one() {
     let (_folder, before, after) = files("main;a 10\nmain;a 5\nc\n", "");
     let out = run("fg-diff", [&before, &after], b"").ok();

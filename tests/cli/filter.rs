@@ -63,6 +63,33 @@ fn filters_a_comparison() {
     assert_golden("filter/differential.folded", &out.stdout);
 }
 
+/// What fg-diff --significant says of the weights before is true of any part of its output.
+#[test]
+fn every_verb_keeps_the_marker_of_flattened_differences() {
+    let flattened = b"Zeta;f 3 3\n[flattened] 0 0\nmain;f 100 300\nmain;g 900 900\n";
+    for options in [
+        "--focus=f",
+        "--root=main",
+        "--ignore=.",
+        "--show-from=g",
+        "--show=g",
+        "--hide=.",
+        "--rename=.*=x",
+        "--split=a",
+        "--top=1",
+        "--min=50%",
+        "--drop-unknown",
+    ] {
+        let text = run("fg-filter", [options], flattened).ok().text();
+        assert_eq!(text.lines().filter(|line| *line == "[flattened] 0 0").count(), 1, "{options}: {text}");
+    }
+    let text = run("fg-filter", ["--top=1"], flattened).ok().text();
+    assert_eq!(text, "[flattened] 0 0\nmain;g 900 900\n");
+    // Neither a second marker nor a longer stack is lost.
+    let twice = b"[flattened] 0 0\n[flattened] 0 0\n[flattened];f 1 2\nmain 1 1\n";
+    assert_eq!(run("fg-filter", ["--focus=f"], twice).ok().text(), "[flattened] 0 0\n[flattened];f 1 2\n");
+}
+
 /// Filters the example of pprof's documentation, a recursive stack.
 fn filter_pprof_example(options: &[&str]) -> String {
     run("fg-filter", options, b"main;A;B;C;B;D 5\n").ok().text()

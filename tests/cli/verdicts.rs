@@ -222,7 +222,7 @@ fn assert_pipes_agree(runs: &Runs) {
     std::fs::write(&path, text).unwrap();
     let sources = [Source::File(path)];
     let mut counts = csv::count(&sources, GroupBy::Function, &mut Diagnostics::silent()).unwrap();
-    counts.judge_sums(runs.weights);
+    counts.judge_sums(runs.weights).unwrap();
     assert_eq!(functions(&counts), runs.functions(), "{runs:?}");
     assert_report_agrees(runs, &functions(&counts), report::Subject::Profile(both));
     let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());

@@ -170,13 +170,12 @@ class Page {
         const total = side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
-        const scale = profile.isFlattened ? " = 100 %, significant differences only" : ", before at the same scale";
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "",
-            profile.isScaled && side === "difference" ? ` after${scale}` : "");
+            describeScale(profile, side));
         this.facts.replaceChildren(fact, this.badges);
     }
 
@@ -258,4 +257,16 @@ function createBadges(view) {
 /** @param {KeyboardEvent} event */
 function isFindKey(event) {
     return event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f");
+}
+
+/**
+ * Says what the total is, if weights before are not as they were measured.
+ *
+ * @param {Profile} profile
+ * @param {string} side
+ */
+function describeScale({ isFlattened, isScaled }, side) {
+    if (side === "before") return isFlattened ? " where the difference is significant, else after" : "";
+    if (side !== "difference" || !isScaled) return "";
+    return ` after${isFlattened ? " = 100 %, significant differences only" : ", before at the same scale"}`;
 }

@@ -306,6 +306,9 @@ function showsSignificantDifferencesOnly() {
     check(getTip().includes("significant"), `the tooltip of f: ${getTip()}`);
     check(!getFunctions().includes("[flattened]"), "the marker is no function");
     check(getText("legend").includes("noise"), "the legend explains the colour");
+    click(getButton("Before"));
+    const fact = getTexts(".facts")[0];
+    check(fact.includes("else after"), `the total before is no measured one: ${fact}`);
 }
 
 function showsAllDifferences() {
