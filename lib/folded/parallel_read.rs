@@ -36,7 +36,7 @@ fn read_share<T: StackSink>(input: &Mutex<Blocks>, kind: LineKind, mut sink: T) 
     diagnostics.set_strict(true);
     sink.begin(kind);
     let next_block = |block: &mut Block| lock(input).read_block(block, last_line_end);
-    let mut parser = StackParser::of_unordered_blocks(&mut sink, kind);
+    let mut parser = StackParser::of_blocks(&mut sink, kind).in_any_order();
     parser.read_blocks("", next_block, &mut diagnostics).ok()?;
     if parser.may_be_mixture() {
         return None;

@@ -43,21 +43,24 @@ pub fn read_selected(
     sink: &mut dyn StackSink,
     diagnostics: &mut Diagnostics,
 ) -> Result<(), Error> {
-    match read_if_any(sources, filter, sink, diagnostics)? {
+    read_some(sources, StackParser::new(sink, None).with_filter(filter), diagnostics)
+}
+
+/// Reads all sources; fails if there is no stack.
+fn read_some(sources: &[Source], parser: StackParser, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    match read_if_any(sources, parser, diagnostics)? {
         Some(_) => Ok(()),
         None if diagnostics.has_failed() => Err(Error::AlreadyReported),
         None => Err(no_stacks(sources)),
     }
 }
 
-/// Like [`read_selected`]; returns the kind of the stacks, or `None` if there are none.
+/// Reads all sources; returns the kind of the stacks, or `None` if there are none.
 fn read_if_any(
     sources: &[Source],
-    filter: Option<&LineFilter>,
-    sink: &mut dyn StackSink,
+    mut parser: StackParser,
     diagnostics: &mut Diagnostics,
 ) -> Result<Option<LineKind>, Error> {
-    let mut parser = StackParser::new(sink, None).with_filter(filter);
     let skipped_before = diagnostics.skipped_lines();
     for source in sources {
         let result = source.open_without_thread().and_then(|input| parser.read_input(input, diagnostics));
@@ -66,6 +69,7 @@ fn read_if_any(
             other => other?,
         }
     }
+    parser.flush()?;
     if parser.kind().is_none() && diagnostics.skipped_lines() > skipped_before {
         return Err(Error::AlreadyReported);
     }
@@ -78,7 +82,7 @@ fn read_if_any(
 /// [`Error::Overflow`], and those of [`read_all`].
 pub fn read_profile(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let mut builder = ProfileBuilder::default();
-    read_all(sources, &mut builder, diagnostics)?;
+    read_some(sources, StackParser::new(&mut builder, None).in_any_order(), diagnostics)?;
     builder.into_profile()
 }
 
@@ -110,7 +114,8 @@ fn read_flawless(source: &Source) -> Option<Profile> {
 /// Reads a source that may have no stacks.
 fn read_any_profile(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let mut builder = ProfileBuilder::default();
-    read_if_any(std::slice::from_ref(source), None, &mut builder, diagnostics)?;
+    let parser = StackParser::new(&mut builder, None).in_any_order();
+    read_if_any(std::slice::from_ref(source), parser, diagnostics)?;
     builder.into_profile()
 }
 

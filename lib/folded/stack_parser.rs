@@ -80,6 +80,12 @@ impl<'a> StackParser<'a> {
         Self { sink, kind, lines, frame_indexes, text, stack, ends, filter: None, repeated: None }
     }
 
+    /// Adds up the weights of equal stacks before they are passed on, and passes them on in any order. The last of them
+    /// wait for [`flush`](Self::flush).
+    pub(super) fn in_any_order(self) -> Self {
+        Self { repeated: Some(RepeatedStacks::default()), ..self }
+    }
+
     /// Parses only the lines with one weight that the filter selects. The others are counted as stacks.
     pub(super) fn with_filter(self, filter: Option<&'a LineFilter>) -> Self {
         Self { filter, ..self }
@@ -90,12 +96,11 @@ impl<'a> StackParser<'a> {
         self.kind
     }
 
-    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind and in any order. Adds up the
-    /// weights of equal stacks until [`flush`](Self::flush).
-    pub(super) fn of_unordered_blocks(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
+    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind.
+    pub(super) fn of_blocks(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
         let detected = Some(DetectedKind { kind, line: 1 });
         let lines = LineCheck { detected, stacks: 1, ..LineCheck::default() };
-        Self { lines, repeated: Some(RepeatedStacks::default()), ..Self::new(sink, Some(kind)) }
+        Self { lines, ..Self::new(sink, Some(kind)) }
     }
 
     /// Passes on all stacks whose weights were added up. If few were repeated, those after them are parsed as they are.
