@@ -8,6 +8,7 @@ mod attr;
 mod open;
 pub mod ring_size;
 pub mod sampling;
+mod scope;
 
 use std::cell::Cell;
 use std::fs::File;

@@ -1,16 +1,16 @@
 //! Opens counters on each CPU, for each thread if threads are recorded, with rings as large as the kernel allows.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io;
 
-use perf_event_open::config::{Cgroup, Cpu, Opts, Proc};
+use perf_event_open::config::Opts;
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
 use super::sampling::Sampling;
+use super::scope::{Scope, open_counter};
 use super::{Counters, CpuRings, NO_EVENT, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
@@ -339,63 +339,12 @@ impl Opener<'_> {
     }
 }
 
-/// The threads that a counter counts.
-#[derive(Clone, Copy)]
-enum Scope<'a> {
-    System,
-    Cgroup(&'a File),
-    /// A thread, and all threads and processes that it creates.
-    TaskAndChildren(u32),
-    /// A thread whose siblings have counters of their own.
-    Thread(u32),
-}
-
-impl Scope<'_> {
-    fn owner(self) -> Option<u32> {
-        if let Self::Thread(tid) = self { Some(tid) } else { None }
-    }
-
-    /// True if it selects threads, false if it selects what runs on a CPU.
-    fn is_of_threads(self) -> bool {
-        matches!(self, Self::TaskAndChildren(_) | Self::Thread(_))
-    }
-}
-
 /// Maps a counter's ring buffer of 2^`order` pages.
 fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Ring, OpenError> {
     let id = counter.id().map_err(OpenError::from_first_event)?;
     let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
     Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counter: None })
-}
-
-fn open_counter(
-    event: impl TryInto<perf_event_open::event::Event, Error = io::Error> + Clone,
-    scope: Scope<'_>,
-    cpu: u32,
-    options: &mut Opts,
-) -> io::Result<Counter> {
-    match open_with(event.clone(), scope, cpu, options) {
-        // Before Linux 6.0 a counter cannot report the records that it lost.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
-            options.stat_format.lost_records = false;
-            open_with(event, scope, cpu, options)
-        }
-        result => result,
-    }
-}
-
-fn open_with(
-    event: impl TryInto<perf_event_open::event::Event, Error = io::Error>,
-    scope: Scope<'_>,
-    cpu: u32,
-    options: &Opts,
-) -> io::Result<Counter> {
-    match scope {
-        Scope::System => Counter::new(event, (Proc::ALL, Cpu(cpu)), options),
-        Scope::Cgroup(directory) => Counter::new(event, (Cgroup(directory), Cpu(cpu)), options),
-        Scope::TaskAndChildren(task) | Scope::Thread(task) => Counter::new(event, (Proc(task), Cpu(cpu)), options),
-    }
 }
 
 /// Raises the soft limit of open files to the hard limit: each counter is a file.

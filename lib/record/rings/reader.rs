@@ -11,6 +11,9 @@
 //!
 //! Samples are processed where they are in their ring. Those with copies of stacks are large.
 
+mod sideband;
+
+use self::sideband::SidebandRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::outsiders::Outsiders;
@@ -19,7 +22,7 @@ use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
 use crate::perf::process::ThreadExit;
 use crate::perf::recording::Recording;
 use crate::record::bpf::StackSampler;
-use crate::record::counters::{Counters, CpuRings, Ring, SampleOrigin};
+use crate::record::counters::{Counters, Ring, SampleOrigin};
 use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::pairs::tracker::PairTracker;
@@ -64,15 +67,6 @@ pub struct RingReader {
     pub followed: Option<FxHashSet<u32>>,
     /// Processes that are not recorded, but wake those that are.
     outsiders: Outsiders,
-}
-
-/// A side-band record that was copied out of its ring.
-#[derive(Debug)]
-struct SidebandRecord {
-    time: u64,
-    /// Index of the CPU's rings.
-    rings: usize,
-    bytes: Vec<u8>,
 }
 
 impl RingReader {
@@ -276,15 +270,6 @@ impl RingReader {
         }
     }
 
-    /// Notes from which thread a new one has inherited its counters.
-    fn note_inheritance(&mut self, event: &Event<'_>, counters: &Counters) {
-        if let Event::Fork { tid, parent_tid, .. } = event
-            && let Some(owner) = counters.owner(*parent_tid, self.inherited_from.get(parent_tid).copied())
-        {
-            self.inherited_from.insert(*tid, owner);
-        }
-    }
-
     /// Counts a sample of an event. Returns true for every `sample_divisor`th.
     fn is_used(&mut self, event: u32) -> bool {
         let event = event as usize;
@@ -294,22 +279,6 @@ impl RingReader {
         let is_used = *skipped >= self.sample_divisor;
         *skipped = if is_used { 0 } else { *skipped };
         is_used
-    }
-
-    /// Reads the side-band records, and publishes to the BPF program what they say.
-    pub fn read_sideband(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.horizon = clock::now();
-        for (rings, CpuRings { sideband, .. }) in counters.rings.iter().enumerate() {
-            for_each_record(sideband, |bytes| match sideband.parse(bytes) {
-                Some((_, Event::Lost(count))) => recording.counts.lost_sideband += count,
-                Some((stamp, _)) => {
-                    self.sideband_records += 1;
-                    self.pending.push(SidebandRecord { time: stamp.time, rings, bytes: bytes.to_vec() });
-                }
-                None => recording.counts.malformed += 1,
-            });
-        }
-        self.process_pending(counters, recording);
     }
 
     /// Notes a sample of a process whose mappings the BPF program does not know, or knows to be out of date.
@@ -342,45 +311,6 @@ impl RingReader {
         }
     }
 
-    /// True if a side-band record is of a process that is recorded, or will be.
-    fn is_followed(&mut self, stamp: Stamp, event: &Event<'_>) -> bool {
-        let Some(followed) = &mut self.followed else { return true };
-        match event {
-            Event::Fork { pid, parent_pid, .. } => {
-                followed.contains(parent_pid) && {
-                    followed.insert(*pid);
-                    true
-                }
-            }
-            Event::Mmap(mmap) => followed.contains(&mmap.pid),
-            Event::Comm { pid, .. } | Event::Exit { pid, .. } => followed.contains(pid),
-            _ => followed.contains(&stamp.pid),
-        }
-    }
-
-    /// Processes the pending side-band records up to the horizon.
-    fn process_pending(&mut self, counters: &Counters, recording: &mut Recording) {
-        let mut pending = std::mem::take(&mut self.pending);
-        pending.sort_by_key(|record| record.time);
-        let ready = pending.partition_point(|record| record.time <= self.horizon);
-        for record in pending.drain(..ready) {
-            if let Some((stamp, event)) = counters.rings[record.rings].sideband.parse(&record.bytes)
-                && self.is_followed(stamp, &event)
-            {
-                if let Some(sampler) = &mut self.sampler {
-                    sampler.tables.note_event(stamp.time, &event);
-                }
-                self.note_inheritance(&event, counters);
-                if let Some(switches) = &mut self.switches {
-                    switches.add_event(stamp, &event);
-                }
-                recording.handle_event(stamp, event);
-            }
-        }
-        self.pending = pending;
-        self.publish_tables(recording);
-    }
-
     /// Publishes what the BPF program needs to walk, as far as it has changed. Returns true if it can walk through more
     /// objects now.
     fn publish_tables(&mut self, recording: &mut Recording) -> bool {
@@ -393,24 +323,5 @@ fn for_each_record(ring: &Ring, mut process: impl FnMut(&[u8])) {
     let mut records = records.into_cow();
     while let Some(record) = records.lending_next() {
         process(record.as_raw().as_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::RingReader;
-    use crate::perf::event::{Event, Stamp};
-
-    #[test]
-    fn a_process_that_is_gone_is_not_followed() {
-        let mut reader = RingReader::new(None);
-        reader.followed = Some([1].into_iter().collect());
-        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 1, parent_tid: 1 };
-        assert!(reader.is_followed(Stamp::default(), &fork));
-        reader.forget_process(2);
-        assert_eq!(reader.followed, Some([1].into_iter().collect()));
-        // Its ID belongs to the child of somebody else.
-        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 3, parent_tid: 3 };
-        assert!(!reader.is_followed(Stamp::default(), &fork));
     }
 }

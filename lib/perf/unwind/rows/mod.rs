@@ -11,6 +11,7 @@
 
 mod framed;
 mod go;
+mod rules;
 mod state;
 mod writer;
 
@@ -20,8 +21,9 @@ use addr2line::gimli::{
     self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, LittleEndian, UnwindSection as _,
 };
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
-use rustc_hash::FxHashMap;
 
+pub use self::rules::{MAX_RULES, Rules};
+use self::rules::{kind, rule};
 use self::state::{Cfa, State};
 use self::writer::RowWriter;
 use super::code::ENTRY_FUNCTION_SIZE;
@@ -67,73 +69,6 @@ impl Rows {
         let after = rows.partition_point(|row| u64::from(row >> 24) <= offset % BLOCK_SIZE);
         rows[after - 1] & 0xff_ffff
     }
-}
-
-/// The distinct rules of all objects. A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to
-/// 47, and the place of the saved frame pointer, in words from the CFA, in bits 0 to 15. Rule 0 is that of unknown
-/// code.
-#[derive(Debug)]
-pub struct Rules {
-    numbers: FxHashMap<u64, u32>,
-    rules: Vec<u64>,
-}
-
-/// Maximum number of rules: the size of the program's map. Real objects have some hundreds.
-pub const MAX_RULES: usize = 1 << 16;
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self { numbers: FxHashMap::from_iter([(0, 0)]), rules: vec![0] }
-    }
-}
-
-impl Rules {
-    /// The rules by number.
-    pub fn all(&self) -> &[u64] {
-        &self.rules
-    }
-
-    /// Returns the number of a rule; 0 if there are too many.
-    fn intern(&mut self, rule: u64) -> u32 {
-        if let Some(number) = self.numbers.get(&rule) {
-            return *number;
-        }
-        if self.rules.len() >= MAX_RULES {
-            return 0;
-        }
-        let number = self.rules.len() as u32;
-        self.rules.push(rule);
-        self.numbers.insert(rule, number);
-        number
-    }
-}
-
-/// Kinds of rules: how the CFA is found, or what else is at the address.
-mod kind {
-    /// The stack pointer plus the offset.
-    pub const STACK_POINTER: u64 = 1;
-    /// The frame pointer plus the offset, perhaps on another stack.
-    pub const FRAME_POINTER: u64 = 2;
-    /// The function has no caller.
-    pub const ROOT: u64 = 3;
-    /// The kernel put a signal frame here, with all registers.
-    pub const SIGNAL: u64 = 4;
-    /// The word that many bytes below the frame pointer.
-    pub const DEREF: u64 = 5;
-    /// The stack pointer plus the offset, in a Go function: it may have changed the frame pointer.
-    pub const GO: u64 = 6;
-    /// The same, but what looks like a return address is the address of an instruction.
-    pub const GO_CALLBACK: u64 = 7;
-    /// The saved stack pointer of the thread's current goroutine plus an offset.
-    pub const GOROUTINE: u64 = 8;
-    /// The saved registers that the thread's current goroutine resumes.
-    pub const RESUMED: u64 = 9;
-    /// A runtime generated the code when the object was built, and knows its frames.
-    pub const RUNTIME: u64 = 10;
-}
-
-const fn rule(kind: u64, offset: u32, saved: i16) -> u64 {
-    kind << 48 | (offset as u64) << 16 | saved.cast_unsigned() as u64
 }
 
 /// Makes the rows of an object. `None` if it has no unwind information, or is not for x86-64.
