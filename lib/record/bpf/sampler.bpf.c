@@ -164,12 +164,16 @@ MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 23) / CHUNK, BPF_F_MMAPABLE, u32, struct chu
 MAP(rules, BPF_MAP_TYPE_ARRAY, 1 << 16, BPF_F_MMAPABLE, u32, u64);
 // The number of entries is set when the program is loaded: one for each CPU, and another one where programs interrupt each other.
 MAP(scratches, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct scratch);
-struct {
-    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-    __uint(max_entries, 1);
-    __uint(key_size, 4);
-    __uint(value_size, 4);
-} outputs SEC(".maps");
+#define OUTPUTS(name) \
+    struct { \
+        __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
+        __uint(max_entries, 1); \
+        __uint(key_size, 4); \
+        __uint(value_size, 4); \
+    } name SEC(".maps")
+OUTPUTS(outputs);
+// Writes into the same rings, and wakes the recorder.
+OUTPUTS(waking_outputs);
 
 // A bound that clang cannot drop as redundant, nor move: the verifiers of Linux 6.1 to 6.8 forget what they knew.
 #define BOUND(x, mask) asm volatile("%0 &= %1" : "+r"(x) : "i"(mask))
@@ -637,7 +641,12 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
         if (size > PART) size = PART;
         own->part = part;
         own->words = size;
-        if (bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, own, sizeof *own + size * 8)) s->lost_records++;
+        size = sizeof *own + size * 8;
+        // Until the recorder publishes the process, each of its large stacks takes much of the ring.
+        long error = part && head->flags & UNKNOWN_PROCESS
+            ? bpf_perf_event_output(context, &waking_outputs, BPF_F_CURRENT_CPU, own, size)
+            : bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, own, size);
+        if (error) s->lost_records++;
     }
 }
 

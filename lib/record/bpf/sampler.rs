@@ -60,6 +60,8 @@ pub struct StackSampler {
     targets: HashMap<MapData, u32, TargetWords>,
     /// The map of the counter of each CPU whose ring gets the stacks.
     outputs: OwnedFd,
+    /// The same of the counters that wake the recorder.
+    waking_outputs: OwnedFd,
     /// The tables by which the program walks.
     pub tables: Tables,
     scope: u64,
@@ -155,6 +157,7 @@ impl StackSampler {
             .override_global("cpus", &cpus_word, true)
             .map_max_entries("scratches", if is_nested { 2 * cpus } else { cpus })
             .map_max_entries("outputs", cpus)
+            .map_max_entries("waking_outputs", cpus)
             // The kernel allocates all entries at once.
             .map_max_entries("blocked", if with_wakers { MAX_BLOCKED } else { 1 })
             .map_max_entries("pair_starts", if pair.is_some() { MAX_OPEN_PAIRS } else { 1 });
@@ -181,10 +184,23 @@ impl StackSampler {
             targets.insert(id, [0, state], 0)?;
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
+        let waking_outputs = map_file(&take_map(&mut program, "waking_outputs")?)?;
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
-        Ok(Self { program, functions, targets, outputs, tables, scope, with_wakers, finds_sleepers, pairs, ended_time })
+        Ok(Self {
+            program,
+            functions,
+            targets,
+            outputs,
+            waking_outputs,
+            tables,
+            scope,
+            with_wakers,
+            finds_sleepers,
+            pairs,
+            ended_time,
+        })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -296,12 +312,14 @@ impl StackSampler {
         if self.scope == THREADS { procfs::thread_cpu_time(id) } else { sys::process_cpu_time(id) }
     }
 
-    /// Makes the program write the stacks of a CPU into the ring of a counter.
+    /// Makes the program write the stacks of a CPU into the rings of two counters, of which the second one wakes the recorder:
+    /// it gets those for which the recorder has to act.
     ///
     /// # Errors
     /// Errors of the system call.
-    pub fn set_output(&self, cpu: u32, counter: &File) -> io::Result<()> {
-        sys::update_file_map(self.outputs.as_fd(), cpu, counter.as_raw_fd())
+    pub fn set_outputs(&self, cpu: u32, plain: &File, waking: &File) -> io::Result<()> {
+        sys::update_file_map(self.outputs.as_fd(), cpu, plain.as_raw_fd())?;
+        sys::update_file_map(self.waking_outputs.as_fd(), cpu, waking.as_raw_fd())
     }
 }
 

@@ -84,14 +84,17 @@ pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bo
     options
 }
 
-/// Returns the attributes of the counter into whose ring the BPF program writes. Its samples begin with the fields
-/// that those of all counters begin with, up to the counter's ID.
-pub fn stack_options(sampling: &Sampling) -> Opts {
+/// Returns the attributes of a counter into whose ring the BPF program writes, and whose records wake the recorder or not.
+/// Its samples begin with the fields that those of all counters begin with, up to the counter's ID.
+pub fn stack_options(sampling: &Sampling, wakes: bool) -> Opts {
     let mut options = common_options(false, true);
     options.sample_on = SampleOn::Count(1);
     options.sample_format.code_addr = sampling.records_address();
     options.sample_format.raw = true;
     options.stat_format.lost_records = true;
+    if wakes {
+        options.wake_up.on = WakeUpOn::Samples(1);
+    }
     options
 }
 

@@ -32,8 +32,8 @@ pub struct Ring {
     /// The counter's ID, if records do not contain it because no other counter writes into the ring.
     counter_id: Option<u64>,
     layout: Layout,
-    /// The ID of the counter by which the BPF program writes stacks into the ring, if one does.
-    stack_counter: Option<u64>,
+    /// The IDs of the counters by which the BPF program writes stacks into the ring, if it does.
+    stack_counters: Option<[u64; 2]>,
 }
 
 impl Ring {
@@ -51,8 +51,7 @@ impl Ring {
     /// Parses one of the ring's records as raw data that the BPF program wrote: a part of a stack, or a wake-up. `None` if
     /// it is another record.
     pub fn parse_output<'a>(&self, record: &'a [u8], layout: Layout) -> Option<(Stamp, &'a [u8])> {
-        let id = self.stack_counter?;
-        if event::parse_counter_id(record, self.layout)? != id {
+        if !self.stack_counters?.contains(&event::parse_counter_id(record, self.layout)?) {
             return None;
         }
         let (stamp, Event::Sample(sample)) = event::parse(record, layout)? else { return None };

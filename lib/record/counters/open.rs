@@ -96,7 +96,8 @@ struct Opener<'a> {
     sampler: Option<&'a StackSampler>,
     events: Vec<EventToOpen<'a>>,
     sideband_options: Opts,
-    stack_options: Opts,
+    /// The attributes of the counters by which the BPF program writes: without and with a wake-up of the recorder.
+    stack_options: [Opts; 2],
     switch_options: Option<Opts>,
     sample_ring_order: u8,
     sideband_ring_order: u8,
@@ -130,7 +131,7 @@ impl<'a> Opener<'a> {
                 })
                 .collect(),
             sideband_options: attr::sideband_options(target, sampling, exclude_kernel),
-            stack_options: attr::stack_options(sampling),
+            stack_options: [false, true].map(|wakes| attr::stack_options(sampling, wakes)),
             switch_options: sampling.record_switches.then(|| attr::switch_options(target, sampling)),
             sample_ring_order,
             sideband_ring_order,
@@ -290,14 +291,15 @@ impl Opener<'_> {
     /// Opens the counters by which the BPF program writes stacks into the rings of samples.
     fn open_stack_outputs(&mut self, sampler: &StackSampler) -> Result<(), OpenError> {
         for (rings, cpu) in self.counters.rings.iter_mut().zip(&self.cpus) {
-            let output = open_counter(&EventSpec::bpf_output(), Scope::System, *cpu, &mut self.stack_options);
-            let output = output.map_err(OpenError::from_first_event)?;
-            sys::share_ring(output.file(), rings.samples.file()).map_err(OpenError::from_first_event)?;
-            sampler.set_output(*cpu, output.file()).map_err(OpenError::from_first_event)?;
-            let id = output.id().map_err(OpenError::from_first_event)?;
-            rings.samples.stack_counter = Some(id);
-            self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None, on_cpu: true });
-            self.counters.ringless.push(output);
+            let [plain_options, waking_options] = &mut self.stack_options;
+            let (plain, plain_id) = open_output(*cpu, plain_options, &rings.samples)?;
+            let (waking, waking_id) = open_output(*cpu, waking_options, &rings.samples)?;
+            sampler.set_outputs(*cpu, plain.file(), waking.file()).map_err(OpenError::from_first_event)?;
+            rings.samples.stack_counters = Some([plain_id, waking_id]);
+            for id in [plain_id, waking_id] {
+                self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None, on_cpu: true });
+            }
+            self.counters.ringless.extend([plain, waking]);
         }
         Ok(())
     }
@@ -339,12 +341,21 @@ impl Opener<'_> {
     }
 }
 
+/// Opens a counter by which the BPF program writes into a ring; returns it with its ID.
+fn open_output(cpu: u32, options: &mut Opts, ring: &Ring) -> Result<(Counter, u64), OpenError> {
+    let output = open_counter(&EventSpec::bpf_output(), Scope::System, cpu, options);
+    let output = output.map_err(OpenError::from_first_event)?;
+    sys::share_ring(output.file(), ring.file()).map_err(OpenError::from_first_event)?;
+    let id = output.id().map_err(OpenError::from_first_event)?;
+    Ok((output, id))
+}
+
 /// Maps a counter's ring buffer of 2^`order` pages.
 fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Ring, OpenError> {
     let id = counter.id().map_err(OpenError::from_first_event)?;
     let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
-    Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counter: None })
+    Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counters: None })
 }
 
 /// Raises the soft limit of open files to the hard limit: each counter is a file.
