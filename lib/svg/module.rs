@@ -315,6 +315,9 @@ mod tests {
             ("<*const my::Row>::add", Kind::Runtime, "core"),
             ("<[T] as my::Sum>::sum", Kind::Module, "my"),
             ("void ns::run<int>(int)", Kind::Module, "ns"),
+            // Short debug information has no paths.
+            ("poll_inner<tokio::runtime::Core>", Kind::Module, ""),
+            ("sort<__gnu_cxx::__normal_iterator<double*, std::vector<double>>>", Kind::Runtime, "std"),
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
             ("try_to_wake_up_[k]_[w]", Kind::Waker, "waker"),
             ("serde_json::to_vec_[w]", Kind::Waker, "waker"),
