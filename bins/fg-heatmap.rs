@@ -62,12 +62,13 @@ struct ReadArgs {
 }
 
 impl Args {
-    fn page_options(&self, input: collapse::Options) -> heatmap::Options {
-        let count_name = match self.input.weight {
+    /// Returns the options of the page. Some inputs name the unit of their weights.
+    fn page_options(&self, input: collapse::Options, unit: Option<&str>) -> heatmap::Options {
+        let count_name = unit.unwrap_or(match self.input.weight {
             SampleWeight::Samples => "samples",
             SampleWeight::Microseconds => "us",
             SampleWeight::Period => "events",
-        };
+        });
         let graph = svg::Options {
             title: self.drawing.title.clone(),
             // The same as in the viewer.
@@ -122,7 +123,8 @@ impl Tool for Args {
             diagnostics.warn("writing the page to the terminal; to save it: fg-heatmap > map.html");
         }
         let name = output.name().to_owned();
-        heatmap::write(&timeline, &self.page_options(options), &name, output)?;
+        let page_options = self.page_options(options, timeline.unit.as_deref());
+        heatmap::write(&timeline, &page_options, &name, output)?;
         Ok(0)
     }
 }

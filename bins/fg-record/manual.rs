@@ -25,7 +25,7 @@ pub const EXAMPLES: Entries = &[
     ("sudo fg-record --off-cpu -p 1234 -d 1 | fg-report", "Show what a process waits for that hangs:"),
     ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
     (
-        "sudo fg-record --off-cpu --wakers --waker-depth 3 -p 1234 -d 30 | fg-svg -c chain > wakers.svg",
+        "sudo fg-record --off-cpu --wakers --waker-depth 3 -p 1234 -d 30 | fg-svg > wakers.svg",
         "Show whom the process waits for, and whom those wait for:",
     ),
     (

@@ -44,8 +44,8 @@ pub struct OffCpuArgs {
     /// A waker need not be part of the target. If it is not, the mappings of its process are read once for each program that it
     /// runs, at the first wake-up of a recorded thread. While only one in 17 stacks is captured (see --off-cpu-period), the same
     /// holds for wakers.
-    /// Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later. Draw the profile with `fg-svg -c
-    /// chain`.
+    /// Requires root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later. `fg-svg` draws
+    /// wakers in a colour of their own.
     #[arg(long, conflicts_with = "bpf", hide_short_help = true)]
     pub wakers: bool,
 

@@ -55,6 +55,11 @@ const VIEWER: Entries = &[
     ("v", "Reverse stacks, as --reverse does: the functions with self weight first, each with its callers."),
     ("w", "Sort by weight, as at first, or by name. A flame chart is in the order of time at first."),
     (
+        "o",
+        "Count the self weight of the runtime (standard libraries, kernel, interpreters) for the functions that called it, \
+         or for itself again, as \"No runtime\" above the table does.",
+    ),
+    (
         "e",
         "Unfold all chains of runtime frames, or fold them again. Four or more frames of the standard library, or of \
          a scheduler such as tokio, each of which calls only the next, are drawn as one. A click unfolds one chain.",

@@ -38,7 +38,7 @@ const SOURCES_FOR_THREADS: usize = 16;
 /// [`Error::Overflow`]; with strict diagnostics the first malformed line; [`Error::Invalid`] or
 /// [`Error::AlreadyReported`] if there is no sample. It is no error if options leave out all samples.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let (workers, lost) = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
+    let Collected { workers, lost, .. } = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
     let threads = worker_threads(options);
     let mut profile = merge_profiles(workers)?;
     let lost = lost.weight;
@@ -63,8 +63,8 @@ pub fn collapse_in_order(
     output: &mut crate::output::Output,
 ) -> Result<(), Error> {
     let mut in_order = OrderedSampleWriter::new(output);
-    let (_, lost) = read_all(sources, options, diagnostics, SinkMode::Order, Some(&mut in_order))?;
-    in_order.finish(lost.weight)
+    let collected = read_all(sources, options, diagnostics, SinkMode::Order, Some(&mut in_order))?;
+    in_order.finish(collected.lost.weight)
 }
 
 /// Folds all sources and keeps the time of each sample.
@@ -76,9 +76,10 @@ pub fn collapse_in_time(
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Result<Timeline, Error> {
-    let (workers, lost) = read_all(sources, options, diagnostics, SinkMode::Times, None)?;
+    let Collected { workers, lost, unit } = read_all(sources, options, diagnostics, SinkMode::Times, None)?;
     let mut timeline = Timeline::merge_all(workers.into_iter().filter_map(|worker| worker.sink.into_timeline()))?;
     timeline.lost = lost.count;
+    timeline.unit = unit;
     timeline.report(diagnostics)?;
     Ok(timeline)
 }
@@ -106,6 +107,14 @@ struct BlockFeed {
     ended: bool,
 }
 
+/// The stacks of all sources in the sinks of the threads, and what the sources say of them.
+struct Collected {
+    workers: Vec<Worker>,
+    lost: LostSamples,
+    /// The unit of the weights, if the sources name one and the same.
+    unit: Option<String>,
+}
+
 /// Reads all sources, and reports what was left out.
 fn read_all(
     sources: &[Source],
@@ -113,7 +122,7 @@ fn read_all(
     diagnostics: &mut Diagnostics,
     mode: SinkMode,
     mut in_order: Option<&mut OrderedSampleWriter<'_>>,
-) -> Result<(Vec<Worker>, LostSamples), Error> {
+) -> Result<Collected, Error> {
     let threads = requested_threads(options).unwrap_or_else(|| default_parser_threads(sources));
     let mut workers: Vec<Worker> =
         (0..threads).map(|_| Worker { sink: Sink::new(mode), ..Worker::default() }).collect();
@@ -160,7 +169,7 @@ fn read_all(
         let is_reported = blank + failed < sources.len() && diagnostics.verbosity() >= 0;
         return Err(if is_reported { Error::AlreadyReported } else { no_stacks(sources) });
     }
-    Ok((workers, lost))
+    Ok(Collected { unit: InputSummary::common_unit(&summaries), workers, lost })
 }
 
 /// Returns the default number of parser threads: one for each core, minus one if another thread decompresses or another

@@ -36,6 +36,15 @@ pub(super) struct EventCounts {
     pub(super) weight: Weight,
 }
 
+impl InputSummary {
+    /// Returns the unit of the weights of several inputs, if all name the same one.
+    pub(super) fn common_unit(summaries: &[Self]) -> Option<String> {
+        let mut units = summaries.iter().map(|summary| summary.unit.as_ref().map(|unit| unit.name.as_str()));
+        let first = units.next()??;
+        units.all(|unit| unit == Some(first)).then(|| first.to_owned())
+    }
+}
+
 impl EventCounts {
     /// Returns the unit of the weights: an empty name if each sample weighs 1, `weights` if the reader has checked that
     /// the events have one unit, else the event without its PMU and its modifiers, which names what is counted.

@@ -43,6 +43,8 @@ pub struct Timeline {
     pub untimed: u64,
     /// Number of samples lost while recording.
     pub lost: u64,
+    /// The unit of the weights, if the inputs name one and the same.
+    pub unit: Option<String>,
 }
 
 impl Timeline {

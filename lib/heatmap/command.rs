@@ -5,6 +5,7 @@
 
 use super::{Options, SECOND};
 use crate::collapse::{EventChoice, NumberList, Timeline};
+use crate::profile::SampleWeight;
 use crate::svg::{escape, visible};
 
 /// Returns the attributes of the map's element, each with a leading space.
@@ -17,11 +18,13 @@ pub(super) fn attributes(timeline: &Timeline, options: &Options) -> Vec<u8> {
     };
     always.extend(list_option("--cpu", input.cpus.as_ref()));
     always.extend(input.no_idle.then(|| "--no-idle".to_owned()));
+    let weight = if input.weight == SampleWeight::Samples { "samples" } else { "period" };
     let (low, high) = input.offset.map_or((0, SECOND), |offset| offset.bounds());
     // True if the input also has samples that are not on the map: before it, after it, or without a time.
     let is_bounded = input.time.is_some() || timeline.untimed > 0;
     let mut attributes = Vec::new();
     for (name, words) in [
+        ("weight", vec![weight.to_owned()]),
         ("always", always),
         ("comms", input.comms.iter().flat_map(|comm| ["--comm".to_owned(), lossy(comm)]).collect()),
         ("pids", list_option("-p", input.pids.as_ref())),

@@ -13,7 +13,8 @@ use std::convert::Infallible;
 use std::io;
 
 use super::SECOND;
-use crate::collapse::Timeline;
+use crate::collapse::{TimedSample, Timeline};
+use crate::markers;
 use crate::profile::Weight;
 use crate::svg::{compress, push_number, visible};
 
@@ -37,7 +38,7 @@ struct PackedSample {
 /// Fails only if memory is exhausted.
 pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
     let (stacks, (names, threads)) = (stack_ranks(timeline), thread_ranks(timeline));
-    let samples = timeline.samples.iter().map(|sample| PackedSample {
+    let samples = weighted(timeline).map(|sample| PackedSample {
         time: sample.time,
         stack: stacks[sample.stack as usize],
         thread: threads[sample.thread.index()],
@@ -75,10 +76,17 @@ pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
     }
     samples.iter().filter(|_| has_cpus).for_each(|sample| push_number(sample.cpu.into(), &mut bytes));
     for name in names {
+        // Without a name, a link could not tell it from no thread.
+        let name = if name.is_empty() { markers::UNKNOWN } else { name };
         bytes.extend_from_slice(visible(name).as_bytes());
         bytes.push(b'\n');
     }
     compress(&bytes)
+}
+
+/// Returns the samples with a weight. The others do not show, and would leave lanes of their threads empty.
+fn weighted(timeline: &Timeline) -> impl Iterator<Item = &TimedSample> {
+    timeline.samples.iter().filter(|sample| !sample.weight.is_zero())
 }
 
 /// Returns for each stack its index in the order of the graph.
@@ -94,14 +102,15 @@ fn stack_ranks(timeline: &Timeline) -> Vec<u32> {
     }
 }
 
-/// Returns the names of the threads, those with the most samples first, and for each thread its index there.
+/// Returns the names of the threads with samples, those with the most first, and for each thread its index there.
 fn thread_ranks(timeline: &Timeline) -> (Vec<&[u8]>, Vec<u32>) {
     let mut threads: Vec<_> = timeline.threads.iter().map(|(id, name)| (0_u64, name, id)).collect();
-    for sample in &timeline.samples {
+    let mut ranks = vec![0; threads.len()];
+    for sample in weighted(timeline) {
         threads[sample.thread.index()].0 += 1;
     }
+    threads.retain(|(sample_count, ..)| *sample_count > 0);
     threads.sort_unstable_by_key(|(sample_count, name, _)| (Reverse(*sample_count), *name));
-    let mut ranks = vec![0; threads.len()];
     for (rank, (_, _, id)) in threads.iter().enumerate() {
         ranks[id.index()] = rank as u32;
     }

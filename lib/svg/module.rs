@@ -153,7 +153,12 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         }
     };
     let module = path.trim_start_matches(':').split("::").next().unwrap_or_default();
-    let module = if module.is_empty() || module.starts_with(['(', '{']) { "" } else { module };
+    // Short debug information has `poll_inner<tokio::Core>` without its path. The paths are those of the types.
+    let is_bare = name.ends_with('>') && !path.contains("::");
+    if is_bare && name.contains("<__gnu_cxx::") {
+        return (Kind::Runtime, "std".into());
+    }
+    let module = if is_bare || module.starts_with(['(', '{']) { "" } else { module };
     let is_runtime = matches!(
         module,
         "std" | "core" | "alloc" | "__gnu_cxx" | "__cxxabiv1" | "libc" | "backtrace" | "__rustc" | "rt"
@@ -310,6 +315,9 @@ mod tests {
             ("<*const my::Row>::add", Kind::Runtime, "core"),
             ("<[T] as my::Sum>::sum", Kind::Module, "my"),
             ("void ns::run<int>(int)", Kind::Module, "ns"),
+            // Short debug information has no paths.
+            ("poll_inner<tokio::runtime::Core>", Kind::Module, ""),
+            ("sort<__gnu_cxx::__normal_iterator<double*, std::vector<double>>>", Kind::Runtime, "std"),
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
             ("try_to_wake_up_[k]_[w]", Kind::Waker, "waker"),
             ("serde_json::to_vec_[w]", Kind::Waker, "waker"),

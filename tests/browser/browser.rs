@@ -45,6 +45,14 @@ impl Page {
         Self { file_name, text, fragment: String::new(), color_scheme: ColorScheme::Light }
     }
 
+    /// Shows the page as in a narrow window. The case sets the width.
+    pub fn narrow(mut self) -> Self {
+        for space in ["", " "] {
+            self.text = self.text.replace(&format!("(max-width:{space}700px)"), "(min-width: 1px)");
+        }
+        self
+    }
+
     /// Sets the fragment of the page's address, with its `#`.
     pub fn fragment(mut self, fragment: &str) -> Self {
         self.fragment = fragment.to_owned();

@@ -72,6 +72,8 @@ fn sorts_by_weight_and_turns_upside_down() {
 fn a_flame_chart_has_a_time_axis_and_lanes() {
     let stacks = b"web;main;parse 2000\ndb;query 1000\nweb;main;write 3000\ndb;query;sort 4500\n";
     Page::graph(stacks, &["--flamechart", "--countname", "us"]).run(CASES, "drawsLanesOfChart");
+    let stacks = b"app;sleep 12345678\napp;blink 90\napp;sleep 5\n";
+    Page::graph(stacks, &["--flamechart", "--countname", "us", "--minwidth", "0"]).run(CASES, "tellsTicksApart");
 }
 
 #[test]
@@ -101,6 +103,17 @@ fn folds_chains_of_runtime_frames() {
     let stacks = format!("app;{RUNTIME};app::main;app::run 30\napp;{RUNTIME};app::main;malloc;free 10\n");
     Page::graph(stacks.as_bytes(), &[]).run(CASES, "foldsRuntimeFrames");
     Page::graph(stacks.as_bytes(), &["--colors", "hot"]).run(CASES, "foldsNothing");
+}
+
+#[test]
+fn a_call_too_narrow_to_draw_does_not_break_a_chain() {
+    let stacks = b"app;std::a;std::b;std::c;std::d;std::e;app::run 99999\napp;std::a;std::b;other 1\n";
+    Page::graph(stacks, &[]).run(CASES, "foldsPastNarrowCalls");
+}
+
+#[test]
+fn the_legend_follows_the_filters() {
+    Page::graph(b"json::parse 30\nhttp::read 70\n", &[]).run(CASES, "legendFollowsFilters");
 }
 
 #[test]

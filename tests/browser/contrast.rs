@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::browser::{ColorScheme, Page};
+use crate::support::run;
 
 const CASES: &str = include_str!("cases/contrast.js");
 
@@ -28,6 +29,16 @@ fn follows_the_preferred_colour_scheme() {
     for scheme in COLOR_SCHEMES {
         let is_dark = scheme == ColorScheme::Dark;
         Page::graph(STACKS, &[]).color_scheme(scheme).run_with(CASES, "followsColourScheme", &json!([is_dark]));
+    }
+}
+
+#[test]
+fn cells_with_the_most_samples_stand_out() {
+    let samples = b"a 1/1 1.0: 1 cycles:\n\t1 main+0x0 (/app)\n\nb 1/2 2.0: 1 cycles:\n\t1 main+0x0 (/app)\n\n";
+    let html = run("fg-heatmap", [""; 0], samples).ok().text();
+    for scheme in COLOR_SCHEMES {
+        let page = Page::html(html.clone()).color_scheme(scheme);
+        page.run_with(CASES, "heatStandsOut", &json!([scheme == ColorScheme::Dark]));
     }
 }
 

@@ -211,6 +211,28 @@ fn a_phone_marks_several_times() {
 }
 
 #[test]
+fn the_map_of_seconds_begins_at_the_first_sample() {
+    let samples: String =
+        [1.7, 9.2].map(|time| format!("app 1/1 {time:.6}: 1 cpu-clock:\n\t1 main+0x0 (/app)\n\n")).concat();
+    page(samples.as_bytes(), &[]).run(CASES, "beginsAtFirstSample");
+}
+
+#[test]
+fn threads_without_samples_have_no_lane() {
+    let samples =
+        b"app 1/1 1.000000: 5 cycles:\n\t1 main+0x0 (/app)\n\napp 2 2.000000: 0 cycles:\n\t1 f+0x0 (/app)\n\n";
+    let page = page(samples, &["--weight", "period"]);
+    page.run_with(CASES, "listsThreadsWithSamples", &json!([["app 1/1"]]));
+}
+
+#[test]
+fn weights_have_the_unit_of_the_input() {
+    let input = include_bytes!("../data/collapse/formats/go-trace.trace");
+    let page = page(input, &["--event", "sync"]);
+    page.run_with(CASES, "namesUnitOfInput", &json!(["28.1 ms", "fg-collapse --weight samples"]));
+}
+
+#[test]
 fn shows_hostile_names_as_text() {
     let mut recording = Vec::new();
     // fg-heatmap takes text with a NUL for a binary file.
@@ -254,6 +276,7 @@ fn draws_samples_in_the_order_of_time() {
     page(recording.as_bytes(), &[]).run(CASES, "drawsFlameChart");
     page(recording.as_bytes(), &[]).fragment("#chart=yes&time=5.3,5.5").run(CASES, "drawsFlameChartOfSelection");
     page(recording.as_bytes(), &[]).run(CASES, "filtersFlameChart");
+    page(recording.as_bytes(), &[]).narrow().run(CASES, "showsRowsOnPhone");
     let two = "#time=5,5.3&time2=5.3,5.5";
     page(recording.as_bytes(), &[]).fragment(two).run(CASES, "refusesFlameChartOfComparison");
 }

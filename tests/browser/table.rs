@@ -62,6 +62,13 @@ fn copies_the_table_as_csv() {
 }
 
 #[test]
+fn the_runtime_is_charged_to_its_callers() {
+    let stacks = b"app;main;shop::price;core::num::wrapping_mul 60\napp;main;shop::price 5\napp;main;shop::load;read;vfs_read_[k] 20\n\
+        app;std::rt::start 10\napp;main;std::sort;shop::compare 5\n";
+    Page::graph(stacks, &[]).run(CASES, "chargesRuntimeToCallers");
+}
+
+#[test]
 fn waits_are_charged_to_functions() {
     let stacks = b"app;main;wait;futex_[k];schedule_[k];[off-cpu] 25000000\nkswapd0;kthread_[k];schedule_[k];[off-cpu] 5000000\n\
         app;main;wait;futex_[k];--;irq_[w];wake_[w];[off-cpu] 55000000\n\

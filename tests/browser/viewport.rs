@@ -71,6 +71,12 @@ fn fits_a_phone() {
 }
 
 #[test]
+fn a_phone_shows_the_whole_title() {
+    let title = "Where the time of the orders service goes between nine and ten";
+    Page::graph(&tall(), &["--title", title]).narrow().run(CASES, "wrapsTitleOnPhone");
+}
+
+#[test]
 fn frames_too_narrow_to_draw_are_counted() {
     // Each stack has a frame that is too narrow, alone among wide ones, and one has many.
     let stacks = b"a;b;c 1\na;d 50000\na;e;f 1\na;g 50000\nh;i;j;k 2\nh;l 100000\n";

@@ -104,7 +104,8 @@ function buildChart({ leaves, samples, settings, profile }, { only, hide, omit, 
  */
 function* orderSamples(samples, selection, thread, namesOf, unit) {
     const { times, count, stacks, weights, names } = samples, zero = times[0];
-    const from = Math.max(selection.from, zero), to = Math.min(selection.to, times[count - 1] + 1);
+    const from = Math.max(selection.from, zero), end = Math.min(selection.to, times[count - 1] + 1);
+    const span = Math.max(end - from, 1);
     const builder = new ChartBuilder(), known = /** @type {Map<number, number[]>} */ (new Map());
     const groups = groupByThread(samples, selection, thread), distance = findDistance(groups, times);
     let steps = 0;
@@ -124,7 +125,7 @@ function* orderSamples(samples, selection, thread, namesOf, unit) {
         }
         builder.close(0);
     }
-    return builder.build(from - zero, to - from, names);
+    return builder.build(from - zero, span, names);
 }
 
 /**

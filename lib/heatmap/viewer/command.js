@@ -5,9 +5,9 @@
  * before. Returns undefined if no options select the thread.
  *
  * @param {HTMLElement} element
- * @param {{ samples: Samples, selection: TimeSelection, thread: number | undefined, weight: string }} shown
+ * @param {{ samples: Samples, selection: TimeSelection, thread: number | undefined }} shown
  */
-function formatCommand({ dataset }, { samples, selection, thread, weight }) {
+function formatCommand({ dataset }, { samples, selection, thread }) {
     /** @param {string} name */
     const words = name => (dataset[name] ? dataset[name].split("\n") : []);
     const [first, last] = [samples.times[0], samples.times[samples.count - 1]];
@@ -30,7 +30,7 @@ function formatCommand({ dataset }, { samples, selection, thread, weight }) {
         threads = [...(isExact ? named : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
     }
     const selected = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : [])];
-    const options = ["--weight", weight, ...selected, ...words("always"), ...threads];
+    const options = ["--weight", ...words("weight"), ...selected, ...words("always"), ...threads];
     return ["fg-collapse", ...options].map(quoteWord).join(" ");
 }
 

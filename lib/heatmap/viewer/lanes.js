@@ -216,6 +216,11 @@ class Lanes {
         return step && clamp(cell + step, this.cellCount);
     }
 
+    /** @param {number} cell */
+    timesOf(cell) {
+        return this.select(cell, cell);
+    }
+
     /**
      * @param {number} a
      * @param {number} b
@@ -259,24 +264,6 @@ function cpuLanes(cpus) {
 function shortenThread(text, most) {
     const name = text.replace(/ \d+\/(\d+)$/, " $1"), [id] = name.match(/ \d+$/) ?? [""];
     return name.length > most ? `${name.slice(0, most - 1 - id.length)}…${id}` : name;
-}
-
-/**
- * Formats a time since the first sample, with as many decimals as a step needs, such as
- * `1.5 ms` or `2:20 h`.
- *
- * @param {number} time in nanoseconds
- * @param {number} step
- * @param {number} longest the longest time beside which it is shown
- */
-function formatDuration(time, step, longest = time) {
-    const minutes = Math.round(time / (60 * SECOND)), padded = String(minutes % 60).padStart(2, "0");
-    if (longest >= 7200 * SECOND && step >= 60 * SECOND) return `${Math.floor(minutes / 60)}:${padded} h`;
-    const [size, unit] = step >= 60 * SECOND || (longest >= 120 * SECOND && step >= SECOND) ? [60 * SECOND, "min"]
-        : longest >= SECOND ? [SECOND, "s"]
-        : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
-    const decimals = time === 0 ? 0 : Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
-    return `${(time / size).toFixed(decimals)} ${unit}`;
 }
 
 /**

@@ -1,4 +1,5 @@
-// Draws the map of cells: seconds from left to right, the time within each second from bottom to top.
+// Draws the map of cells: seconds from left to right, the time within each second from bottom to top. The seconds are
+// those of the recording's clock, on which parts of seconds are selected. The scale has times since the first sample.
 
 // Browsers draw no wider canvas.
 const MAX_CANVAS_WIDTH = 32_000;
@@ -12,6 +13,9 @@ class SecondsMap {
         this.rows = rows;
         this.seconds = Math.floor(times[count - 1] / SECOND) + 1;
         this.cellDuration = SECOND / rows;
+        /** The cells of the first and of the last sample. */
+        this.firstCell = cellOf(times[0], rows);
+        this.lastCell = cellOf(times[count - 1], rows);
         this.cells = new Float64Array();
         /** The size of a cell and of the map, in pixels. */
         this.cellWidth = 1;
@@ -40,11 +44,13 @@ class SecondsMap {
         this.cellWidth = Math.max(available / seconds, minWidth);
         this.cellHeight = Math.max(1, Math.min(20, Math.round(160 / rows)));
         const width = this.width = seconds * this.cellWidth, height = this.height = rows * this.cellHeight;
-        setAttributes(this.marks, { width: width + 40, height: height + 22 });
+        setAttributes(this.marks, { width: width + 8, height: height + 22 });
         setAttributes(this.scale, { height: height + 22 });
-        this.scroller.style.height = `${height + 22}px`;
         this.canvas.style.width = `${width}px`;
         this.canvas.style.height = `${height}px`;
+        const { style, offsetHeight, clientHeight } = this.scroller;
+        // A bar for scrolling must not cover the times.
+        style.height = `${height + 22 + offsetHeight - clientHeight}px`;
         this.drawTicks();
     }
 
@@ -62,6 +68,9 @@ class SecondsMap {
         const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
         context.fillStyle = colours[0];
         context.fillRect(0, 0, seconds, rows);
+        // Of these times there is no recording.
+        context.clearRect(0, rows - this.firstCell, 1, this.firstCell);
+        context.clearRect(seconds - 1, 0, 1, rows - 1 - this.lastCell % rows);
         for (let cell = 0; cell < cells.length; cell++) {
             if (!(cells[cell] > 0)) continue;
             context.fillStyle = colours[Math.max(1, Math.ceil(cells[cell] / largest * 5))];
@@ -71,11 +80,13 @@ class SecondsMap {
     }
 
     drawTicks() {
-        const { seconds, cellWidth, width, height } = this;
+        const { seconds, cellWidth, width, height, samples: { times: [zero] } } = this;
         const step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].find(step => step * cellWidth >= 60) ?? 7200;
         const ticks = [];
         for (let second = 0; second <= seconds; second += step) {
-            const x = second * cellWidth, anchor = second === 0 ? "start" : "middle";
+            const x = (second + zero / SECOND) * cellWidth;
+            const anchor = x < 12 ? "start" : x > width - 12 ? "end" : "middle";
+            if (x > width) break;
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height}v4` }));
             ticks.push(createSvg("text", { x, y: height + 16, "text-anchor": anchor }, `${second} s`));
         }
@@ -124,7 +135,15 @@ class SecondsMap {
      * @param {boolean} isRectangle
      */
     select(a, b, isRectangle) {
-        return selectBetween(this.find(a), this.find(b), this.rows, isRectangle);
+        // A span without samples before or after it is the same.
+        const [from, to] = isRectangle ? [a, b]
+            : [a, b].map(cell => Math.max(this.firstCell, Math.min(cell, this.lastCell)));
+        return selectBetween(this.find(from), this.find(to), this.rows, isRectangle);
+    }
+
+    /** @param {number} cell */
+    timesOf(cell) {
+        return selectBetween(this.find(cell), this.find(cell), this.rows, false);
     }
 
     /** @param {Marks} marks */

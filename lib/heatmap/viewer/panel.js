@@ -162,8 +162,10 @@ class TimePanel {
      * @param {MouseEvent} [event]
      */
     describeCell(cell, event) {
-        const { picture, settings, samples: { times: [zero] } } = this;
-        const { from, to } = picture.select(cell, cell, false);
+        const { picture, settings, samples: { times, count } } = this, zero = times[0];
+        const { from, to } = picture.timesOf(cell);
+        if (to <= zero) return "Before the first sample";
+        if (from > times[count - 1]) return "After the last sample";
         const [start, end] = [from, to].map(time =>
             formatDuration(Math.max(time - zero, 0), picture.cellDuration, to - zero));
         const lane = event && picture.laneAt?.(event, cell);
@@ -307,7 +309,8 @@ class TimePanel {
         this.key.replaceChildren(...swatches);
         const colours = swatches.map(swatch => getComputedStyle(swatch).backgroundColor);
         const largest = picture.paint({ thread, stacks: this.findStacks(matches), colours });
-        const { cellDuration } = picture, what = matches ? "Matches" : "Samples";
+        const { cellDuration } = picture, isCount = this.unit === "samples";
+        const what = matches ? "Matches" : isCount ? "Samples" : "Weight";
         const per = formatDuration(cellDuration, cellDuration);
         this.key.prepend(`${what} per ${per} `);
         this.key.append(` ${formatWeight(largest, this.settings)}`);
@@ -361,7 +364,7 @@ class TimePanel {
     describeSelection({ from, to, low, high }) {
         const { samples: { times, count } } = this;
         const step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
-        const [first, last] = [Math.max(from - times[0], 0), Math.min(to, times[count - 1] + 1) - times[0]];
+        const [first, last] = [from, Math.min(to, times[count - 1] + 1)].map(time => Math.max(time - times[0], 0));
         const span = [first, last].map(time => formatDuration(time, step, last)).join(" – ");
         if (high - low === SECOND) return span;
         return `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second`;
@@ -385,10 +388,8 @@ class TimePanel {
      * @param {number} index index of the selection
      */
     describeSums({ count, weight }, index) {
-        const { samples, thread, unit } = this, isCount = unit === "samples";
-        const selection = this.selections[index] ?? EVERYTHING;
-        const shown = { samples, selection, thread, weight: isCount ? "samples" : "period" };
-        const command = count > 0 ? formatCommand(this.container, shown) : undefined;
+        const { samples, thread } = this, selection = this.selections[index] ?? EVERYTHING;
+        const command = count > 0 ? formatCommand(this.container, { samples, selection, thread }) : undefined;
         const swatch = createHtml("i", { class: this.selections[0] ? ["first", "second"][index] : "" });
         const copy = command === undefined ? []
             : [createHtml("code", { class: "mono" }, command), createButton("Copy", () => this.app.copy(command))];

@@ -95,6 +95,17 @@ function firstIndexFrom(times, time) {
 }
 
 /**
+ * Returns the number of the cell with a time.
+ *
+ * @param {number} time
+ * @param {number} rows
+ */
+function cellOf(time, rows) {
+    const second = Math.floor(time / SECOND);
+    return second * rows + Math.floor((time - second * SECOND) * rows / SECOND);
+}
+
+/**
  * Sums the samples by cell: second by second, each from its first row to its last.
  *
  * @param {Samples} samples
@@ -106,8 +117,7 @@ function sumCells({ count, times, threads, weights, stacks, rows }, seconds, thr
     const cells = new Float64Array(seconds * rows);
     for (let index = 0; index < count; index++) {
         if ((thread !== undefined && threads[index] !== thread) || (wanted && wanted[stacks[index]] === 0)) continue;
-        const second = Math.floor(times[index] / SECOND);
-        cells[second * rows + Math.floor((times[index] - second * SECOND) * rows / SECOND)] += weights[index];
+        cells[cellOf(times[index], rows)] += weights[index];
     }
     return cells;
 }

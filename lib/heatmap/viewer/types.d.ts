@@ -100,6 +100,8 @@ interface TimePicture {
     /** Returns the cell beside another one in the direction of an arrow key, or undefined for other keys. */
     step(cell: number, key: string): number | undefined;
     select(from: number, to: number, isRectangle: boolean): TimeSelection;
+    /** Returns the time of a cell. */
+    timesOf(cell: number): TimeSelection;
     weight(cell: number): number;
     /** Shows a part of the time, if the picture can. */
     show?(part: TimeSelection): void;

@@ -34,6 +34,8 @@ const ACTIONS = [
         run: app => toggleChange(app, "invert", "yes") },
     { keys: ["w"], text: "Sort by weight", menu: "more", isOn: app => Boolean(app.graph.input?.byWeight),
         refuse: needsNoTime, run: app => toggleChange(app, "sort", app.settings.isChart ? "weight" : "name") },
+    { keys: ["o"], text: "Charge the runtime to its callers", menu: "more",
+        isOn: app => Boolean(app.state.changes.charge), run: app => toggleChange(app, "charge", "callers") },
     { keys: ["e"], text: "Fold runtime frames", menu: "more", isOn: app => !app.state.changes.fold,
         run: app => toggleChange(app, "fold", "no") },
     { keys: ["u"], text: "Root at the bottom", menu: "more", isOn: app => !app.view.rootAtTop,

@@ -3,8 +3,9 @@
 // The least width of a frame with a label, in pixels.
 const NARROWEST_LABEL = 24;
 
-// The height of the time axis of a flame chart and the distance of its ticks, and the height of first frames.
-const AXIS_HEIGHT = 24, TICK_DISTANCE = 90, SLICE_HEIGHT = 4;
+// The height of the time axis of a flame chart, the distance of its labels and the width of a character there, and the
+// height of first frames.
+const AXIS_HEIGHT = 24, LABEL_DISTANCE = 28, LABEL_CHARACTER = 6.6, SLICE_HEIGHT = 4;
 
 // The frame between two stacks, such as that of a blocked thread and that of its waker.
 const DIVIDER = "--";
@@ -188,12 +189,15 @@ class BoxPainter {
  */
 function drawAxis(axis, width, { tree, weights, whole, settings, state: { zoom } }) {
     const start = findStart(tree, zoom), span = zoom === 0 ? tree.time?.span ?? whole : weights[zoom];
-    const least = TICK_DISTANCE * span / width, power = 10 ** Math.floor(Math.log10(least)), ticks = [];
-    const step = ([1, 2, 5].find(factor => factor * power >= least) ?? 10) * power;
-    for (let index = Math.ceil(start / step); index * step <= start + span; index++) {
+    const power = 10 ** Math.floor(Math.log10(LABEL_DISTANCE * span / width)), ticks = [], end = start + span;
+    /** @param {number} step */
+    const fits = step => step * width / span
+        >= LABEL_DISTANCE + LABEL_CHARACTER * formatTick(end, step, end, settings).length;
+    const step = [1, 2, 5, 10, 20, 50].map(factor => factor * power).find(fits) ?? 100 * power;
+    for (let index = Math.ceil(start / step); index * step <= end; index++) {
         const x = (index * step - start) / span * width;
         const anchor = x < 30 ? "start" : x > width - 40 ? "end" : "middle";
-        const text = index === 0 ? "0" : formatWeight(index * step, settings);
+        const text = index === 0 ? "0" : formatTick(index * step, step, end, settings);
         ticks.push(createSvg("path", { d: `M${x.toFixed(1)},${AXIS_HEIGHT - 5}v5` }),
             createSvg("text", { x: x.toFixed(1), y: AXIS_HEIGHT - 8, "text-anchor": anchor }, text));
     }

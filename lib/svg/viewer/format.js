@@ -148,3 +148,35 @@ function formatPoint(points) {
 function formatRatio(ratio) {
     return formatFixed(ratio, ratio >= 9.95 ? 0 : ratio >= 1.05 ? 1 : 2);
 }
+
+/**
+ * Formats a time with as many decimals as tell it from the next one of a scale, such as `1.5 ms` or `2:20 h`.
+ *
+ * @param {number} time in nanoseconds
+ * @param {number} step distance to the next time
+ * @param {number} longest the longest time beside which it is shown
+ */
+function formatDuration(time, step, longest = time) {
+    const minutes = Math.round(time / 60e9), padded = String(minutes % 60).padStart(2, "0");
+    if (longest >= 7200e9 && step >= 60e9) return `${Math.floor(minutes / 60)}:${padded} h`;
+    const [size, unit] = step >= 60e9 || (longest >= 120e9 && step >= 1e9) ? [60e9, "min"]
+        : longest >= 1e9 ? [1e9, "s"]
+        : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+    const decimals = time === 0 ? 0 : Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / size) - 1e-9)));
+    return `${(time / size).toFixed(decimals)} ${unit}`;
+}
+
+/**
+ * Formats a weight on a scale: unlike others, it differs from the next one.
+ *
+ * @param {number} weight
+ * @param {number} step distance to the next weight
+ * @param {number} largest the largest weight of the scale
+ * @param {Settings} settings
+ */
+function formatTick(weight, step, largest, { countName, factor }) {
+    const [kind, unit = 1] = KNOWN_UNITS[countName] ?? [], scale = unit * factor;
+    if (kind === "time") return formatDuration(weight * scale, step * scale, largest * scale);
+    const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step * factor) - 1e-9)));
+    return `${formatFixed(weight * factor, decimals)} ${countName}`;
+}

@@ -12,10 +12,12 @@ const NO_NAME = 0xffffffff;
  *
  * @param {Tree} tree
  * @param {Profile} profile
+ * @param {string} charge not empty if the self weight of the runtime counts for its callers
  * @returns {Work<Functions>}
  */
-function* sumFunctions(tree, profile) {
-    const { ownBefore, name } = tree, nameCount = profile.names.length, charged = findCharged(tree, profile);
+function* sumFunctions(tree, profile, charge) {
+    const { ownBefore, name } = tree, nameCount = profile.names.length, waiting = findCharged(tree, profile);
+    const charged = charge ? chargeCallers(tree, profile, waiting) : waiting;
     const column = () => new Float64Array(nameCount), places = new Uint32Array(nameCount);
     const [self, selfBefore] = [column(), ownBefore && column()];
     /** @type {Functions} */
@@ -83,4 +85,37 @@ function findCharged({ parent, name }, profile) {
         if (waits && caller > 0) charged[node] = outer[node] === NO_NAME ? charged[caller] : outer[node];
     }
     return charged;
+}
+
+/**
+ * Returns the name to which the self weight of each node counts if that of the runtime counts for the nearest caller
+ * outside of it: in optimized programs most time is in inlined functions of the standard library. A node without such a
+ * caller keeps its name.
+ *
+ * @param {Tree} tree
+ * @param {Profile} profile
+ * @param {Uint32Array} waiting the names to which they count otherwise
+ */
+function chargeCallers({ parent, name }, profile, waiting) {
+    const isRuntime = findSupport(profile), charged = waiting.slice(), caller = name.map(() => NO_NAME);
+    for (let node = 1; node < name.length; node++) {
+        caller[node] = isRuntime[name[node]] ? caller[parent[node]] : name[node];
+        if (caller[node] !== NO_NAME) charged[node] = caller[node];
+    }
+    return charged;
+}
+
+/**
+ * Returns 1 for each name of the runtime, the kernel or an interpreter, and for states, threads and wakers, which also
+ * do nothing of their own.
+ *
+ * @param {Profile} profile
+ */
+function findSupport(profile) {
+    const runtime = findRuntime(profile.names, profile.looks, profile.modules);
+    return runtime.map((isRuntime, name) => {
+        const kind = classOfName(profile, name);
+        return isRuntime | Number(profile.names[name] === DIVIDER || kind === KERNEL_CLASS || kind === VM_CLASS
+            || kind >= THREAD_CLASS);
+    });
 }

@@ -93,17 +93,25 @@ function sortByWeight({ total, totalBefore }, nodes) {
 
 /**
  * Returns a chain of runtime frames from a node on, if it is long enough to be folded: each calls only the next one.
+ * Calls that are too narrow to draw do not count.
  *
  * @param {LayoutInput} input
  * @param {number} node
+ * @param {number} least the least weight that is drawn
  */
-function findChain({ tree: { name, end, total, totalBefore = total, hasPivot }, runtime, unfolded }, node) {
+function findChain({ tree: { name, end, total, totalBefore = total, hasPivot }, runtime, unfolded }, node, least) {
     const chain = [];
     if (!runtime || hasPivot || unfolded.has(node)) return undefined;
-    for (let next = node, last = node; runtime[name[next]]; next = last + 1) {
-        if (total[next] !== total[node] || totalBefore[next] !== totalBefore[node]) break;
-        chain.push(last = next);
-        if (last + 1 >= end[last]) break;
+    /** @param {number} node */
+    const weightOf = node => total[node] + totalBefore[node];
+    for (let next = node; runtime[name[next]];) {
+        if (total[node] - total[next] >= least || totalBefore[node] - totalBefore[next] >= least) break;
+        const last = next;
+        chain.push(next++);
+        for (let child = next; child < end[last]; child = end[child]) {
+            if (weightOf(child) > weightOf(next)) next = child;
+        }
+        if (next >= end[last]) break;
     }
     return chain.length >= SHORTEST_CHAIN ? chain : undefined;
 }
@@ -220,7 +228,8 @@ function layOutHalf(input, zoom, direction, first, undrawn) {
     /** @type {Box[]} */
     const boxes = [], path = findPath(tree, zoom).slice(first);
     for (let step = 0, row = 0; step < path.length; row += direction) {
-        const node = path[step], whole = findChain(input, node)?.filter((other, index) => path[step + index] === other);
+        const node = path[step], chained = findChain(input, node, input.minWidth / scale);
+        const whole = chained?.filter((other, index) => path[step + index] === other);
         // The zoomed node has a box of its own.
         const chain = whole?.slice(0, path.length - 1 - step), isChain = chain && chain.length >= SHORTEST_CHAIN;
         boxes.push({ node, row, x: 0, width, above: node !== zoom, ...(isChain && { chain }) });
@@ -252,6 +261,7 @@ function layOutChildren(input, { node: start, chain, row, x, thread }, scale, di
     /** @type {Box[]} */
     const boxes = [];
     let left = startsAtLeft ? x : x + own[node] * scale;
+    chain?.forEach((caller, index) => countSideCalls(input, caller, chain[index + 1] ?? caller, undrawn));
     /** @type {(Box & { folded: number[], frames: number }) | null} */
     let folded = null;
     for (const child of findChildren(input, node, direction, minWidth / scale)) {
@@ -263,7 +273,7 @@ function layOutChildren(input, { node: start, chain, row, x, thread }, scale, di
             left = start;
         }
         if (isWide || !folded) {
-            const chain = isWide && direction > 0 ? findChain(input, child) : undefined;
+            const chain = isWide && direction > 0 ? findChain(input, child, minWidth / scale) : undefined;
             const box = { node: child, row: row + direction, x: left, width, ...(chain && { chain }),
                 thread: input.isChart ? thread ?? (time?.lane ?? tree.name)[child] : undefined };
             folded = isWide ? null : { ...box, folded: [], frames: 0 };
@@ -279,6 +289,23 @@ function layOutChildren(input, { node: start, chain, row, x, thread }, scale, di
         folded.frames += frames;
     }
     return boxes.filter(box => box.width >= minWidth);
+}
+
+/**
+ * Counts the calls beside that of the next frame of a chain, which are too narrow to draw.
+ *
+ * @param {LayoutInput} input
+ * @param {number} node
+ * @param {number} next the next frame; the node itself if it is the last one
+ * @param {{ frames: number, weight: number }} undrawn
+ */
+function countSideCalls(input, node, next, undrawn) {
+    if (next === node) return;
+    for (const child of findChildren(input, node, 1, Infinity)) {
+        if (child === next) continue;
+        undrawn.frames += countFrames(input, child);
+        undrawn.weight += input.weights[child];
+    }
 }
 
 /**

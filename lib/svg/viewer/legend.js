@@ -1,7 +1,7 @@
 // The legend: what the colours mean, with shares that are true for the view.
 
 // The classes of colours from which all modules share an entry, with its label.
-const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, THREAD_CLASS = 14, WAKER_CLASS = 18;
+const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, KERNEL_CLASS = 10, VM_CLASS = 11, THREAD_CLASS = 14, WAKER_CLASS = 18;
 // The least share of a function without self weight for which its colour is explained.
 const CALLER_SHARE = 0.01;
 const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter, VM", "generated code", "unknown",

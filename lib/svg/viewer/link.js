@@ -3,7 +3,7 @@
 /** @type {ChangeName[]} */
 const CHANGE_NAMES =
     ["only", "hide", "omit", "recursion", "invert", "callers", "callees", "between", "sort", "fold", "root", "side",
-        "chart"];
+        "chart", "charge"];
 
 // The changes whose values are names of functions that must exist.
 const REQUIRED_NAMES = ["callers", "callees", "between", "only"];

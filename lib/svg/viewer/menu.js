@@ -31,7 +31,9 @@ class Menu {
     /** @param {Element} button */
     openMore(button) {
         const { left, bottom } = button.getBoundingClientRect();
-        const actions = ACTIONS.filter(({ menu }) => menu === "more");
+        // In a narrow window, a tab shows the table.
+        const isNarrow = matchMedia("(max-width: 700px)").matches;
+        const actions = ACTIONS.filter(({ menu, keys: [key] }) => menu === "more" && !(isNarrow && key === "t"));
         this.open(this.createItems(actions, {}), { x: left, y: bottom + 4 }, "More");
     }
 

@@ -19,7 +19,9 @@ function zoomTo(app, node) {
     const { tree } = app.view, selected = node === 0 ? app.state.selected : { name: tree.name[node], node };
     // The function that a tree is about has the whole width without any zoom.
     const zoom = tree.hasPivot && node === PIVOT ? 0 : node;
-    if (zoom === app.state.zoom) app.select(selected); else app.update({ zoom, selected });
+    if (zoom !== app.state.zoom) app.update({ zoom, selected });
+    else if (node === 0) app.page.say("Nothing is zoomed.");
+    else app.select(selected);
     app.matchPosition = 0;
     app.graph.focus(app.graph.base(app.view), true);
 }

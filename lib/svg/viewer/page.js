@@ -167,13 +167,15 @@ class Page {
         const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : view.tree.time ? whole
             : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.titleOf(view);
-        const total = side === "difference" && !profile.isScaled
+        const { time } = view.tree;
+        const total = time ? formatWeight(time.span, settings) : side === "difference" && !profile.isScaled
             ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(wholeAfter, settings)}`
             : formatWeight(whole, settings);
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
         const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
             createHtml("b", { id: "total" }, total),
+            time ? ` elapsed, ${formatWeight(whole, settings)} in ${formatThings(countLanes(time), "threads")}` : "",
             isPart ? ` of ${formatWeight(all, settings)}` : "",
             describeScale(profile, side));
         this.facts.replaceChildren(fact, this.badges);
@@ -193,7 +195,8 @@ class Page {
         }
         /** @type {[ChangeName, string, string?][]} */
         const single = [["recursion", "Merged", "recursion"], ["invert", "Inverted", "stacks"], ["callers", "Callers"],
-            ["callees", "Callees"], ["between", "Sandwich"], ["sort", "Sorted", `by ${changes.sort}`]];
+            ["callees", "Callees"], ["between", "Sandwich"], ["charge", "Self", "with the runtime"],
+            ["sort", "Sorted", `by ${changes.sort}`]];
         for (const [name, kind, value] of single) {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
@@ -220,6 +223,12 @@ class Page {
         this.order = [...new Set([...this.order, ...names])].filter(name => names.includes(name));
         chips.sort((a, b) => this.order.indexOf(nameOf(a)) - this.order.indexOf(nameOf(b)));
     }
+}
+
+/** Returns the number of threads that run. @param {NodeTimes} time */
+function countLanes({ lane }) {
+    // The first one is that of the root.
+    return new Set(lane.subarray(1)).size;
 }
 
 /** The kinds of filters whose values are functions. */

@@ -39,7 +39,8 @@ class Table {
         const { functions, profile, side, match, state, whole, wholeBefore } = view, column = this.column(view);
         this.element.classList.toggle("diff", side === "difference");
         const { descending, compared } = state;
-        this.order = this.sort(functions, profile, side, match.names, column, descending, compared, whole, wholeBefore);
+        this.order = this.sort(functions, profile, side, match.names, column, descending, compared, whole, wholeBefore,
+            state.changes.charge);
         this.drawHead(column, state.descending);
         this.note.textContent = this.order.length > 0 ? "" : match.names ? noMatch(state.search)
             : "No functions left. Remove a filter.";
@@ -77,7 +78,8 @@ class Table {
             const order = !isSorted ? "none" : descending ? "descending" : "ascending";
             const head = createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order },
                 button);
-            if (column === "name" && view.side === "difference") head.append(this.createCompared(view));
+            if (column === "name") head.append(view.side === "difference" ? this.createCompared(view)
+                : this.createCharged(view));
             return head;
         }));
         this.head.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
@@ -92,6 +94,19 @@ class Table {
         const choice = createChoice("Compare", [["self", "Self"], ["total", "Total"]],
             value => this.app.update({ compared: value === "self" ? "self" : "total" }, false));
         setChoice(choice, compared);
+        return choice;
+    }
+
+    /**
+     * Creates the choice of whether the self weight of the runtime counts for its callers.
+     *
+     * @param {View} view
+     */
+    createCharged({ state: { changes: { charge } } }) {
+        const choice = createChoice("Self weight", [["", "All"], ["callers", "No runtime"]],
+            value => this.app.change({ charge: value }));
+        choice.title = "No runtime: what std, libc, the kernel and interpreters take counts for their callers";
+        setChoice(choice, charge);
         return choice;
     }
 
@@ -262,13 +277,16 @@ function comparedWeights({ self, total, selfBefore = self, totalBefore = total }
  * @param {State["compared"]} compared
  * @param {number} whole
  * @param {number} wholeBefore
+ * @param {string} charge not empty to leave out the runtime, whose self weight counts for its callers
  */
-function sortFunctions(functions, profile, side, matches, column, descending, compared, whole, wholeBefore) {
+function sortFunctions(functions, profile, side, matches, column, descending, compared, whole, wholeBefore, charge) {
+    const hidden = charge ? findSupport(profile) : undefined;
     const { self, total, selfBefore = self, totalBefore = total } = functions, { names } = profile, list = [];
     const [own, inclusive] = side === "before" ? [selfBefore, totalBefore] : [self, total];
     const [before, after] = comparedWeights(functions, compared);
     for (let name = 0; name < names.length; name++) {
         const isPresent = inclusive[name] > 0 || (side === "difference" && totalBefore[name] > 0);
+        if (hidden?.[name] && !(self[name] > 0 || selfBefore[name] > 0)) continue;
         if (isPresent && names[name] !== DIVIDER && (!matches || matches[name])) list.push(name);
     }
     const order = Uint32Array.from(list), sign = descending ? -1 : 1;

@@ -74,7 +74,7 @@ interface Profile {
 
 /** Weights of the functions of a tree, by the index of the name. Recursive calls count once. */
 interface Functions {
-    /** That of a state of a thread counts for the function that waits. */
+    /** That of a state of a thread counts for the function that waits, that of the runtime perhaps for its caller. */
     self: Float64Array;
     /** The weights of the nodes with the name alone. */
     leaf: Float64Array;
@@ -167,7 +167,7 @@ interface Settings {
 
 /** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */
 type ChangeName = "only" | "hide" | "omit" | "recursion" | "invert" | "callers" | "callees" | "between" | "sort"
-    | "fold" | "root" | "side" | "chart";
+    | "fold" | "root" | "side" | "chart" | "charge";
 type Changes = Record<ChangeName, string>;
 
 /** A function, and the node in which it was selected, if any. */

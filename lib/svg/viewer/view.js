@@ -45,7 +45,7 @@ class ViewBuilder {
      */
     *prepare(changes) {
         const { filtered } = yield* this.derive(changes);
-        yield* this.sumFunctions(filtered, this.profile);
+        yield* this.sumFunctions(filtered, this.profile, changes.charge);
     }
 
     /**
@@ -73,7 +73,7 @@ class ViewBuilder {
             wholeBefore: profile.isFlattened && isDifference ? wholeAfter : sumBefore,
             whole: isBefore || (isDifference && wholeAfter === 0) ? sumBefore : wholeAfter,
             get functions() {
-                return finish(sumFunctions(filtered, profile));
+                return finish(sumFunctions(filtered, profile, changes.charge));
             },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",

@@ -262,7 +262,7 @@ function coloursDifferences(isNegated) {
 
 function drawsLanesOfChart() {
     const ticks = getTexts(".axis text");
-    equalLists([ticks[0], ticks[ticks.length - 1]], ["0", "10.0 ms"], "ends of the time axis");
+    equalLists([ticks[0], ticks[ticks.length - 1]], ["0", "10 ms"], "ends of the time axis");
     equalLists(getTexts("#frames .lane"), ["db  52.4 %", "web  47.6 %"], "a lane for each first frame");
     equal(findFrames("web").length, 2, "a lane has gaps");
     const left = (/** @type {string} */ name) => Math.min(...findFrames(name).map(frame =>
@@ -272,7 +272,20 @@ function drawsLanesOfChart() {
     check(getBounds(getFrame("web")).height < 6, "first frames are bars below the names");
     click(getFrame("write"));
     const zoomed = getTexts(".axis text");
-    equalLists([zoomed[0], zoomed[zoomed.length - 1]], ["3.00 ms", "6.00 ms"], "the axis of the zoomed time");
+    equalLists([zoomed[0], zoomed[zoomed.length - 1]], ["3.0 ms", "6.0 ms"], "the axis of the zoomed time");
+}
+
+function tellsTicksApart() {
+    typePattern("blink");
+    pressKey("Enter", {}, getSearchField());
+    const ticks = getTexts(".axis text"), [first] = ticks;
+    check(/^12\.3\d+ s$/.test(first), `the unit is that of the whole time: ${first}`);
+    equal(new Set(ticks).size, ticks.length, `no tick has the text of another one: ${ticks}`);
+}
+
+function foldsPastNarrowCalls() {
+    check(getTitle(getElement("#frames .chain")).startsWith("5 runtime frames"), "one sample aside does not show");
+    check(getText("undrawn").startsWith("1 frame too narrow"), `it is counted: ${getText("undrawn")}`);
 }
 
 /** @param {boolean} isJudged true if the page says which differences are significant */
@@ -521,4 +534,11 @@ function drawsWakers() {
 /** Moves the pointer over the line of a divider. @param {Element} divider */
 function pointAtLine(divider) {
     getElement("path", divider).dispatchEvent(new MouseEvent("mouseover", { bubbles: true, clientX: 9, clientY: 9 }));
+}
+
+function legendFollowsFilters() {
+    check(/json30.0 %/.test(getText("legend")), `at first: ${getText("legend")}`);
+    pointAt(getFrame("json::parse"));
+    pressKey("i");
+    equal(getText("legend"), "Selfhttp100 %", "shares of what is left");
 }

@@ -98,3 +98,14 @@ function followsColourScheme(isDark) {
     click(getElement("[title='Light or dark']"));
     equal(isDarkNow(), isDark, "and back");
 }
+
+/** Checks that the cells with the most samples stand out most. @param {boolean} isDark */
+function heatStandsOut(isDark) {
+    const swatches = [...svg.querySelectorAll(".heat i")], behind = getBackground(getElement(".timebox"));
+    const contrasts = swatches.map(swatch => getContrast(getBackground(swatch), behind));
+    equal(contrasts.length, 6, "colours of the key");
+    check(contrasts.every((contrast, step) => step === 0 || contrast > contrasts[step - 1]),
+        `more samples have more contrast: ${contrasts.map(contrast => contrast.toFixed(1))}`);
+    const list = getBackground(getElement("select"));
+    equal(list.every(channel => channel < 80), isDark, `the list of threads has the theme's colour: ${list}`);
+}

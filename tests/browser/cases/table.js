@@ -165,3 +165,17 @@ function chargesWaitsToFunctions() {
     click(getRow("wait"));
     check(getTexts(".det dl").join().includes("Self80.0 s"), `the details: ${getTexts(".det dl")}`);
 }
+
+async function chargesRuntimeToCallers() {
+    equal(getFunctions()[0], "num::wrapping_mul", "inlined functions come first");
+    click(getButton("No runtime", getElement(".th")));
+    equalLists(getFunctions(), ["shop::price", "shop::load", "rt::start", "shop::compare", "main"], "callers, by self");
+    equalLists(getCells("shop::price"), ["65.0 %", "65.0 %"], "with what it calls in the runtime");
+    equalLists(getCells("std::rt::start"), ["10.0 %", "10.0 %"], "without such a caller it is itself");
+    equalLists(getChips(), ["Self with the runtime"], "the page says so");
+    check(location.hash.includes("charge=callers"), `so does the link: ${location.hash}`);
+    pressKey("Escape");
+    equal(getFunctions()[0], "num::wrapping_mul", "Escape takes it back");
+    pressKey("o");
+    equal(getFunctions()[0], "shop::price", "so does a key");
+}

@@ -97,10 +97,14 @@ function saysWhyKeyIsImpossible() {
         equal(getMessage(), "That is for functions only.", `${key} on the root`);
         equalLists(getChips(), [], `${key} changes nothing`);
     }
+    pointAt(getFrame("all"));
+    pressKey("Enter");
+    equal(getMessage(), "Nothing is zoomed.", "Enter on the root");
     getElement(".graph").dispatchEvent(new MouseEvent("pointerleave"));
-    getSearchField().blur();
+    /** @type {HTMLElement} */ (document.activeElement).blur();
     for (const [key, message] of [["b", "Point at a frame first."], ["0", "Nothing is zoomed."],
-        ["n", "Search first: press /."], ["d", "There is nothing to compare with."]]) {
+        ["Enter", "Point at a frame first."], ["n", "Search first: press /."],
+        ["d", "There is nothing to compare with."]]) {
         pressKey(key, {}, document.body);
         equal(getMessage(), message, key);
     }

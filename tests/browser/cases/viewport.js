@@ -212,3 +212,13 @@ function fitsPhone() {
         check(left >= root.left && right <= root.right, `${selector} is as wide as the window at most`);
     }
 }
+
+function wrapsTitleOnPhone() {
+    resize("400px");
+    const title = getElement("h1"), { bottom } = getElement("header").getBoundingClientRect();
+    check(title.scrollWidth <= title.clientWidth, `the title is not cut: ${title.scrollWidth} in ${title.clientWidth}`);
+    check(title.getBoundingClientRect().bottom <= bottom, "it is in the header");
+    click(getButton("More"));
+    const items = getTexts(".menu button").join();
+    check(items.includes("Merge recursion") && !items.includes("Table of functions"), `a tab is the table: ${items}`);
+}
