@@ -10,6 +10,22 @@ pub fn student_p_value(square: f64, freedom: f64) -> f64 {
     }
 }
 
+/// Returns the probability that an F-distributed ratio exceeds a value.
+pub fn f_tail(value: f64, freedom_above: f64, freedom_below: f64) -> f64 {
+    match value > 0.0 {
+        true => {
+            let share = freedom_below / (freedom_below + freedom_above * value);
+            beta::regularized(share, freedom_below / 2.0, freedom_above / 2.0)
+        }
+        false => 1.0,
+    }
+}
+
+/// Returns the probability that a chi-square exceeds a value: the limit of [`f_tail`].
+pub fn chi_square_tail(value: f64, freedom: f64) -> f64 {
+    f_tail(value / freedom, freedom, 1e8)
+}
+
 /// Returns the p-value of a two-sided binomial test: twice the smaller tail. `chance` is the probability that a count
 /// is one of those after.
 pub fn binomial_p_value(before: f64, after: f64, chance: f64) -> f64 {
@@ -45,13 +61,16 @@ pub fn trigamma(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{binomial_p_value, inverse_trigamma, student_p_value, trigamma};
+    use super::{binomial_p_value, chi_square_tail, f_tail, inverse_trigamma, student_p_value, trigamma};
 
     #[test]
     fn equal_tables() {
         // With 8 degrees of freedom, 5 % of Student's distribution lie beyond 2.306.
         assert!((student_p_value(2.306_f64.powi(2), 8.0) - 0.05).abs() < 1e-5);
         assert_eq!(student_p_value(0.0, 8.0), 1.0);
+        // 5 % of F with 2 and 10 degrees of freedom lie beyond 4.103, of the chi-square with 4 beyond 9.488.
+        assert!((f_tail(4.103, 2.0, 10.0) - 0.05).abs() < 1e-4);
+        assert!((chi_square_tail(9.488, 4.0) - 0.05).abs() < 1e-4);
         assert!((binomial_p_value(0.0, 12.0, 0.5) - 2.0 / 4096.0).abs() < 1e-12);
         assert_eq!(binomial_p_value(10.0, 10.0, 0.5), 1.0);
         // A run twice as long has twice the samples.

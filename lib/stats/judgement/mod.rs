@@ -25,7 +25,8 @@
 //! side, and all this way; equal programs differed in 2 % of comparisons. By stacks in pairs, they differed in 11 % (`wait` in
 //! `benches/verdict`).
 //!
-//! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, any change is real.
+//! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, or if runs of a side agree, any change
+//! is real.
 //!
 //! Rates of false verdicts and of differences found: `benches/README.md`.
 
@@ -55,8 +56,8 @@ const RELATIVE: f64 = 1.25;
 /// Largest deviation of a weight, relative to its mean, that may be a rounding error.
 const ROUNDING: f64 = 1e-9;
 
-/// Number of rows as which the base dispersion counts, with several runs a side and with one.
-const BASE_ROWS: (f64, f64) = (2.0, 20.0);
+/// Dispersion of weights that do not vary at all: nearly 0.
+const LEAST_DISPERSION: f64 = 1e-9;
 
 /// Degrees of freedom with one run a side.
 const ONE_RUN_FREEDOM: f64 = 20.0;
@@ -85,6 +86,11 @@ impl Observation {
     pub fn add(&mut self, other: &Self) {
         self.before.iter_mut().zip(&other.before).for_each(|(sum, weight)| *sum += weight);
         self.after.iter_mut().zip(&other.after).for_each(|(sum, weight)| *sum += weight);
+    }
+
+    /// True if runs of one side differ.
+    fn varies(&self) -> bool {
+        [&self.before, &self.after].iter().any(|runs| runs.windows(2).any(|pair| pair[0] != pair[1]))
     }
 
     fn means(&self) -> (f64, f64) {
@@ -141,6 +147,13 @@ impl Design {
     }
 }
 
+/// What is expected of the variance of a row from run to run, and the degrees of freedom as which that counts.
+#[derive(Clone, Copy, Debug)]
+struct Prior {
+    variance: f64,
+    freedom: f64,
+}
+
 /// The properties that a comparison's rows share, by which each is judged.
 #[derive(Debug)]
 pub struct Judge {
@@ -150,7 +163,6 @@ pub struct Judge {
     is_paired: bool,
     /// Degrees of freedom of a row's own spread; 0 with one run a side.
     freedom: f64,
-    prior_freedom: f64,
     shared: Option<Shared>,
     peers: Peers,
     /// Dispersion of rare rows, at least 1.
@@ -170,14 +182,17 @@ impl Judge {
             sample: if design.counting == Counting::Samples { samples / (runs.0 + runs.1) } else { 1.0 },
             is_paired,
             freedom: if is_paired { runs.0 - 1.0 } else { runs.0 + runs.1 - 2.0 },
-            prior_freedom: 0.0,
             shared: None,
-            peers: Peers::new(&[], 1.0, 1.0),
+            peers: Peers::unknown(1.0),
             rare_dispersion: 1.0,
             design,
         };
         if judge.design.counting == Counting::Exact {
-            return judge;
+            if !rows.iter().any(|row| row.varies()) {
+                return judge;
+            }
+            // Few runs may agree by chance: what others vary by counts.
+            judge.design.counting = Counting::Unknown;
         }
         let stacks: Option<Vec<&Observation>> = stacks.as_ref().map(|stacks| stacks.iter().collect());
         let rows = stacks.as_deref().unwrap_or(rows);
@@ -191,24 +206,20 @@ impl Judge {
         let base = match self.design.counting {
             _ if self.freedom == 0.0 => 1.0 + total.mean() / self.sample / EFFECTIVE_SAMPLES_PER_RUN,
             Counting::Samples => 1.0,
-            _ => median(spreads.iter().map(|row| row.dispersion).collect()),
+            _ => median(spreads.iter().map(|row| row.dispersion).collect()).max(LEAST_DISPERSION),
         };
-        let has_peers = self.shared.as_ref().is_none_or(|shared| !shared.is_of_total);
-        self.peers = Peers::new(
-            if has_peers { &spreads } else { &[] },
-            base,
-            if self.freedom > 0.0 { BASE_ROWS.0 } else { BASE_ROWS.1 },
-        );
         if self.freedom == 0.0 {
-            self.prior_freedom = ONE_RUN_FREEDOM;
+            let has_peers = self.shared.as_ref().is_none_or(|shared| !shared.is_of_total);
+            self.peers = Peers::of_single_runs(if has_peers { &spreads } else { &[] }, base);
             return;
         }
         let is_sampled = self.design.counting == Counting::Samples;
-        let informative = spreads.iter().filter(|row| !is_sampled || row.size >= INFORMATIVE_SAMPLES);
-        self.prior_freedom = match has_peers || is_sampled {
-            true => self.peers.prior_freedom(&informative.copied().collect::<Vec<_>>(), self.freedom),
+        let informative = if is_sampled { INFORMATIVE_SAMPLES } else { 0.0 };
+        self.peers = match self.shared.as_ref().is_some_and(|shared| shared.is_of_total) {
+            false => Peers::of_runs(&spreads, base, self.freedom, informative),
+            true if is_sampled => Peers::of_runs(&[], base, self.freedom, informative),
             // All that is known is the spread of few rows that mirror each other: no second opinion about any of them.
-            false => 0.0,
+            true => Peers::unknown(base),
         };
         let rare = spreads.iter().filter(|row| row.size > 1.0 && row.size < RARE_SAMPLES);
         let rare: Vec<f64> = rare.map(|row| row.dispersion).collect();
@@ -226,13 +237,12 @@ impl Judge {
         if self.design.counting == Counting::Exact && self.freedom == 0.0 {
             return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0 };
         }
-        let size = row.mean() / self.sample;
-        let own = own.and_then(|own| self.row_spread(own));
-        let prior = self.peers.dispersion(size, own) * row.mean() * self.sample;
+        let prior = self.prior(row, own);
         let by_spread = match self.freedom > 0.0 {
             true => self.test_by_spread(row, prior),
             false => {
-                student_p_value(self.smaller_difference(row).powi(2) / (self.floor(prior, row) * 2.0), ONE_RUN_FREEDOM)
+                let variance = self.floor(prior.variance, row) * 2.0;
+                student_p_value(self.smaller_difference(row).powi(2) / variance, prior.freedom)
             }
         };
         if self.design.counting != Counting::Samples {
@@ -241,11 +251,22 @@ impl Judge {
         self.test_by_counts(row, by_spread, prior)
     }
 
+    /// Returns what is expected of a row's spread, apart from its own. `own` is as for [`test`](Self::test).
+    fn prior(&self, row: &Observation, own: Option<&Observation>) -> Prior {
+        let own = own.and_then(|own| self.row_spread(own));
+        let variance = self.peers.dispersion(row.mean() / self.sample, own) * row.mean() * self.sample;
+        let freedom = match self.freedom > 0.0 {
+            true => self.peers.prior_freedom(self.variance(row) / variance.max(f64::MIN_POSITIVE)),
+            false => ONE_RUN_FREEDOM,
+        };
+        Prior { variance, freedom }
+    }
+
     /// Combines a p-value with that of the binomial test of the samples.
-    fn test_by_counts(&self, row: &Observation, by_spread: f64, prior: f64) -> Test {
+    fn test_by_counts(&self, row: &Observation, by_spread: f64, prior: Prior) -> Test {
         let dispersion = match self.freedom > 0.0 {
             true => self.rare_dispersion,
-            false => self.floor(prior, row) / (row.mean() * self.sample),
+            false => self.floor(prior.variance, row) / (row.mean() * self.sample),
         };
         let before = count_samples(&row.before, &self.design.before) / dispersion;
         let after = count_samples(&row.after, &self.design.after) / dispersion;
@@ -256,7 +277,8 @@ impl Judge {
         let counted = if is_normal { 0.0 } else { binomial_p_value(before, after, chance) };
         // All samples on one side: their binomial tail, and the t that their number amounts to.
         let tail = 2.0 * chance.min(1.0 - chance).powf(before + after);
-        let smallest = tail.max(student_p_value(before + after, self.freedom + self.prior_freedom));
+        let prior = if self.freedom > 0.0 { self.peers.usual_prior_freedom() } else { ONE_RUN_FREEDOM };
+        let smallest = tail.max(student_p_value(before + after, self.freedom + prior));
         Test { p_value: by_spread.max(counted), smallest }
     }
 
@@ -269,41 +291,39 @@ impl Judge {
         if self.freedom == 0.0 || after >= before {
             return 1.0;
         }
-        let own = own.and_then(|own| self.row_spread(own));
-        let prior = self.peers.dispersion(grown.mean() / self.sample, own) * grown.mean() * self.sample;
-        self.p_value_as_it_is(&grown, prior) / 2.0
+        self.p_value_as_it_is(&grown, self.prior(&grown, own)) / 2.0
     }
 
     /// Returns the p-value of a row with several runs a side.
-    fn test_by_spread(&self, row: &Observation, prior: f64) -> f64 {
+    fn test_by_spread(&self, row: &Observation, prior: Prior) -> f64 {
         let own = self.own_variance(row, prior);
         let as_it_is = self.p_value_as_it_is(row, prior);
         // Relative to the total, a row that is the total differs by rounding errors only.
         if self.shared.is_none() || own <= (ROUNDING * row.mean()).powi(2) {
             return as_it_is;
         }
-        let freedom = self.freedom + self.prior_freedom;
+        let freedom = self.freedom + prior.freedom;
         let relative = student_p_value(self.smaller_difference(row).powi(2) / (own * run_factor(row)), freedom);
         (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0)
     }
 
     /// Returns the variance of a row from run to run, without what all rows share, moderated by that of its peers.
-    fn own_variance(&self, row: &Observation, prior: f64) -> f64 {
-        let freedom = self.freedom + self.prior_freedom;
-        self.floor((self.prior_freedom * prior + self.freedom * self.variance(row)) / freedom, row)
+    fn own_variance(&self, row: &Observation, prior: Prior) -> f64 {
+        let freedom = self.freedom + prior.freedom;
+        self.floor((prior.freedom * prior.variance + self.freedom * self.variance(row)) / freedom, row)
     }
 
     /// Returns the p-value of the difference of a row that is not relative to others.
     ///
     /// Its spread is moderated by what is expected of it: that of its peers, and what all rows share. A row that does
     /// not follow the others is not taken to.
-    fn p_value_as_it_is(&self, row: &Observation, prior: f64) -> f64 {
+    fn p_value_as_it_is(&self, row: &Observation, prior: Prior) -> f64 {
         let (before, after) = row.means();
-        let freedom = self.freedom + self.prior_freedom;
+        let freedom = self.freedom + prior.freedom;
         let raw = self.sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
-        let own = self.floor((self.prior_freedom * prior + raw) / freedom, row);
+        let own = self.floor((prior.freedom * prior.variance + raw) / freedom, row);
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
-        let shared = shared * self.prior_freedom / freedom;
+        let shared = shared * prior.freedom / freedom;
         if own + shared == 0.0 {
             return if before == after { 1.0 } else { 0.0 };
         }

@@ -117,3 +117,123 @@ fn few_rows_rarely_differ() {
         }
     }
 }
+
+/// A program whose functions vary from run to run by more than their number of samples tells.
+struct Noisy {
+    name: &'static str,
+    /// Samples of each function, on average.
+    samples: Vec<f64>,
+    /// By how much a function varies, relative to its samples.
+    deviation: fn(usize) -> f64,
+    /// Factor of the second function in one of the runs.
+    spike: f64,
+    /// Most comparisons with a difference, of 100.
+    most: usize,
+}
+
+/// Returns functions whose samples fall as one, a half, a third.
+fn zipf(functions: usize, samples: f64) -> Vec<f64> {
+    let sum: f64 = (1..=functions).map(|rank| 1.0 / rank as f64).sum();
+    (1..=functions).map(|rank| samples / sum / rank as f64).collect()
+}
+
+/// Compares equal programs that vary: long runs beside functions of few samples, a function that is larger than all others,
+/// one that was slow in one run, and functions that vary differently. `FG_VERDICT_TRIALS` is the number of comparisons
+/// of each kind, 40 by default.
+#[test]
+fn noisy_programs_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(40, |trials| trials.parse().unwrap());
+    let with_tiny = |functions: usize, samples: f64| [vec![samples; functions], vec![3.0; 20]].concat();
+    let programs = [
+        Noisy { name: "long", samples: with_tiny(12, 8000.0), deviation: |_| 0.1, spike: 1.0, most: 5 },
+        Noisy { name: "longer", samples: with_tiny(48, 20_000.0), deviation: |_| 0.05, spike: 1.0, most: 5 },
+        Noisy {
+            name: "one large",
+            samples: [vec![10_000.0], vec![200.0; 47]].concat(),
+            deviation: |_| 0.05,
+            spike: 1.0,
+            most: 5,
+        },
+        Noisy { name: "slow once", samples: zipf(300, 8000.0), deviation: |_| 0.03, spike: 3.0, most: 5 },
+        Noisy {
+            name: "unlike",
+            samples: vec![100.0; 48],
+            deviation: |number| if number % 5 == 0 { 0.3 } else { 0.02 },
+            spike: 1.0,
+            most: 10,
+        },
+    ];
+    let mut random = Random(0xd134_2543_de82_ef95);
+    println!("| program | runs | fg-csv | fg-check |");
+    for Noisy { name, samples, deviation, spike, most } in &programs {
+        let stacks: Vec<Vec<String>> =
+            (0..samples.len()).map(|number| vec!["main".into(), format!("f{number}")]).collect();
+        for count in [3, 5] {
+            let mut alarms = [0; 2];
+            for _ in 0..trials {
+                let slow = (random.uniform() * 2.0 * count as f64) as usize;
+                let mut run = |number: usize| -> Vec<u64> {
+                    let speed = (0.02 * random.normal()).exp();
+                    let mean = |(function, mean): (usize, &f64), noise: f64| {
+                        let spike = if function == 1 && number == slow { *spike } else { 1.0 };
+                        mean * speed * spike * (deviation(function) * noise).exp()
+                    };
+                    let functions = samples.iter().enumerate();
+                    functions
+                        .map(|function| {
+                            let noise = random.normal();
+                            random.count(mean(function, noise))
+                        })
+                        .collect()
+                };
+                let before = (0..count).map(&mut run).collect();
+                let after = (count..2 * count).map(&mut run).collect();
+                let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+                let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+                let any =
+                    |function: &Function| significant(function.self_chance) || significant(function.inclusive_chance);
+                alarms[0] += usize::from(runs.functions().values().any(any));
+                let [growth, inclusive] = runs.findings().unwrap();
+                let failed = growth.values().chain(inclusive.values()).any(|verdict| *verdict == Verdict::Failed);
+                alarms[1] += usize::from(failed);
+            }
+            let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * alarms as f64 / trials as f64));
+            println!("| {name} | {count} | {} |", shares.join(" | "));
+            let expected = *most as f64 / 100.0 * trials as f64;
+            let limit = 1.0 + expected + 3.0 * expected.sqrt();
+            assert!(alarms.iter().all(|alarms| (*alarms as f64) <= limit), "{name}: {alarms:?} of {trials}");
+        }
+    }
+}
+
+/// A function with a fifth of 2000 samples that takes a fifth longer is found, beside functions that vary by 3 %.
+#[test]
+fn growth_by_a_fifth_is_found() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(40, |trials| trials.parse().unwrap());
+    let mut random = Random(0xa076_1d64_78bd_642f);
+    let stacks: Vec<Vec<String>> = (0..48).map(|number| vec!["main".into(), format!("f{number}")]).collect();
+    println!("| runs | found |");
+    for (count, least) in [(3, 0.35), (5, 0.7)] {
+        let mut found = 0;
+        for _ in 0..trials {
+            let mut run = |growth: f64| -> Vec<u64> {
+                let speed = (0.02 * random.normal()).exp();
+                let mean = |function: usize| if function == 0 { 400.0 * growth } else { 1600.0 / 47.0 };
+                (0..48)
+                    .map(|function| {
+                        let noise = (0.03 * random.normal()).exp();
+                        random.count(mean(function) * speed * noise)
+                    })
+                    .collect()
+            };
+            let before = (0..count).map(|_| run(1.0)).collect();
+            let after = (0..count).map(|_| run(1.2)).collect();
+            let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+            let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+            found += usize::from(significant(runs.functions()["f0"].self_chance));
+        }
+        let share = found as f64 / trials as f64;
+        println!("| {count} | {share:.2} |");
+        assert!(share >= least - 0.15, "{found} of {trials} with {count} runs");
+    }
+}
