@@ -10,7 +10,7 @@ use super::context::{Context, shorten_path};
 use super::details;
 use super::facts;
 use super::judgement::{Amount, Judgement};
-use super::measure::{Measure, format_count, percent_change};
+use super::measure::{Measure, format_change, format_count, percent_change};
 use super::page::{Block, Column, Fact, Item, Number, Page, PathLines, Row, Table, Value};
 use super::survey::OwnFunction;
 use super::tables::{comparison_columns, comparison_numbers, tree_table};
@@ -95,7 +95,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(callees(context, &judgement));
     let is_growth = |weights: &Weights| weights.after > weights.before;
     let has_grown = changes.iter().any(|change| change.counts && change.is_growth())
-        || judgement.callees.iter().any(|(_, weights)| is_growth(weights));
+        || judgement.callees.iter().any(|(_, weights)| is_growth(weights))
+        || judgement.inclusive.is_some_and(|(_, weights)| is_growth(&weights));
     facts.extend(growth_path(context, &tree).filter(|_| has_grown));
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
@@ -154,20 +155,29 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
     let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
     let parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
-    let mut text = match (parts.is_empty(), judgement.callees.is_empty()) {
-        (false, _) => format!("{judged}, of the own functions {}", parts.join(", ")),
-        (true, false) => format!("{judged}, no own function changed, but some that they call"),
-        (true, true) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
-        (true, true) => "nothing changed beyond noise".to_owned(),
+    let mut text = match (parts.is_empty(), judgement.callees.is_empty(), judgement.inclusive) {
+        (false, ..) => format!("{judged}, of the own functions {}", parts.join(", ")),
+        (true, false, _) => format!("{judged}, no own function changed, but some that they call"),
+        (true, true, _) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
+        (true, true, Some((frame, weights))) => {
+            let change = format_change(percent_change(weights, context.survey.total.before));
+            format!("{judged}, {} with all that it calls {change}, but no function by itself", context.name(frame))
+        }
+        (true, true, None) => "nothing changed beyond noise".to_owned(),
     };
     if noise > 0 {
-        text.push_str(&format!("; {} differ within it", plural(noise as u64, "own function")));
+        text.push_str(&format!("; {} within it", differing(noise)));
     }
     if let Some(caveat) = judgement.caveat {
         text.push_str(&format!(" ({caveat})"));
     }
     let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();
     Fact { label: "verdict", value: Value::Text(text), numbers }
+}
+
+/// Returns how many own functions differ: `1 own function differs`.
+fn differing(count: usize) -> String {
+    format!("{} {}", plural(count as u64, "own function"), if count == 1 { "differs" } else { "differ" })
 }
 
 /// Returns the functions of libraries and the kernel that changed themselves.

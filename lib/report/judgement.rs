@@ -84,6 +84,8 @@ pub(super) struct FunctionJudgement {
     judged: Option<tally::Judgement>,
     /// The self weight of each function.
     selfs: HashMap<FrameId, Observation, FxBuildHasher>,
+    /// The functions whose inclusive weight changed by more than noise, the largest change first.
+    inclusive: Vec<(FrameId, Weights)>,
     /// A doubt about the chances, or the reason why there are none.
     caveat: Option<&'static str>,
 }
@@ -105,10 +107,20 @@ impl FunctionJudgement {
             }
         };
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
+        let inclusive = judged.as_ref().map_or_else(Vec::new, |judged| changed_inclusively(profile, &rows, judged));
         let frames = rows.iter().map(|row| row.frames[0]);
         let selfs = frames.zip(observations).filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
-        Ok(Self { judged, selfs: selfs.collect(), caveat })
+        Ok(Self { judged, selfs: selfs.collect(), inclusive, caveat })
     }
+}
+
+/// Returns the functions whose inclusive weight changed by more than noise, the largest change first.
+fn changed_inclusively(profile: &Profile, rows: &[Row], judged: &tally::Judgement) -> Vec<(FrameId, Weights)> {
+    let changes = rows.iter().zip(&judged.chances).filter(|(_, chances)| tally::is_significant(chances[1]));
+    let mut changes: Vec<(FrameId, Weights)> = changes.map(|(row, _)| (row.frames[0], row.weights[1])).collect();
+    let ranks = profile.frames.ranks();
+    changes.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
+    changes
 }
 
 /// The chances of changes, or the reason why they are not known.
@@ -117,13 +129,15 @@ pub(super) struct Judgement {
     pub(super) chances: Vec<f64>,
     /// The functions of libraries and the kernel whose self weight changed by more than noise, the largest change first.
     pub(super) callees: Vec<(FrameId, Weights)>,
+    /// The function whose inclusive weight changed the most, by more than noise.
+    pub(super) inclusive: Option<(FrameId, Weights)>,
     /// A doubt about the chances, or the reason why there are none.
     pub(super) caveat: Option<&'static str>,
 }
 
 impl Judgement {
     fn unknown(caveat: Option<&'static str>) -> Self {
-        Self { chances: Vec::new(), callees: Vec::new(), caveat }
+        Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, caveat }
     }
 
     /// Judges the changes of the weights of own functions. A function without libraries below it has the chance of its
@@ -135,7 +149,7 @@ impl Judgement {
         context: &Context<'_>,
         functions: impl Iterator<Item = (FrameId, Weights)>,
     ) -> Result<Self, Error> {
-        let Some(FunctionJudgement { judged, selfs, caveat }) = context.judged else {
+        let Some(FunctionJudgement { judged, selfs, inclusive, caveat }) = context.judged else {
             return Ok(Self::unknown(None));
         };
         let rows: Vec<Row> =
@@ -161,7 +175,7 @@ impl Judgement {
             .collect();
         let ranks = context.profile.frames.ranks();
         callees.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
-        Ok(Self { chances: chances.collect(), callees, caveat: *caveat })
+        Ok(Self { chances: chances.collect(), callees, inclusive: inclusive.first().copied(), caveat: *caveat })
     }
 
     /// True if a change is more than noise, or if that is not known.

@@ -144,7 +144,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut counterparts = Counterparts::default();
     let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => {
-            tally::check_not_judged(&profile.frames)?;
+            tally::check_not_flattened(profile.is_flattened())?;
             (profile, Evidence::Sums(options.weights))
         }
         Subject::Runs(mut compared) => {

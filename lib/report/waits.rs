@@ -16,7 +16,7 @@ use super::tables::{column, table};
 use crate::Error;
 use crate::markers::{self, WAKER_SEPARATOR};
 use crate::profile::{FrameId, Profile, Weight, Weights};
-use crate::tally::{ChargedWaker, charged_waker};
+use crate::tally::{ChargedWaker, Charging, charged_waker};
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -43,16 +43,16 @@ impl Waits {
     /// [`Error::Overflow`].
     pub(super) fn take_from(profile: &mut Profile) -> Result<Self, Error> {
         let mut waits = Self::default();
-        let Some((separator, _)) = profile.frames.iter().find(|(_, name)| *name == WAKER_SEPARATOR) else {
+        let charging = Charging::new(&profile.frames);
+        if !profile.frames.iter().any(|(frame, _)| charging.is_separator(frame)) {
             return Ok(waits);
-        };
+        }
         let mut blocked = Profile::new(profile.is_differential());
         let ids = blocked.frames.intern_all(&profile.frames);
         profile.for_each(|stack, weights| {
+            let end = charging.waker_start(stack);
             let stack: Vec<FrameId> = stack.iter().map(|frame| ids[frame.index()]).collect();
-            let Some(end) = stack.iter().position(|frame| *frame == ids[separator.index()]) else {
-                return blocked.add(&stack, weights);
-            };
+            let Some(end) = end else { return blocked.add(&stack, weights) };
             let state = stack.last().filter(|last| markers::is_thread_state(blocked.frames.name(**last)));
             let waiting: Vec<FrameId> = stack[..end].iter().chain(state).copied().collect();
             waits.blocks.push((stack, weights));
