@@ -89,6 +89,8 @@ pub(super) struct Accumulator<'a> {
     pub differential: bool,
     pub total: Weights,
     pub survey: WeightSurvey,
+    /// True if differences were flattened.
+    pub is_flattened: bool,
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
@@ -132,6 +134,7 @@ impl<'a> Accumulator<'a> {
         self.classify_new_frames();
         if self.differential {
             self.survey.add_sides(weights);
+            self.is_flattened |= self.frames.is_flattened_mark(stack, weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
             for tally in [&mut self.edges, &mut self.leaves, &mut self.stack_sums].into_iter().flatten() {
                 tally.add(&self.frames, stack, shared, weights)?;
@@ -163,6 +166,7 @@ impl<'a> Accumulator<'a> {
             differential: false,
             total: Weights::default(),
             survey: WeightSurvey::default(),
+            is_flattened: false,
             functions: Tally::new(GroupBy::Function),
             edges: tally_for(Measure::EdgeGrowth, GroupBy::Edge),
             stack_sums: rules.iter().any(Rule::is_of_common_functions).then(|| Tally::new(GroupBy::Stack)),

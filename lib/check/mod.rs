@@ -13,6 +13,8 @@ mod rule;
 pub use report::{Style, annotation, format_line, junit, junit_error};
 pub use rule::{DEFAULT_BUSY_LOOP_LIMIT, Measure, Rule};
 
+use std::collections::BTreeSet;
+
 use self::accumulate::{Accumulator, RuleTotal, Subject};
 use self::chances::Chances;
 use self::common::Common;
@@ -24,7 +26,7 @@ use crate::folded::{LineKind, StackSink as _, read_all};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::sample_weight::WeightOptions;
-use crate::tally::{check_not_judged, is_significant};
+use crate::tally::{check_not_flattened, is_significant};
 
 /// Result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +107,7 @@ pub fn check(
         ));
     }
     if has_growth {
-        check_not_judged(accumulator.frames())?;
+        check_not_flattened(accumulator.is_flattened)?;
     }
     let chances = match has_growth {
         true => Some(Chances::new(&mut accumulator, runs.as_ref(), weights)?),
@@ -154,12 +156,12 @@ fn clone_frames(frames: &Frames) -> Frames {
 }
 
 /// Returns the findings of all rules, in their order, the largest value of each first.
-fn find<'a>(mut all: Accumulator<'a>, chances: Option<&Chances>, mut common: Option<Common<'a>>) -> Vec<Finding> {
+fn find<'a>(mut all: Accumulator<'a>, all_chances: Option<&Chances>, mut common: Option<Common<'a>>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, rule) in all.rules.iter().enumerate() {
         let (accumulator, chances) = match &mut common {
-            Some(Common { accumulator, chances }) if rule.is_of_common_functions() => (accumulator, Some(&*chances)),
-            _ => (&mut all, chances),
+            Some(common) if rule.is_of_common_functions() => (&mut common.accumulator, Some(&common.chances)),
+            _ => (&mut all, all_chances),
         };
         let mut totals = std::mem::take(&mut accumulator.totals[number]);
         let accumulator = &*accumulator;
@@ -170,12 +172,18 @@ fn find<'a>(mut all: Accumulator<'a>, chances: Option<&Chances>, mut common: Opt
         if totals.is_empty() {
             totals.insert(Subject::Rule, RuleTotal::default());
         }
+        let mut noisy = BTreeSet::new();
         let is_met = !rule.has_pattern() || accumulator.matches[number].contains(&true);
         let found = totals.into_iter().map(|(subject, total)| {
             let percent = rule.measure.percent(total.weights, accumulator.total);
             let chance = chances.filter(|_| rule.measure.is_growth()).map(|all| all.chance(number, rule, subject));
             let verdict = match percent > rule.limit {
-                true if !chance.flatten().is_none_or(is_significant) => Verdict::WithinNoise,
+                true if !chance.flatten().is_none_or(is_significant) => {
+                    if let Subject::Function(frame) = subject {
+                        noisy.insert(frame);
+                    }
+                    Verdict::WithinNoise
+                }
                 true => Verdict::Failed,
                 false if is_met => Verdict::Passed,
                 false => Verdict::NoMatch,
@@ -191,9 +199,38 @@ fn find<'a>(mut all: Accumulator<'a>, chances: Option<&Chances>, mut common: Opt
         });
         let start = findings.len();
         findings.extend(found);
+        if let (Measure::Growth, Some(common), Some(chances)) = (rule.measure, &common, all_chances) {
+            findings.extend(find_new(number, rule, common, &noisy, chances));
+        }
         findings[start..].sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.subject.cmp(&b.subject)));
     }
     findings
+}
+
+/// Returns the new functions that exceed a limit by themselves and count for functions that exceed it within noise: the noise of
+/// a caller does not hide what it calls now.
+fn find_new(
+    number: usize,
+    rule: &Rule,
+    common: &Common<'_>,
+    noisy: &BTreeSet<FrameId>,
+    chances: &Chances,
+) -> Vec<Finding> {
+    let total = common.accumulator.total;
+    let findings = common.new_functions_of(noisy).into_iter().filter_map(|(frame, after)| {
+        let weights = Weights { after, ..Weights::default() };
+        let (subject, percent) = (Subject::Function(frame), rule.measure.percent(weights, total));
+        let is_real = chances.chance(number, rule, subject).is_none_or(is_significant);
+        (percent > rule.limit && is_real).then(|| Finding {
+            rule: number,
+            subject: common.accumulator.subject_name(rule, subject),
+            percent,
+            weights,
+            verdict: Verdict::Failed,
+            worst: None,
+        })
+    });
+    findings.collect()
 }
 
 /// Returns a stack as folded text, without its weight.

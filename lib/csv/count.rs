@@ -12,7 +12,7 @@ use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{
-    GroupBy, Judgement, Row, Tally, check_not_judged, observe_runs, observe_sum, observe_sums, tally_profile,
+    GroupBy, Judgement, Row, Tally, check_not_flattened, observe_runs, observe_sum, observe_sums, tally_profile,
 };
 
 /// Sums of all keys, and totals of the profile.
@@ -37,6 +37,8 @@ pub struct Counts {
     /// A warning about the judgement, if the weights deserve one.
     pub caveat: Option<&'static str>,
     survey: WeightSurvey,
+    /// True if differences were flattened.
+    is_flattened: bool,
     /// The sums by function, if rows have other keys and are judged by the spread of functions.
     functions: Option<Vec<Row>>,
 }
@@ -47,7 +49,7 @@ impl Counts {
     /// # Errors
     /// [`Error::Invalid`] if they were judged before.
     pub fn judge_sums(&mut self, options: WeightOptions) -> Result<(), Error> {
-        check_not_judged(&self.frames)?;
+        check_not_flattened(self.is_flattened)?;
         self.weight_kind = self.survey.kind(&self.frames, options);
         self.caveat = self.survey.caveat(self.weight_kind);
         self.observations = observe_sums(&self.rows);
@@ -125,6 +127,7 @@ fn merge_parts(parts: Vec<Accumulator>) -> Result<Counts, Error> {
     for mut part in parts {
         whole.survey.merge(&part.counts.survey);
         whole.differential = part.counts.differential;
+        whole.is_flattened |= part.counts.is_flattened;
         whole.total.add(part.counts.total)?;
         let ids = match whole.frames.len() {
             0 => None,
@@ -215,6 +218,7 @@ impl StackSink for Accumulator {
         self.counts.total.add(weights)?;
         if self.counts.differential {
             self.counts.survey.add_sides(weights);
+            self.counts.is_flattened |= self.counts.frames.is_flattened_mark(stack, weights);
             let functions = self.functions.as_mut();
             functions.map_or(Ok(()), |functions| functions.add(&self.counts.frames, stack, shared, weights))?;
         }

@@ -197,11 +197,6 @@ impl<'f, 'w> Accumulator<'f, 'w> {
     }
 }
 
-/// True for the stack that tells that differences were flattened.
-pub(super) fn is_flattened(frames: &Frames, stack: &[FrameId], weights: Weights) -> bool {
-    weights == Weights::default() && matches!(stack, [frame] if frames.name(*frame) == FLATTENED)
-}
-
 impl StackSink for Accumulator<'_, '_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.table.read
@@ -215,7 +210,7 @@ impl StackSink for Accumulator<'_, '_> {
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
-        if is_flattened(&self.table.read, stack, weights) {
+        if self.table.read.is_flattened_mark(stack, weights) {
             return self.add_flattened();
         }
         self.total.add(weights)?;

@@ -30,7 +30,7 @@ pub use threshold::Threshold;
 use std::cmp::Reverse;
 use std::io::Write;
 
-use self::accumulate::{Accumulator, Kept, is_flattened};
+use self::accumulate::{Accumulator, Kept};
 use self::frame_table::FrameTable;
 use self::line_pattern::line_filter;
 use self::sorted_stacks::{SortedStacks, StackWriter};
@@ -207,7 +207,7 @@ fn keep_heaviest(profile: &Profile, dropped: &mut Weights, min: Weight, top: usi
     let mut numbers = 0..;
     profile.for_each_sorted::<Error>(|stack| {
         let number = numbers.next().unwrap_or_default();
-        match is_flattened(&profile.frames, stack.frames, stack.weights) {
+        match profile.frames.is_flattened_mark(stack.frames, stack.weights) {
             true => is_kept[number] = true,
             false => order.push((Reverse(larger_weight(stack.weights)), number)),
         }

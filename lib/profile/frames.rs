@@ -5,8 +5,8 @@ use std::hash::Hasher;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::weight::Weight;
-use crate::markers::UNKNOWN;
+use super::weight::{Weight, Weights};
+use crate::markers::{FLATTENED, UNKNOWN};
 
 /// The id of a frame name within one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +43,13 @@ impl Frames {
     /// Creates an interner without names.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// True for the stack that says of all others that differences which are not significant were flattened
+    /// ([`FLATTENED`]).
+    #[inline]
+    pub fn is_flattened_mark(&self, stack: &[FrameId], weights: Weights) -> bool {
+        weights == Weights::default() && matches!(stack, [frame] if self.name(*frame) == FLATTENED)
     }
 
     /// Returns the number of distinct names.

@@ -56,9 +56,11 @@ impl Charging {
         leaf.map_or(stack, |leaf| &own[..=leaf])
     }
 
-    fn waker_start(&self, stack: &[FrameId]) -> Option<usize> {
+    /// Returns where the stack of a waker is separated from that of the thread that waited: between frames of both.
+    pub fn waker_start(&self, stack: &[FrameId]) -> Option<usize> {
         let separator = self.separator?;
-        stack.iter().position(|frame| *frame == separator)
+        let start = stack.iter().position(|frame| *frame == separator)?;
+        (start > 0 && start + 1 < stack.len()).then_some(start)
     }
 
     /// True for the frame between the stack of a thread and that of its waker.
@@ -87,6 +89,8 @@ mod tests {
             ("app;wait;--;other_[w];send_[w];[off-cpu]", "wait"),
             ("app;wait;--;other_[w];--;disk_[w];[off-cpu]", "wait"),
             ("--;other_[w]", "other_[w]"),
+            ("--", "--"),
+            ("app;--", "--"),
             ("app;main;read;vfs_read_[k];schedule_[k];[off-cpu]", "read"),
             ("app;main;read;vfs_read_[k];schedule_[k];--;other_[w];[off-cpu]", "read"),
             ("app;main;read;entry_SYSCALL_64_after_hwframe;do_syscall_64;vfs_read;schedule;[off-cpu]", "read"),

@@ -2,7 +2,7 @@
 
 use super::Row;
 use crate::Error;
-use crate::markers::{FLATTENED, LOST};
+use crate::markers::LOST;
 use crate::profile::{Frames, Weights};
 use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
 use crate::stats::judgement::{Design, Judge, Observation};
@@ -28,13 +28,13 @@ pub fn format_chance(chance: f64, decimals: usize) -> String {
     format!("{:.decimals$}", if is_rounded_down { FALSE_DISCOVERY_RATE + unit } else { chance })
 }
 
-/// Fails if the differences between the weights of a profile were judged before: weights before, and their total, are not
-/// those that were measured, and nothing can be judged by them.
+/// Fails if the differences between the weights of a profile were flattened ([`Frames::is_flattened_mark`]): weights before, and
+/// their total, are not those that were measured, and nothing can be judged by them.
 ///
 /// # Errors
 /// [`Error::Invalid`] with what to compare instead.
-pub fn check_not_judged(frames: &Frames) -> Result<(), Error> {
-    match frames.iter().any(|(_, name)| name == FLATTENED) {
+pub fn check_not_flattened(is_flattened: bool) -> Result<(), Error> {
+    match is_flattened {
         true => Err(Error::Invalid(
             "fg-diff --significant has judged these differences and replaced weights before: give the profiles with --before \
              and --after, or what fg-diff writes without --significant"

@@ -12,7 +12,7 @@ use crate::profile::{FrameId, Frames, Profile, Weights};
 
 pub use charged_waker::{ChargedWaker, charged_waker};
 pub use charging::Charging;
-pub use judge::{Judgement, check_not_judged, format_chance, is_significant, observe_sum, observe_sums};
+pub use judge::{Judgement, check_not_flattened, format_chance, is_significant, observe_sum, observe_sums};
 pub use observe::{RunSums, observe_runs};
 
 /// Key by which weights are summed up.

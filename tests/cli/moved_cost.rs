@@ -195,3 +195,33 @@ fn copies_are_one_program_for_all() {
         }
     }
 }
+
+/// The noise of a caller does not hide what it calls now.
+#[test]
+fn a_new_function_fails_although_its_caller_varies() {
+    let folder = directory();
+    let write = |name: &str, main: u32, validate: u32| {
+        let mut text = format!("app;main {main}\n");
+        for number in 0..20 {
+            writeln!(text, "app;main;f{number} {}", 68 + (number * 7 + main) % 5).unwrap();
+        }
+        if validate > 0 {
+            writeln!(text, "app;main;validate {validate}").unwrap();
+        }
+        std::fs::write(folder.path().join(name), text).unwrap();
+    };
+    let check = |validate: [u32; 3]| {
+        for (number, (before, after)) in [(610, 520), (500, 690), (700, 640)].into_iter().enumerate() {
+            write(&format!("b{number}"), before, 0);
+            write(&format!("a{number}"), after, validate[number]);
+        }
+        let mut command = command(tool("fg-check"));
+        command.current_dir(folder.path()).arg("--growth=2%");
+        command.args(["--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2"]);
+        run_command(command, b"")
+    };
+    let failed = check([82, 80, 85]);
+    assert_eq!(failed.code(), 1, "{failed:?}");
+    assert!(failed.text().contains("validate"), "{failed:?}");
+    assert_eq!(check([20, 18, 21]).code(), 0, "below the limit");
+}

@@ -196,7 +196,9 @@ def check_csv(lines, text):
     """Self and inclusive weights of functions."""
     own, inclusive = Counter(), Counter()
     for stack, (weight,) in add_up([(normalize(stack), weights) for stack, weights in lines]).items():
-        waiting = stack[: stack.index("--")] if "--" in stack else stack
+        end = stack.index("--") if "--" in stack else 0
+        has_waker = 0 < end < len(stack) - 1
+        waiting = stack[:end] if has_waker else stack
         charged = next((name for name in reversed(waiting) if name not in STATES), stack[-1])
         own[charged] += weight
         for name in set(stack):
