@@ -10,7 +10,8 @@ use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
-use crate::bytes::BOM;
+use super::strays::Strays;
+use crate::bytes::strip_bom;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
 use crate::{Error, io_error_text};
@@ -39,8 +40,12 @@ pub(super) struct Document<'a> {
     choice: Option<String>,
     /// True if the samples have several values, or one with a name.
     has_values: bool,
-    /// Finds the beginning of another document.
+    /// Finds the heading of another document.
     appended: Appended,
+    /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
+    strays: Option<Strays>,
+    /// True after the last line.
+    is_at_end: bool,
     /// Number of bytes that were read as bytes.
     position: u64,
     /// True within a text in the document, which may be anything.
@@ -56,6 +61,7 @@ impl<'a> Document<'a> {
         log: OrderedLog<'a>,
     ) -> Self {
         let (summary, events) = (InputSummary::default(), EventFilter::new(options.event.clone()));
+        let line = input.skipped_lines();
         Self {
             options,
             summary,
@@ -66,15 +72,29 @@ impl<'a> Document<'a> {
             block: Block::default(),
             offset: 0,
             line_start: 0,
-            line: 0,
+            line,
             is_unterminated: false,
             is_cut: false,
             choice: None,
             has_values: false,
             appended: Appended::new(format),
+            strays: Some(Strays::new(format)),
+            is_at_end: false,
             position: 0,
             is_in_text: false,
         }
+    }
+
+    /// Returns the text after the current line, of whole lines. `None` at the end of a block, if another follows.
+    pub(super) fn next_lines(&self) -> Option<&[u8]> {
+        let text = &self.block[self.offset..];
+        Some(text).filter(|text| !text.is_empty() || self.input.is_at_end())
+    }
+
+    /// Makes the document one that is read on trial: another document within it is not looked for.
+    pub(super) fn on_trial(mut self) -> Self {
+        self.strays = None;
+        self
     }
 
     /// Returns the source, for formats that need random access to a file.
@@ -90,18 +110,46 @@ impl<'a> Document<'a> {
     /// Reads the next line into `line`, without its line end; returns false at the end of the input. The line with which
     /// another document begins is an end, too; [`check_whole`](Self::check_whole) reports it.
     pub(super) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
-        if self.appended.is_found() || !self.read_next_line(line)? {
+        self.check_strays()?;
+        self.is_at_end = self.appended.is_found() || !self.read_next_line(line)?;
+        if self.is_at_end {
             line.clear();
+            self.end_strays(true)?;
             return Ok(false);
         }
         if self.is_in_text {
             return Ok(true);
         }
-        if self.appended.may_begin_document(line, self.line) {
-            self.appended.find_document(&self.block[self.line_start..]);
-        }
         self.appended.add_line(line, &self.block[self.line_start..], self.line);
-        Ok(!self.appended.is_found())
+        if self.appended.is_found() {
+            self.is_at_end = true;
+            self.end_strays(false)?;
+        }
+        Ok(!self.is_at_end)
+    }
+
+    /// Ends the lines that the reader does not take if it has taken the last one, or if there are many.
+    fn check_strays(&mut self) -> Result<(), Error> {
+        let Some(strays) = self.strays.as_mut().filter(|strays| !strays.is_empty()) else { return Ok(()) };
+        if !strays.contains(self.line) {
+            if !current_line(&self.block, self.line_start, self.offset).is_empty() {
+                return self.end_strays(false);
+            }
+            strays.add_blank(self.line);
+        }
+        if strays.is_full() { self.end_strays(false) } else { Ok(()) }
+    }
+
+    /// Reports the malformed ones of the lines that the reader did not take, unless they are another document.
+    fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
+        let taken = self.strays.as_mut().map_or(Ok(Vec::new()), |strays| strays.take(is_last));
+        match taken {
+            Ok(malformed) => malformed.iter().try_for_each(|(line, what)| self.log.report_malformed(*line, what)),
+            Err((line, format)) => {
+                self.appended.set_found(line, format);
+                Ok(())
+            }
+        }
     }
 
     /// Notes whether the next lines are a text in the document, which may look like another document.
@@ -109,7 +157,8 @@ impl<'a> Document<'a> {
         self.is_in_text = is_in_text;
     }
 
-    /// Reads the next line into `line`, without its line end; returns false at the end of the input.
+    /// Reads the next line into `line`, without its line end and without the byte order mark of a file that was appended;
+    /// returns false at the end of the input.
     fn read_next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.offset == self.block.len() {
             self.offset = 0;
@@ -117,14 +166,11 @@ impl<'a> Document<'a> {
                 return Ok(false);
             }
             self.log.add_progress(self.block.len());
-            if self.line == 0 && self.block.starts_with(BOM) {
-                self.offset = BOM.len();
-            }
         }
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        let text = strip_bom(rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]));
         line.clear();
         line.extend_from_slice(text);
         self.is_unterminated = end == rest.len();
@@ -133,12 +179,26 @@ impl<'a> Document<'a> {
         Ok(true)
     }
 
-    /// Reports the current line as malformed and left out.
+    /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
     ///
     /// # Errors
     /// [`Error::Malformed`] with `--strict`.
     pub(super) fn report_malformed(&mut self, what: &str) -> Result<(), Error> {
-        self.report_malformed_at(self.line, what)
+        match &mut self.strays {
+            Some(strays) if !self.is_at_end && !self.log.is_strict() => {
+                strays.add(self.line, current_line(&self.block, self.line_start, self.offset), Some(what));
+                Ok(())
+            }
+            _ => self.report_malformed_at(self.line, what),
+        }
+    }
+
+    /// Leaves out the current line as other text: inputs of this format may have any between their stacks.
+    pub(super) fn skip_line(&mut self) {
+        let line = current_line(&self.block, self.line_start, self.offset);
+        if let Some(strays) = self.strays.as_mut().filter(|_| !self.is_at_end && !line.is_empty()) {
+            strays.add(self.line, line, None);
+        }
     }
 
     /// Reports a line as malformed and left out, for readers that count lines themselves.
@@ -159,7 +219,7 @@ impl<'a> Document<'a> {
 
     /// Returns the number of malformed lines.
     pub(super) fn malformed_lines(&self) -> u64 {
-        self.log.malformed_lines()
+        self.log.malformed_lines() + self.strays.as_ref().map_or(0, Strays::count_malformed)
     }
 
     /// Warns that no stacks were found, unless another message explains it.
@@ -181,7 +241,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_whole(&self) -> Result<(), Error> {
-        let message = self.appended.message(self.line);
+        let message = self.appended.message();
         message.map_or(Ok(()), |(line, what)| Err(Error::Unreadable { name: format!("{}:{line}", self.name()), what }))
     }
 
@@ -313,7 +373,7 @@ impl<'a> Document<'a> {
         let known = names.join(", ");
         let index = match &self.options.event {
             EventChoice::First => default,
-            EventChoice::All if names.len() == 1 => 0,
+            EventChoice::All if names.len() == 1 || self.strays.is_none() => default,
             EventChoice::All => {
                 return Err(Error::Invalid(format!("--event all: samples have several values; name one of {known}")));
             }
@@ -359,6 +419,11 @@ impl<'a> Document<'a> {
         self.summary.events.extend_from_slice(self.events.seen());
         (self.summary, self.log)
     }
+}
+
+/// Returns the line between two offsets of a block, without its line end.
+fn current_line(block: &[u8], start: usize, end: usize) -> &[u8] {
+    strip_bom(block[start..end].trim_ascii_end())
 }
 
 /// Number of bytes by which any binary document is recognized.

@@ -1,11 +1,10 @@
 //! Says what a text that is no profile looks like, for a message.
 
 use super::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, split_words};
-use crate::bytes::strip_bom;
 
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
-    let start = strip_bom(head).trim_ascii_start();
+    let start = head.trim_ascii_start();
     if most_lines_fit(head, 60, is_system_call) {
         "output of strace"
     } else if most_lines_fit(head, 60, begins_with_time) {

@@ -83,6 +83,8 @@ pub struct Blocks {
     buffered: Block,
     /// Number of buffered bytes that [`Read`] has consumed.
     consumed: usize,
+    /// Number of blank lines before the first byte.
+    skipped_lines: u64,
     block: Block,
     at_end: bool,
     /// The error that ended the input; it is returned after all bytes before it.
@@ -113,6 +115,7 @@ impl Blocks {
             is_compressed: false,
             buffered: Block::default(),
             consumed: 0,
+            skipped_lines: 0,
             block: Block::default(),
             at_end: false,
             failure: None,
@@ -157,6 +160,30 @@ impl Blocks {
             self.check_failure()?;
         }
         Ok(&self.buffered[self.consumed..])
+    }
+
+    /// Skips the blank lines at the beginning of a text; returns false if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn skip_blank_lines(&mut self) -> Result<bool, Error> {
+        let head = self.head()?;
+        let blanks = &head[..head.len() - head.trim_ascii_start().len()];
+        let end = last_line_end(blanks).unwrap_or(0);
+        let lines = memchr::memchr_iter(b'\n', &blanks[..end]).count() as u64;
+        self.consumed += end;
+        self.skipped_lines += lines;
+        Ok(lines > 0)
+    }
+
+    /// Returns the number of blank lines that were skipped.
+    pub(crate) fn skipped_lines(&self) -> u64 {
+        self.skipped_lines
+    }
+
+    /// True if all bytes of the input were returned.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at_end && self.buffered.len() == self.consumed
     }
 
     /// True if all bytes of the input are in memory.
@@ -314,6 +341,20 @@ mod tests {
         let mut input = blocks(b"one\ntwo\n");
         assert_eq!(input.head().unwrap(), b"one\ntwo\n");
         assert_eq!(input.read_rest().unwrap(), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn skips_blank_lines_at_the_beginning() {
+        let mut input = blocks(b"\n  \r\n\t one\n\ntwo\n");
+        assert!(input.skip_blank_lines().unwrap() && !input.skip_blank_lines().unwrap());
+        assert_eq!((input.skipped_lines(), input.head().unwrap()), (2, &b"\t one\n\ntwo\n"[..]));
+        assert_eq!(input.read_rest().unwrap(), b"\t one\n\ntwo\n");
+        assert!(!blocks(b"one\n").skip_blank_lines().unwrap());
+    }
+
+    #[test]
+    fn drops_a_byte_order_mark() {
+        assert_eq!(blocks(b"\xef\xbb\xbfone\n").read_rest().unwrap(), b"one\n");
     }
 
     #[test]

@@ -42,9 +42,14 @@ fn recognizes(head: &[u8]) -> bool {
     most_lines_fit(head, 70, is_line) && first_lines(head).any(|line| is_event(line) || graph::is_line(line))
 }
 
+/// Returns true for `# tracer: nop`, and for `#` alone.
+fn is_comment(line: &[u8]) -> bool {
+    line.strip_prefix(b"#").is_some_and(|text| text.is_empty() || text.starts_with(b" "))
+}
+
 /// True for any line of a trace.
 fn is_line(line: &[u8]) -> bool {
-    is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
+    is_event(line) || is_comment(line) || parse_stack_frame(line).is_some() || graph::is_line(line)
 }
 
 /// The fields of an event's line.
@@ -124,10 +129,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut pending, mut graphs) = (Vec::new(), Pending::default(), Graphs::default());
     let mut samples = TimedSamples::new(document.options);
     while document.read_line(&mut line)? {
-        if line.trim_ascii().is_empty()
-            || line.starts_with(b"#")
-            || line.starts_with(b"CPU ")
-            || line.starts_with(b"cpus=")
+        if line.trim_ascii().is_empty() || is_comment(&line) || line.starts_with(b"CPU ") || line.starts_with(b"cpus=")
         {
             continue;
         }
