@@ -77,7 +77,8 @@ fn no_document_is_lost_silently_behind_another() {
             let start = if start.ends_with('\n') { start.clone() } else { format!("{start}\n") };
             let outcome = collapse(&(start + end));
             let is_whole = total(&outcome.text()) == alone + other;
-            let is_told = outcome.code() == 1 || outcome.stderr.contains("malformed");
+            let is_told =
+                outcome.code() == 1 || ["malformed", "left out:"].iter().any(|word| outcome.stderr.contains(word));
             assert!(is_told || is_whole, "{first} and {second}: {outcome:?}");
         }
     }

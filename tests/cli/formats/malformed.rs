@@ -148,6 +148,15 @@ fn a_line_of_the_program_within_a_stack_does_not_divide_it() {
 }
 
 #[test]
+fn a_stack_of_ftrace_belongs_to_the_last_event_of_its_cpu() {
+    let event = |comm: &str, cpu| format!("  {comm}-1 [00{cpu}] d..1 1.5: sched_switch: x\n");
+    let stack = |comm: &str, cpu, name| format!("  {comm}-1 [00{cpu}] d..1 1.5: <stack trace>\n => {name}\n");
+    let text = [event("a", 0), event("b", 1), stack("a", 0, "f"), stack("b", 1, "g")].concat();
+    let outcome = run("fg-collapse", [""; 0], format!("# tracer: nop\n{text}").as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("a;f 1\nb;g 1\n", ""));
+}
+
+#[test]
 fn lines_before_a_print_of_a_recording_are_left_out() {
     let print = "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nhello\n\na.B {\n  startTime = 1\n  stackTrace = [\n    A.f(int) line: 2\n  ]\n}\n";
     let outcome = run("fg-collapse", [""; 0], print.as_bytes()).ok();
