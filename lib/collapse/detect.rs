@@ -55,6 +55,9 @@ fn detect(head: &[u8]) -> Result<&'static Format, String> {
         )),
         [] => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
+            if what == text_kind::STRACE {
+                return Err(format!("{what} without stacks; run strace with -k"));
+            }
             Err(format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats"))
         }
     }

@@ -34,6 +34,8 @@ pub(super) struct Document<'a> {
     line: u64,
     /// True if the last line has no line end.
     is_unterminated: bool,
+    /// True if the last line is malformed and has no line end.
+    is_last_left_out: bool,
     /// True if the reader said that the input is cut short.
     is_cut: bool,
     /// The message about the value that was selected by default.
@@ -44,6 +46,8 @@ pub(super) struct Document<'a> {
     appended: Appended,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
     strays: Option<Strays>,
+    /// Number of lines that were left out as other text.
+    skipped: u64,
     /// True after the last line.
     is_at_end: bool,
     /// Number of bytes that were read as bytes.
@@ -74,11 +78,13 @@ impl<'a> Document<'a> {
             line_start: 0,
             line,
             is_unterminated: false,
+            is_last_left_out: false,
             is_cut: false,
             choice: None,
             has_values: false,
             appended: Appended::new(format),
             strays: Some(Strays::new(format)),
+            skipped: 0,
             is_at_end: false,
             position: 0,
             is_in_text: false,
@@ -144,7 +150,12 @@ impl<'a> Document<'a> {
     fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
         let taken = self.strays.as_mut().map_or(Ok(Vec::new()), |strays| strays.take(is_last));
         match taken {
-            Ok(malformed) => malformed.iter().try_for_each(|(line, what)| self.log.report_malformed(*line, what)),
+            Ok(mut malformed) => {
+                // That the input is cut is said once, by `check_end` or `check_line_end`.
+                self.is_last_left_out =
+                    is_last && self.is_unterminated && malformed.pop_if(|(line, _)| *line == self.line).is_some();
+                malformed.iter().try_for_each(|(line, what)| self.log.report_malformed(*line, what))
+            }
             Err((line, format)) => {
                 self.appended.set_found(line, format);
                 Ok(())
@@ -196,6 +207,7 @@ impl<'a> Document<'a> {
     /// Leaves out the current line as other text: inputs of this format may have any between their stacks.
     pub(super) fn skip_line(&mut self) {
         let line = current_line(&self.block, self.line_start, self.offset);
+        self.skipped += u64::from(!line.is_empty());
         if let Some(strays) = self.strays.as_mut().filter(|_| !self.is_at_end && !line.is_empty()) {
             strays.add(self.line, line, None);
         }
@@ -220,6 +232,11 @@ impl<'a> Document<'a> {
     /// Returns the number of malformed lines.
     pub(super) fn malformed_lines(&self) -> u64 {
         self.log.malformed_lines() + self.strays.as_ref().map_or(0, Strays::count_malformed)
+    }
+
+    /// Returns the number of lines that were left out as other text.
+    pub(super) fn skipped_lines(&self) -> u64 {
+        self.skipped
     }
 
     /// Warns that no stacks were found, unless another message explains it.
@@ -322,7 +339,16 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_end(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
         self.is_cut |= !is_complete;
-        if is_complete { Ok(()) } else { self.report_damage(&format!("cut short: the input ends before {end}"), false) }
+        match is_complete {
+            true => Ok(()),
+            false => self.report_cut(&format!("cut short: the input ends before {end}")),
+        }
+    }
+
+    fn report_cut(&mut self, what: &str) -> Result<(), Error> {
+        self.log.add_problems(u64::from(self.is_last_left_out));
+        let rest = if self.is_last_left_out { "; its last line is left out" } else { "" };
+        self.report_damage(&format!("{what}{rest}"), false)
     }
 
     /// Warns that the input is cut short if its last line has no line end, for formats that only programs write and
@@ -340,7 +366,7 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
         if self.is_unterminated && !self.is_cut {
-            return self.report_damage("its last line has no line end: the input may be cut short", false);
+            return self.report_cut("its last line has no line end: the input may be cut short");
         }
         Ok(())
     }

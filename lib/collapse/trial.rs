@@ -8,6 +8,7 @@ use super::format::ReadDocument;
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::sink::Sink;
+use super::text_kind::begins_like_code;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source};
 
@@ -21,7 +22,7 @@ const MAX_LINES_PER_FRAME: u64 = 20;
 /// meets another document is believed: it says why.
 pub(super) fn reads_most_lines(format: &'static str, read: ReadDocument, text: &[u8]) -> bool {
     match Trial::run(format, read, text) {
-        Some(trial) => trial.fits() && (trial.frames == 0 || trial.has_many_frames()),
+        Some(trial) => trial.fits() && (trial.frames == 0 || trial.has_many_frames()) && !trial.is_code(text),
         None => true,
     }
 }
@@ -36,6 +37,8 @@ struct Trial {
     /// Number of lines that are not blank.
     lines: u64,
     malformed: u64,
+    /// Number of lines that the reader left out as other text.
+    skipped: u64,
     /// Number of frames of all stacks.
     frames: u64,
 }
@@ -51,11 +54,21 @@ impl Trial {
         let mut sink = Sink::default();
         let mut document = Document::new(format, &Source::Stdin, input, &options, log).on_trial();
         read(&mut document, &mut sink).ok().filter(|()| !document.has_appended())?;
-        Some(Self { lines, malformed: document.malformed_lines(), frames: sink.count_frames() })
+        Some(Self {
+            lines,
+            malformed: document.malformed_lines(),
+            skipped: document.skipped_lines(),
+            frames: sink.count_frames(),
+        })
     }
 
     fn fits(&self) -> bool {
         self.malformed * 2 <= self.lines
+    }
+
+    /// Returns true for source code with stacks in a comment.
+    fn is_code(&self, text: &[u8]) -> bool {
+        self.skipped * 10 >= self.lines && begins_like_code(text)
     }
 
     fn has_many_frames(&self) -> bool {

@@ -82,6 +82,7 @@ const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
     ("stackcount", "  f\n    3\n    4\n", 3, "a stack before its count", "f 3\n"),
     ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "a frame or a count", "f 3\n"),
+    ("strace", "f(1) = 2\n > /a(f+0x1) [0x2]\nwhat\n", 3, "a system call or a frame", "f;f 1\n"),
     ("v8-prof", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a tick record", "[unknown] 1\n"),
     (
         "vsprof",
