@@ -16,6 +16,7 @@ use crate::input::Blocks;
 /// # Errors
 /// [`Error::Unreadable`] if no format matches.
 pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Option<&'static Format>, Error> {
+    input.drop_colours()?;
     let head = input.head()?;
     if head.trim_ascii().is_empty() {
         return Ok(None);
@@ -55,10 +56,12 @@ fn detect(head: &[u8]) -> Result<&'static Format, String> {
         )),
         [] => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-            if what == text_kind::STRACE {
-                return Err(format!("{what} without stacks; run strace with -k"));
-            }
-            Err(format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats"))
+            let advice = match what {
+                text_kind::STRACE => " without stacks; run strace with -k",
+                text_kind::LOG => "; if it contains a profile, give its lines alone, without the time before each",
+                _ => " of unknown format; name the format with --format, see fg-collapse --list-formats",
+            };
+            Err(format!("{what}{advice}"))
         }
     }
 }

@@ -5,13 +5,16 @@ use super::line_helpers::{first_lines, most_lines_fit, parse_number, split_once,
 /// The kind of a text that has no stacks, but could.
 pub(super) const STRACE: &str = "output of strace";
 
+/// The kind of a text that may contain a profile.
+pub(super) const LOG: &str = "a log";
+
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
     let start = head.trim_ascii_start();
     if most_lines_fit(head, 60, is_system_call) {
         STRACE
     } else if most_lines_fit(head, 60, begins_with_time) {
-        "a log"
+        LOG
     } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
         "JSON"
     } else if is_markup(start) && most_lines_fit(head, 50, |line| line.contains(&b'<')) {

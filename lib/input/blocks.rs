@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Deref;
 
+use super::colours::{self, Uncoloured};
 use super::read::{READ_SIZE, read_full, read_some};
 use super::read_ahead::{PIECE_SIZE, ReadAhead, ReadAheadReader};
 use super::{compressed, utf16};
@@ -160,6 +161,19 @@ impl Blocks {
             self.check_failure()?;
         }
         Ok(&self.buffered[self.consumed..])
+    }
+
+    /// Drops the escape sequences of a text that has colours.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn drop_colours(&mut self) -> Result<(), Error> {
+        if colours::has_colours(self.head()?) {
+            let raw = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+            let (start, reader) = Uncoloured::new(&self.buffered[self.consumed..], raw);
+            (self.buffered, self.consumed, self.reader) = (Block::from(start), 0, Box::new(reader));
+        }
+        Ok(())
     }
 
     /// Skips the blank lines at the beginning of a text; returns false if there is none.

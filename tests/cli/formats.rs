@@ -80,6 +80,13 @@ fn blank_lines_and_byte_order_marks_change_nothing() {
 }
 
 #[test]
+fn colours_are_no_part_of_names() {
+    let text = "\u{1b}[1ma 1 1.5: 3 e:\u{1b}[0m\n\t            7f00 \u{1b}[31mf\u{1b}[0m+0x1 (/x)\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("a;f 3\n", ""));
+}
+
+#[test]
 fn lines_are_numbered_from_the_first_one_even_if_it_is_blank() {
     for (text, line) in [("\n\nsample.interval=10\n\"f\" \nwhat\n", 5), ("\n\na;b 1\nwhat\na;c 2\n", 4)] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();

@@ -34,7 +34,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ftrace",
     description: "ftrace text, trace-cmd report, systrace (Linux kernel)",
-    tried_with: "published files",
+    tried_with: "Linux 6.18 (tracefs), published files",
     has_times: true,
     recognizes,
     reader: FormatReader::Lines(read),
