@@ -55,7 +55,7 @@ fn is_frame(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let (first, rest) = split_word(text);
     let is_numbered = parse_number(first).is_some() && rest.starts_with(b"[<");
-    matches!(line.first(), Some(b'\t' | b' '))
+    (line.starts_with(b"\t") || line.starts_with(b"    "))
         && (is_numbered || is_address(first) || text.ends_with(b"]") || text.contains_str("+0x"))
 }
 

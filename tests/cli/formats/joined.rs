@@ -65,8 +65,16 @@ fn text_examples() -> Vec<(String, String, u128)> {
 }
 
 /// These have no heading that tells where they begin.
-const WITHOUT_HEADING: [&str; 7] =
-    ["folded-austin.txt", "ftrace-cmd.txt", "ljp.txt", "perf-sched.txt", "py-spy.txt", "vsprof.csv", "wpa.csv"];
+const WITHOUT_HEADING: [&str; 8] = [
+    "folded-austin.txt",
+    "ftrace-cmd.txt",
+    "ljp.txt",
+    "perf-sched.txt",
+    "py-spy.txt",
+    "strace.txt",
+    "vsprof.csv",
+    "wpa.csv",
+];
 
 #[test]
 fn no_document_is_lost_silently_behind_another() {
