@@ -8,6 +8,7 @@ use super::line_helpers::first_lines;
 use super::options::Options;
 use super::{text_kind, trial, unsupported};
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::input::Blocks;
 
 /// Returns the format of an input, as given or detected. `None` if the input is blank. Blank lines before a text whose
@@ -120,7 +121,7 @@ pub(super) fn find_other_document(text: &[u8], own: &str) -> Option<(u64, &'stat
         is_possible |= index < MAX_STARTS / 2 || matches!(line.first(), Some(b'{' | b'[' | b'<'));
         if is_possible && !is_blank && starts < MAX_STARTS {
             starts += 1;
-            let found = find_document_of(&text[start..], own);
+            let found = find_document_of(strip_bom(&text[start..]), own);
             if found.is_some() {
                 return found.map(|format| (index as u64, format));
             }

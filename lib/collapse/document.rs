@@ -141,14 +141,14 @@ impl<'a> Document<'a> {
             if !current_line(&self.block, self.line_start, self.offset).is_empty() {
                 return self.end_strays(false);
             }
-            strays.add_blank(self.line);
+            strays.add_blank(self.line, self.offset);
         }
         if strays.is_full() { self.end_strays(false) } else { Ok(()) }
     }
 
     /// Reports the malformed ones of the lines that the reader did not take, unless they are another document.
     fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
-        let taken = self.strays.as_mut().map_or(Ok(Vec::new()), |strays| strays.take(is_last));
+        let taken = self.strays.as_mut().map_or(Ok(Vec::new()), |strays| strays.take(&self.block, is_last));
         match taken {
             Ok(mut malformed) => {
                 // That the input is cut is said once, by `check_end` or `check_line_end`.
@@ -172,6 +172,7 @@ impl<'a> Document<'a> {
     /// returns false at the end of the input.
     fn read_next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.offset == self.block.len() {
+            self.strays.iter_mut().for_each(|strays| strays.save(&self.block));
             self.offset = 0;
             if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
@@ -197,7 +198,7 @@ impl<'a> Document<'a> {
     pub(super) fn report_malformed(&mut self, what: &str) -> Result<(), Error> {
         match &mut self.strays {
             Some(strays) if !self.is_at_end && !self.log.is_strict() => {
-                strays.add(self.line, current_line(&self.block, self.line_start, self.offset), Some(what));
+                strays.add(self.line, self.line_start..self.offset, Some(what));
                 Ok(())
             }
             _ => self.report_malformed_at(self.line, what),
@@ -209,7 +210,7 @@ impl<'a> Document<'a> {
         let line = current_line(&self.block, self.line_start, self.offset);
         self.skipped += u64::from(!line.is_empty());
         if let Some(strays) = self.strays.as_mut().filter(|_| !self.is_at_end && !line.is_empty()) {
-            strays.add(self.line, line, None);
+            strays.add(self.line, self.line_start..self.offset, None);
         }
     }
 

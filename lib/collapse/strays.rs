@@ -3,6 +3,8 @@
 //! All readers of lines of stacks say what their lines look like, and leave all others to this module. Consecutive lines
 //! are kept until it is known whether they are a document of another format, as `cat` joins files.
 
+use std::ops::Range;
+
 use super::detect;
 
 /// Most lines that are checked at once for being another document.
@@ -24,7 +26,10 @@ pub(super) struct Strays {
     format: &'static str,
     /// The numbers of the first and the last line. Blank lines belong to those around them.
     lines: Option<(u64, u64)>,
+    /// The lines in earlier blocks.
     text: Vec<u8>,
+    /// The place of the others in the current block.
+    place: Range<usize>,
     count: usize,
     malformed: Vec<MalformedLine>,
     checks: u32,
@@ -32,43 +37,52 @@ pub(super) struct Strays {
 
 impl Strays {
     pub(super) fn new(format: &'static str) -> Self {
-        Self { format, lines: None, text: Vec::new(), count: 0, malformed: Vec::new(), checks: 0 }
+        Self { format, lines: None, text: Vec::new(), place: 0..0, count: 0, malformed: Vec::new(), checks: 0 }
     }
 
-    /// Adds a line; `what` was expected, if the line is malformed. A line may be added several times.
-    pub(super) fn add(&mut self, number: u64, line: &[u8], what: Option<&str>) {
-        let (first, last) = self.lines.unwrap_or((number, 0));
-        self.lines = Some((first, number));
-        if last != number {
-            self.text.extend_from_slice(line);
-            self.text.push(b'\n');
-            self.count += 1;
+    /// Adds a line at a place in the current block; `what` was expected, if the line is malformed. A line may be added
+    /// several times.
+    #[inline]
+    pub(super) fn add(&mut self, number: u64, place: Range<usize>, what: Option<&str>) {
+        match self.lines {
+            Some((first, _)) => self.lines = Some((first, number)),
+            None => (self.lines, self.place.start) = (Some((number, number)), place.start),
         }
-        self.malformed.extend(what.map(|what| (number, what.to_owned())));
+        self.count += 1;
+        self.place.end = place.end;
+        if let Some(what) = what {
+            self.malformed.push((number, what.to_owned()));
+        }
     }
 
-    /// Adds a blank line, if the line before it was not taken.
-    pub(super) fn add_blank(&mut self, number: u64) {
-        if let Some((first, last)) = self.lines.filter(|(_, last)| last + 1 == number) {
-            debug_assert!(first <= last);
-            self.lines = Some((first, number));
-            self.text.push(b'\n');
+    /// Adds the blank line after the last one.
+    pub(super) fn add_blank(&mut self, number: u64, end: usize) {
+        if let Some((first, _)) = self.lines {
+            (self.lines, self.place.end) = (Some((first, number)), end);
         }
+    }
+
+    /// Copies the lines in a block that is about to be replaced.
+    pub(super) fn save(&mut self, block: &[u8]) {
+        self.text.extend_from_slice(&block[std::mem::take(&mut self.place)]);
     }
 
     /// Returns true if the reader took the last line that was not blank.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_none()
     }
 
     /// Returns true if the line was not taken.
+    #[inline]
     pub(super) fn contains(&self, number: u64) -> bool {
         self.lines.is_some_and(|(_, last)| last == number)
     }
 
     /// Returns true if these lines are enough to decide.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.count >= MAX_LINES || self.text.len() >= MAX_BYTES
+        self.count >= MAX_LINES || self.text.len() + self.place.len() >= MAX_BYTES
     }
 
     /// Returns the number of malformed lines.
@@ -78,13 +92,17 @@ impl Strays {
 
     /// Returns the number of the first line and the name of the format if the lines are another document; else the
     /// malformed ones, which are reported. `is_last` is true at the end of the input.
-    pub(super) fn take(&mut self, is_last: bool) -> Result<Vec<MalformedLine>, (u64, &'static str)> {
+    pub(super) fn take(&mut self, block: &[u8], is_last: bool) -> Result<Vec<MalformedLine>, (u64, &'static str)> {
         let malformed = std::mem::take(&mut self.malformed);
-        let text = std::mem::take(&mut self.text);
-        let (count, lines) = (std::mem::take(&mut self.count), self.lines.take());
-        let Some((first, _)) = lines else { return Ok(malformed) };
+        let (count, place) = (std::mem::take(&mut self.count), std::mem::take(&mut self.place));
+        let mut text = std::mem::take(&mut self.text);
+        let Some((first, _)) = self.lines.take() else { return Ok(malformed) };
+        if !is_last && self.checks == MAX_CHECKS {
+            return Ok(malformed);
+        }
+        text.extend_from_slice(&block[place]);
         let may_be_document = count > 1 || matches!(text.first(), Some(b'{' | b'[' | b'<'));
-        if !may_be_document || !is_last && self.checks == MAX_CHECKS {
+        if !may_be_document {
             return Ok(malformed);
         }
         self.checks += 1;
@@ -100,10 +118,17 @@ mod tests {
     /// Returns the document of which the lines of a text are the beginning.
     fn find(format: &'static str, text: &str) -> Option<(u64, &'static str)> {
         let mut strays = Strays::new(format);
-        for (line, number) in text.lines().zip(7..) {
-            if line.is_empty() { strays.add_blank(number) } else { strays.add(number, line.as_bytes(), None) }
+        let mut start = 0;
+        for (line, number) in text.split_inclusive('\n').zip(7..) {
+            let end = start + line.len();
+            if line == "\n" {
+                strays.add_blank(number, end)
+            } else {
+                strays.add(number, start..end, None)
+            }
+            start = end;
         }
-        strays.take(true).err()
+        strays.take(text.as_bytes(), true).err()
     }
 
     #[test]

@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn text_with_semicolons_is_no_folded_stack() {
-        for (line, is_stack) in [
+        for (line, expected) in [
             ("main;f 12", true),
             ("[app (x)];f(int, char);<T as U>::g 1.5", true),
             ("main 12", false),
@@ -360,7 +360,7 @@ mod tests {
             ("work;/srv/a.py;3", false),
             (";a 3", false),
         ] {
-            assert_eq!(is_stack(line.as_bytes()), is_stack, "{line}");
+            assert_eq!(is_stack(line.as_bytes()), expected, "{line}");
         }
     }
 }
