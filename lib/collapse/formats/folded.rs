@@ -291,11 +291,11 @@ pub(in crate::collapse) fn is_stack(line: &[u8]) -> bool {
         })
 }
 
-/// Returns the index of the first of two lines of a text that are stacks.
+/// Returns the index of the first of two lines of a text that are stacks. Lines of a log are none.
 pub(in crate::collapse) fn find_stacks(text: &[u8]) -> Option<u64> {
     let mut last = None;
     for (line, index) in text.split(|byte| *byte == b'\n').zip(0..) {
-        match (is_stack(line), last) {
+        match (is_stack(line) && !begins_with_time(line), last) {
             (true, Some(first)) => return Some(first),
             (is_stack, _) => last = is_stack.then_some(index),
         }
