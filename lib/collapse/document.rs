@@ -1,9 +1,13 @@
 //! An input that is read sequentially, by lines or as bytes.
 
+mod left_out;
+mod values;
+
 use std::io::{self, Read};
 
+pub(super) use self::values::no_events;
+
 use super::appended::{self, Appended};
-use super::filter::args::EventChoice;
 use super::filter::event::EventFilter;
 use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
@@ -132,35 +136,6 @@ impl<'a> Document<'a> {
             self.end_strays(false)?;
         }
         Ok(!self.is_at_end)
-    }
-
-    /// Ends the lines that the reader does not take if it has taken the last one, or if there are many.
-    fn check_strays(&mut self) -> Result<(), Error> {
-        let Some(strays) = self.strays.as_mut().filter(|strays| !strays.is_empty()) else { return Ok(()) };
-        if !strays.contains(self.line) {
-            if !current_line(&self.block, self.line_start, self.offset).is_empty() {
-                return self.end_strays(false);
-            }
-            strays.add_blank(self.line, self.offset);
-        }
-        if strays.is_full() { self.end_strays(false) } else { Ok(()) }
-    }
-
-    /// Reports the malformed ones of the lines that the reader did not take, unless they are another document.
-    fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
-        let taken = self.strays.as_mut().map_or(Ok(Vec::new()), |strays| strays.take(&self.block, is_last));
-        match taken {
-            Ok(mut malformed) => {
-                // That the input is cut is said once, by `check_end` or `check_line_end`.
-                self.is_last_left_out =
-                    is_last && self.is_unterminated && malformed.pop_if(|(line, _)| *line == self.line).is_some();
-                malformed.iter().try_for_each(|(line, what)| self.log.report_malformed(*line, what))
-            }
-            Err((line, format)) => {
-                self.appended.set_found(line, format);
-                Ok(())
-            }
-        }
     }
 
     /// Notes whether the next lines are a text in the document, which may look like another document.
@@ -390,57 +365,6 @@ impl<'a> Document<'a> {
         self.summary.unit = Some(WeightUnit { input: self.name().to_owned(), name });
     }
 
-    /// Returns the index of the value that counts, for samples with several values: the one that `--event` names, with
-    /// or without the part after a slash, else the default.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if no value has that name, or with `--event all`.
-    pub(super) fn select_value(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
-        self.has_values = true;
-        let known = names.join(", ");
-        let index = match &self.options.event {
-            EventChoice::First => default,
-            EventChoice::All if names.len() == 1 || self.strays.is_none() => default,
-            EventChoice::All => {
-                return Err(Error::Invalid(format!("--event all: samples have several values; name one of {known}")));
-            }
-            EventChoice::Named(wanted) => {
-                let found = find_value(names, wanted);
-                let wanted = String::from_utf8_lossy(wanted);
-                found.ok_or_else(|| {
-                    Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}"))
-                })?
-            }
-        };
-        if names.len() > 1 {
-            let selected = names.get(index).copied().unwrap_or_default();
-            let what = format!("samples have {known}; using {selected}");
-            match self.options.event {
-                EventChoice::First => self.choice = Some(format!("{what}; use --event to select")),
-                EventChoice::All | EventChoice::Named(_) => self.log.note(&what),
-            }
-        }
-        Ok(index)
-    }
-
-    /// Returns an error if `--event` names an event and the input has neither events nor values.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`].
-    pub(super) fn check_event(&self) -> Result<(), Error> {
-        let has_events = self.has_values || !self.events.seen().is_empty() || !self.summary.events.is_empty();
-        let EventChoice::Named(wanted) = &self.options.event else { return Ok(()) };
-        let is_unit = self.summary.unit.as_ref().is_some_and(|unit| unit.name.as_bytes() == wanted);
-        if has_events || is_unit { Ok(()) } else { Err(no_events(self.name(), wanted)) }
-    }
-
-    /// Says which of several values was selected by default, after the samples were read.
-    pub(super) fn report_choice(&mut self) {
-        if let Some(choice) = self.choice.take() {
-            self.log.warn(&choice);
-        }
-    }
-
     /// Returns the summary and the log when the reader is done.
     pub(super) fn finish(mut self) -> (InputSummary, OrderedLog<'a>) {
         self.summary.events.extend_from_slice(self.events.seen());
@@ -462,20 +386,6 @@ fn describe_rest(offset: u64, rest: &[u8]) -> String {
         Some(format) => appended::describe(format, &format!("at byte {offset}")),
         None => format!("data follow the end of the profile at byte {offset}; they are left out"),
     }
-}
-
-/// Returns the error for an event that was named for an input whose samples have none.
-pub(super) fn no_events(name: &str, wanted: &[u8]) -> Error {
-    let wanted = String::from_utf8_lossy(wanted);
-    Error::Invalid(format!(
-        "{name}: --event {wanted}: samples of this format have one value and no event; omit --event"
-    ))
-}
-
-/// Returns the index of a name, or of the first name with this part before its slash.
-fn find_value(names: &[&str], wanted: &[u8]) -> Option<usize> {
-    let exact = names.iter().position(|name| name.as_bytes() == wanted);
-    exact.or_else(|| names.iter().position(|name| name.as_bytes().split(|byte| *byte == b'/').next() == Some(wanted)))
 }
 
 impl Read for Document<'_> {

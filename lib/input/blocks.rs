@@ -1,9 +1,10 @@
 //! An input in blocks of whole records.
 
+mod start;
+
 use std::io::{self, Read};
 use std::ops::Deref;
 
-use super::colours::{self, Uncoloured};
 use super::read::{READ_SIZE, read_full, read_some};
 use super::read_ahead::{PIECE_SIZE, ReadAhead, ReadAheadReader};
 use super::{compressed, utf16};
@@ -161,33 +162,6 @@ impl Blocks {
             self.check_failure()?;
         }
         Ok(&self.buffered[self.consumed..])
-    }
-
-    /// Drops the escape sequences of a text that has colours.
-    ///
-    /// # Errors
-    /// [`Error::Read`].
-    pub(crate) fn drop_colours(&mut self) -> Result<(), Error> {
-        if colours::has_colours(self.head()?) {
-            let raw = std::mem::replace(&mut self.reader, Box::new(io::empty()));
-            let (start, reader) = Uncoloured::new(&self.buffered[self.consumed..], raw);
-            (self.buffered, self.consumed, self.reader) = (Block::from(start), 0, Box::new(reader));
-        }
-        Ok(())
-    }
-
-    /// Skips the blank lines at the beginning of a text; returns false if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Read`].
-    pub(crate) fn skip_blank_lines(&mut self) -> Result<bool, Error> {
-        let head = self.head()?;
-        let blanks = &head[..head.len() - head.trim_ascii_start().len()];
-        let end = last_line_end(blanks).unwrap_or(0);
-        let lines = memchr::memchr_iter(b'\n', &blanks[..end]).count() as u64;
-        self.consumed += end;
-        self.skipped_lines += lines;
-        Ok(lines > 0)
     }
 
     /// Returns the number of blank lines that were skipped.
