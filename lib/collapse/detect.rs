@@ -1,32 +1,47 @@
 //! Detects the format of an input from its first block.
 
+use bstr::ByteSlice as _;
+
 use super::format::{Format, FormatReader};
 use super::formats::{self, FORMATS, folded, headings};
 use super::line_helpers::first_lines;
 use super::options::Options;
 use super::{text_kind, trial, unsupported};
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::input::Blocks;
 
-/// Returns the format of an input, as given or detected. `None` if the input is blank.
+/// Returns the format of an input, as given or detected. `None` if the input is blank. Blank lines before a text whose
+/// format is not recognized because of them are skipped.
 ///
 /// # Errors
 /// [`Error::Unreadable`] if no format matches.
 pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Option<&'static Format>, Error> {
-    let name = input.name().to_owned();
+    input.drop_colours()?;
     let head = input.head()?;
     if head.trim_ascii().is_empty() {
         return Ok(None);
     }
-    if let Some(name) = options.format {
-        return Ok(formats::get_format(name));
+    if let Some(format) = options.format.and_then(formats::get_format) {
+        if !(format.recognizes)(head) {
+            input.skip_blank_lines()?;
+        }
+        return Ok(Some(format));
     }
+    let found = detect(head);
+    let found = if found.is_err() && input.skip_blank_lines()? { detect(input.head()?) } else { found };
+    found.map(Some).map_err(|what| Error::Unreadable { name: input.name().to_owned(), what })
+}
+
+/// Returns the format of an input that begins with these bytes, or a message.
+fn detect(head: &[u8]) -> Result<&'static Format, String> {
     if let Some(explanation) = unsupported::explain(head) {
-        return Err(Error::Unreadable { name, what: explanation.to_owned() });
+        return Err(explanation.to_owned());
     }
-    // Names are arbitrary bytes, so folded text may contain a zero byte.
-    if folded::is_certain(head) {
-        return Ok(Some(&folded::FORMAT));
+    // Names are arbitrary bytes, so folded text may contain a zero byte. JSON without a line end is no frame.
+    let is_document = matches!(head.first(), Some(b'{' | b'[')) && formats::find_document(head).is_some();
+    if folded::is_certain(head) && !is_document {
+        return Ok(&folded::FORMAT);
     }
     let mut found = find_formats(head);
     if let [format] = found[..]
@@ -35,19 +50,19 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         found.insert(0, other);
     }
     match found[..] {
-        [found] => Ok(Some(found)),
-        [first, second, ..] => {
-            let what = format!(
-                "text of several formats ({} and {}); give each file by itself, or name the one that counts with --format",
-                first.name, second.name
-            );
-            Err(Error::Unreadable { name, what })
-        }
+        [found] => Ok(found),
+        [first, second, ..] => Err(format!(
+            "text of several formats ({} and {}); give each file by itself, or name the one that counts with --format",
+            first.name, second.name
+        )),
         [] => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-            let what =
-                format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats");
-            Err(Error::Unreadable { name, what })
+            let advice = match what {
+                text_kind::STRACE => " without stacks; run strace with -k",
+                text_kind::LOG => "; if it contains a profile, give its lines alone, without the time before each",
+                _ => " of unknown format; name the format with --format, see fg-collapse --list-formats",
+            };
+            Err(format!("{what}{advice}"))
         }
     }
 }
@@ -91,6 +106,43 @@ fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
     let starts = ends.map(|end| &head[..=end]).take_while(|start| !(found.recognizes)(start));
     let mut before = starts.filter_map(|start| find_formats(start).first().copied());
     before.find(|format| format.name != found.name && !formats::is_folded(format))
+}
+
+/// Most lines of a text that are checked for being the first one of a document.
+const MAX_STARTS: usize = 16;
+
+/// Returns the format of a document that begins with one of the first lines of a text, and the index of that line. The text
+/// is a part of an input of the format `own`, whose reader does not take it.
+pub(super) fn find_other_document(text: &[u8], own: &str) -> Option<(u64, &'static str)> {
+    let (mut is_possible, mut starts) = (true, 0);
+    for (line, index) in text.lines_with_terminator().zip(0..) {
+        let start = line.as_ptr() as usize - text.as_ptr() as usize;
+        let is_blank = line.trim_ascii().is_empty();
+        is_possible |= index < MAX_STARTS / 2 || matches!(line.first(), Some(b'{' | b'[' | b'<'));
+        if is_possible && !is_blank && starts < MAX_STARTS {
+            starts += 1;
+            let found = find_document_of(strip_bom(&text[start..]), own);
+            if found.is_some() {
+                return found.map(|format| (index as u64, format));
+            }
+        }
+        // A document may follow a blank line.
+        is_possible = is_blank;
+    }
+    folded::find_stacks(text).filter(|_| own != folded::FORMAT.name).map(|index| (index, folded::FORMAT.name))
+}
+
+/// Returns the format of a text, other than `own`, if it is certainly a profile.
+fn find_document_of(text: &[u8], own: &str) -> Option<&'static str> {
+    let is_found = |format: &&&Format| {
+        (format.recognizes)(text)
+            && match format.reader {
+                FormatReader::Lines(read) => trial::finds_stacks(format.name, read, text),
+                FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
+            }
+    };
+    let mut others = FORMATS.iter().filter(|format| format.name != own && !formats::is_folded(format));
+    others.find(is_found).map(|format| format.name)
 }
 
 /// Returns the lines by which formats are detected, without one that may be cut.

@@ -1,16 +1,21 @@
 //! An input that is read sequentially, by lines or as bytes.
 
+mod left_out;
+mod values;
+
 use std::io::{self, Read};
 
+pub(super) use self::values::no_events;
+
 use super::appended::{self, Appended};
-use super::filter::args::EventChoice;
 use super::filter::event::EventFilter;
 use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
-use crate::bytes::BOM;
+use super::strays::Strays;
+use crate::bytes::strip_bom;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
 use crate::{Error, io_error_text};
@@ -33,14 +38,22 @@ pub(super) struct Document<'a> {
     line: u64,
     /// True if the last line has no line end.
     is_unterminated: bool,
+    /// True if the last line is malformed and has no line end.
+    is_last_left_out: bool,
     /// True if the reader said that the input is cut short.
     is_cut: bool,
     /// The message about the value that was selected by default.
     choice: Option<String>,
     /// True if the samples have several values, or one with a name.
     has_values: bool,
-    /// Finds the beginning of another document.
+    /// Finds the heading of another document.
     appended: Appended,
+    /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
+    strays: Option<Strays>,
+    /// Number of lines that were left out as other text.
+    skipped: u64,
+    /// True after the last line.
+    is_at_end: bool,
     /// Number of bytes that were read as bytes.
     position: u64,
     /// True within a text in the document, which may be anything.
@@ -56,6 +69,7 @@ impl<'a> Document<'a> {
         log: OrderedLog<'a>,
     ) -> Self {
         let (summary, events) = (InputSummary::default(), EventFilter::new(options.event.clone()));
+        let line = input.skipped_lines();
         Self {
             options,
             summary,
@@ -66,15 +80,31 @@ impl<'a> Document<'a> {
             block: Block::default(),
             offset: 0,
             line_start: 0,
-            line: 0,
+            line,
             is_unterminated: false,
+            is_last_left_out: false,
             is_cut: false,
             choice: None,
             has_values: false,
             appended: Appended::new(format),
+            strays: Some(Strays::new(format)),
+            skipped: 0,
+            is_at_end: false,
             position: 0,
             is_in_text: false,
         }
+    }
+
+    /// Returns the text after the current line, of whole lines. `None` at the end of a block, if another follows.
+    pub(super) fn next_lines(&self) -> Option<&[u8]> {
+        let text = &self.block[self.offset..];
+        Some(text).filter(|text| !text.is_empty() || self.input.is_at_end())
+    }
+
+    /// Makes the document one that is read on trial: another document within it is not looked for.
+    pub(super) fn on_trial(mut self) -> Self {
+        self.strays = None;
+        self
     }
 
     /// Returns the source, for formats that need random access to a file.
@@ -90,18 +120,22 @@ impl<'a> Document<'a> {
     /// Reads the next line into `line`, without its line end; returns false at the end of the input. The line with which
     /// another document begins is an end, too; [`check_whole`](Self::check_whole) reports it.
     pub(super) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
-        if self.appended.is_found() || !self.read_next_line(line)? {
+        self.check_strays()?;
+        self.is_at_end = self.appended.is_found() || !self.read_next_line(line)?;
+        if self.is_at_end {
             line.clear();
+            self.end_strays(true)?;
             return Ok(false);
         }
         if self.is_in_text {
             return Ok(true);
         }
-        if self.appended.may_begin_document(line, self.line) {
-            self.appended.find_document(&self.block[self.line_start..]);
-        }
         self.appended.add_line(line, &self.block[self.line_start..], self.line);
-        Ok(!self.appended.is_found())
+        if self.appended.is_found() {
+            self.is_at_end = true;
+            self.end_strays(false)?;
+        }
+        Ok(!self.is_at_end)
     }
 
     /// Notes whether the next lines are a text in the document, which may look like another document.
@@ -109,22 +143,21 @@ impl<'a> Document<'a> {
         self.is_in_text = is_in_text;
     }
 
-    /// Reads the next line into `line`, without its line end; returns false at the end of the input.
+    /// Reads the next line into `line`, without its line end and without the byte order mark of a file that was appended;
+    /// returns false at the end of the input.
     fn read_next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.offset == self.block.len() {
+            self.strays.iter_mut().for_each(|strays| strays.save(&self.block));
             self.offset = 0;
             if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
             self.log.add_progress(self.block.len());
-            if self.line == 0 && self.block.starts_with(BOM) {
-                self.offset = BOM.len();
-            }
         }
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        let text = strip_bom(rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]));
         line.clear();
         line.extend_from_slice(text);
         self.is_unterminated = end == rest.len();
@@ -133,12 +166,27 @@ impl<'a> Document<'a> {
         Ok(true)
     }
 
-    /// Reports the current line as malformed and left out.
+    /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
     ///
     /// # Errors
     /// [`Error::Malformed`] with `--strict`.
     pub(super) fn report_malformed(&mut self, what: &str) -> Result<(), Error> {
-        self.report_malformed_at(self.line, what)
+        match &mut self.strays {
+            Some(strays) if !self.is_at_end && !self.log.is_strict() => {
+                strays.add(self.line, self.line_start..self.offset, Some(what));
+                Ok(())
+            }
+            _ => self.report_malformed_at(self.line, what),
+        }
+    }
+
+    /// Leaves out the current line as other text: inputs of this format may have any between their stacks.
+    pub(super) fn skip_line(&mut self) {
+        let line = current_line(&self.block, self.line_start, self.offset);
+        self.skipped += u64::from(!line.is_empty());
+        if let Some(strays) = self.strays.as_mut().filter(|_| !self.is_at_end && !line.is_empty()) {
+            strays.add(self.line, self.line_start..self.offset, None);
+        }
     }
 
     /// Reports a line as malformed and left out, for readers that count lines themselves.
@@ -159,7 +207,12 @@ impl<'a> Document<'a> {
 
     /// Returns the number of malformed lines.
     pub(super) fn malformed_lines(&self) -> u64 {
-        self.log.malformed_lines()
+        self.log.malformed_lines() + self.strays.as_ref().map_or(0, Strays::count_malformed)
+    }
+
+    /// Returns the number of lines that were left out as other text.
+    pub(super) fn skipped_lines(&self) -> u64 {
+        self.skipped
     }
 
     /// Warns that no stacks were found, unless another message explains it.
@@ -181,7 +234,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_whole(&self) -> Result<(), Error> {
-        let message = self.appended.message(self.line);
+        let message = self.appended.message();
         message.map_or(Ok(()), |(line, what)| Err(Error::Unreadable { name: format!("{}:{line}", self.name()), what }))
     }
 
@@ -262,7 +315,16 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_end(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
         self.is_cut |= !is_complete;
-        if is_complete { Ok(()) } else { self.report_damage(&format!("cut short: the input ends before {end}"), false) }
+        match is_complete {
+            true => Ok(()),
+            false => self.report_cut(&format!("cut short: the input ends before {end}")),
+        }
+    }
+
+    fn report_cut(&mut self, what: &str) -> Result<(), Error> {
+        self.log.add_problems(u64::from(self.is_last_left_out));
+        let rest = if self.is_last_left_out { "; its last line is left out" } else { "" };
+        self.report_damage(&format!("{what}{rest}"), false)
     }
 
     /// Warns that the input is cut short if its last line has no line end, for formats that only programs write and
@@ -280,7 +342,7 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
         if self.is_unterminated && !self.is_cut {
-            return self.report_damage("its last line has no line end: the input may be cut short", false);
+            return self.report_cut("its last line has no line end: the input may be cut short");
         }
         Ok(())
     }
@@ -303,62 +365,16 @@ impl<'a> Document<'a> {
         self.summary.unit = Some(WeightUnit { input: self.name().to_owned(), name });
     }
 
-    /// Returns the index of the value that counts, for samples with several values: the one that `--event` names, with
-    /// or without the part after a slash, else the default.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if no value has that name, or with `--event all`.
-    pub(super) fn select_value(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
-        self.has_values = true;
-        let known = names.join(", ");
-        let index = match &self.options.event {
-            EventChoice::First => default,
-            EventChoice::All if names.len() == 1 => 0,
-            EventChoice::All => {
-                return Err(Error::Invalid(format!("--event all: samples have several values; name one of {known}")));
-            }
-            EventChoice::Named(wanted) => {
-                let found = find_value(names, wanted);
-                let wanted = String::from_utf8_lossy(wanted);
-                found.ok_or_else(|| {
-                    Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}"))
-                })?
-            }
-        };
-        if names.len() > 1 {
-            let selected = names.get(index).copied().unwrap_or_default();
-            let what = format!("samples have {known}; using {selected}");
-            match self.options.event {
-                EventChoice::First => self.choice = Some(format!("{what}; use --event to select")),
-                EventChoice::All | EventChoice::Named(_) => self.log.note(&what),
-            }
-        }
-        Ok(index)
-    }
-
-    /// Returns an error if `--event` names an event and the input has neither events nor values.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`].
-    pub(super) fn check_event(&self) -> Result<(), Error> {
-        let has_events = self.has_values || !self.events.seen().is_empty() || !self.summary.events.is_empty();
-        let EventChoice::Named(wanted) = &self.options.event else { return Ok(()) };
-        let is_unit = self.summary.unit.as_ref().is_some_and(|unit| unit.name.as_bytes() == wanted);
-        if has_events || is_unit { Ok(()) } else { Err(no_events(self.name(), wanted)) }
-    }
-
-    /// Says which of several values was selected by default, after the samples were read.
-    pub(super) fn report_choice(&mut self) {
-        if let Some(choice) = self.choice.take() {
-            self.log.warn(&choice);
-        }
-    }
-
     /// Returns the summary and the log when the reader is done.
     pub(super) fn finish(mut self) -> (InputSummary, OrderedLog<'a>) {
         self.summary.events.extend_from_slice(self.events.seen());
         (self.summary, self.log)
     }
+}
+
+/// Returns the line between two offsets of a block, without its line end.
+fn current_line(block: &[u8], start: usize, end: usize) -> &[u8] {
+    strip_bom(block[start..end].trim_ascii_end())
 }
 
 /// Number of bytes by which any binary document is recognized.
@@ -370,20 +386,6 @@ fn describe_rest(offset: u64, rest: &[u8]) -> String {
         Some(format) => appended::describe(format, &format!("at byte {offset}")),
         None => format!("data follow the end of the profile at byte {offset}; they are left out"),
     }
-}
-
-/// Returns the error for an event that was named for an input whose samples have none.
-pub(super) fn no_events(name: &str, wanted: &[u8]) -> Error {
-    let wanted = String::from_utf8_lossy(wanted);
-    Error::Invalid(format!(
-        "{name}: --event {wanted}: samples of this format have one value and no event; omit --event"
-    ))
-}
-
-/// Returns the index of a name, or of the first name with this part before its slash.
-fn find_value(names: &[&str], wanted: &[u8]) -> Option<usize> {
-    let exact = names.iter().position(|name| name.as_bytes() == wanted);
-    exact.or_else(|| names.iter().position(|name| name.as_bytes().split(|byte| *byte == b'/').next() == Some(wanted)))
 }
 
 impl Read for Document<'_> {

@@ -6,7 +6,6 @@ use super::document::Document;
 use super::options::Options;
 use super::sink::Sink;
 use super::stack::MAX_SHARED_DEPTH;
-use crate::bytes::BOM;
 use crate::markers::TRUNCATED;
 use crate::markers::UNKNOWN;
 use crate::profile::SampleWeight;
@@ -30,7 +29,7 @@ pub(super) fn count_truncated_frames(depth: usize) -> usize {
     }
 }
 
-/// Reads all bytes, without a byte order mark.
+/// Reads all bytes.
 pub(super) fn read_bytes(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut limited = document.take(MAX_LENGTH as u64 + 1);
@@ -39,9 +38,6 @@ pub(super) fn read_bytes(document: &mut Document<'_>) -> Result<Vec<u8>, Error> 
     }
     if bytes.len() > MAX_LENGTH {
         return Err(document.unreadable("longer than 1 GiB, the maximum for this format"));
-    }
-    if bytes.starts_with(BOM) {
-        bytes.drain(..BOM.len());
     }
     Ok(bytes)
 }

@@ -17,7 +17,6 @@ use super::parser::{BlockReport, Parser};
 use super::sink::{Sink, SinkMode};
 use super::timeline::Timeline;
 use crate::Error;
-use crate::bytes::BOM;
 use crate::diagnostics::{Diagnostics, plural};
 use crate::folded::{LineKind, no_stacks};
 use crate::input::{Block, BlockSource, Source};
@@ -128,10 +127,10 @@ fn read_all(
         (0..threads).map(|_| Worker { sink: Sink::new(mode), ..Worker::default() }).collect();
     let (mut failed, mut blank, mut summaries, mut kind) = (0, 0, Vec::new(), None);
     for source in sources {
-        match read_source(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
+        let found = &mut summaries;
+        match read_source(source, options, &mut kind, &mut workers, found, diagnostics, in_order.as_deref_mut()) {
             Ok(SourceRead::Blank) => blank += 1,
-            Ok(SourceRead::Blocks) => {}
-            Ok(SourceRead::Document(summary)) => summaries.push(summary),
+            Ok(SourceRead::Stacks) => {}
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
                 failed += 1;
@@ -196,18 +195,17 @@ fn requested_threads(options: &Options) -> Option<usize> {
 enum SourceRead {
     /// Nothing: it is blank.
     Blank,
-    /// Blocks; the parser keeps their summary until the end.
-    Blocks,
-    /// A document; the summary is of all its stacks.
-    Document(InputSummary),
+    Stacks,
 }
 
-/// Reads one source, which must be plain or differential like those before it.
+/// Reads one source, which must be plain or differential like those before it. Adds the summary of a document, also if only
+/// its beginning could be read; of an input that is read in blocks, the parser keeps it until the end.
 fn read_source(
     source: &Source,
     options: &Options,
     kind: &mut Option<LineKind>,
     workers: &mut [Worker],
+    summaries: &mut Vec<InputSummary>,
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut OrderedSampleWriter<'_>>,
 ) -> Result<SourceRead, Error> {
@@ -232,10 +230,10 @@ fn read_source(
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
-    let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
+    let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order).with_lines(input.skipped_lines());
     let span = options.time.filter(|span| span.is_relative() && format.has_times);
     span.iter().for_each(|span| workers.iter_mut().for_each(|worker| worker.sink.hold_samples(*span)));
-    let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Blocks) };
+    let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Stacks) };
     // An input that is in memory already takes less time than the start of a thread. Samples that are held come in the
     // order of the input from one thread only.
     let is_alone = input.is_read() || span.is_some() && first.sink.is_in_order();
@@ -245,13 +243,14 @@ fn read_source(
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
             let feed =
                 Mutex::new(BlockFeed { next: input.into_block_source(find_boundary), handed_out: 0, ended: false });
-            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others)
-                .map(|()| SourceRead::Blocks)
+            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others)?;
         }
-        FormatReader::Lines(read) | FormatReader::Bytes(read) => first
-            .read_document(read, Document::new(format.name, source, input.read_ahead(), options, log))
-            .map(SourceRead::Document),
+        FormatReader::Lines(read) | FormatReader::Bytes(read) => {
+            let document = Document::new(format.name, source, input.read_ahead(), options, log);
+            first.read_document(read, document, summaries)?;
+        }
     }
+    Ok(SourceRead::Stacks)
 }
 
 /// Reads an input that is parsed in blocks, and reports if it has no sample.
@@ -298,8 +297,13 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
 }
 
 impl Worker {
-    /// Reads a whole document and returns its summary.
-    fn read_document(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<InputSummary, Error> {
+    /// Reads a whole document and adds its summary.
+    fn read_document(
+        &mut self,
+        read: ReadDocument,
+        mut document: Document<'_>,
+        summaries: &mut Vec<InputSummary>,
+    ) -> Result<(), Error> {
         self.sink.begin_input();
         let result = read(&mut document, &mut self.sink);
         if let Some(earliest) = self.sink.earliest_time() {
@@ -323,8 +327,9 @@ impl Worker {
         let result = result.and_then(|()| if has_no_stacks { document.report_no_stacks() } else { Ok(()) });
         self.sink.flush()?;
         let (summary, mut log) = document.finish();
+        summaries.push(summary);
         log.add_block(0, BlockReport::default(), self.sink.take_ordered_samples())?;
-        result.map(|()| summary)
+        result
     }
 
     /// Returns the number of samples that the parser of a format has seen, with unselected and lost ones.
@@ -354,7 +359,7 @@ impl Worker {
     /// Parses one block; returns false at the end of the input.
     fn parse_block(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
         let Some(number) = lock(&shared.feed).next(&mut self.block)? else { return Ok(false) };
-        let text = self.block.strip_prefix(BOM).filter(|_| number == 0).unwrap_or(&self.block);
+        let text = &self.block;
         let mut report = BlockReport::default();
         if let Some(parser) = self.parsers.get_mut(shared.format) {
             parser.parse(text, &mut self.sink, &mut report)?;

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use bstr::ByteSlice as _;
 
 use super::options::Options;
-use crate::bytes::strip_bom;
 use crate::markers::UNKNOWN;
 use crate::profile::Weight;
 use crate::symbol_name::simplify;
@@ -20,7 +19,7 @@ pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
         Some(first) => memchr::memrchr(b'\n', first).or_else(|| memchr::memchr(b'\n', head)).unwrap_or(head.len()),
         None => head.len(),
     };
-    let head = strip_bom(&head[..end]);
+    let head = &head[..end];
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 

@@ -28,6 +28,7 @@ mod parser;
 mod sink;
 mod spans;
 mod stack;
+mod strays;
 mod text_kind;
 mod timed_samples;
 mod timeline;

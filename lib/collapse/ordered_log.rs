@@ -58,6 +58,11 @@ impl<'a> OrderedLog<'a> {
         }
     }
 
+    /// Returns the log for an input whose blocks begin after this number of lines.
+    pub(super) fn with_lines(self, lines: u64) -> Self {
+        Self { lines, ..self }
+    }
+
     /// Shows progress: `parsed` more bytes are parsed.
     pub(super) fn add_progress(&mut self, parsed: usize) {
         self.read += parsed;

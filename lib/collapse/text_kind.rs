@@ -1,15 +1,20 @@
 //! Says what a text that is no profile looks like, for a message.
 
 use super::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, split_words};
-use crate::bytes::strip_bom;
+
+/// The kind of a text that has no stacks, but could.
+pub(super) const STRACE: &str = "output of strace";
+
+/// The kind of a text that may contain a profile.
+pub(super) const LOG: &str = "a log";
 
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
-    let start = strip_bom(head).trim_ascii_start();
+    let start = head.trim_ascii_start();
     if most_lines_fit(head, 60, is_system_call) {
-        "output of strace"
+        STRACE
     } else if most_lines_fit(head, 60, begins_with_time) {
-        "a log"
+        LOG
     } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
         "JSON"
     } else if is_markup(start) && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
@@ -91,13 +96,24 @@ fn is_table_of(head: &[u8], separator: u8) -> bool {
     columns >= 2 && lines >= 2 && most_lines_fit(head, 80, |line| count_outside_quotes(line, separator) == columns)
 }
 
+/// Returns the number of a separator in a line, without those in quotes and those between types: `f<int, char>(a, b)`.
 fn count_outside_quotes(line: &[u8], separator: u8) -> usize {
-    let (mut count, mut is_quoted) = (0, false);
+    let (mut count, mut is_quoted, mut depth) = (0, false, 0usize);
     for byte in line {
-        is_quoted ^= *byte == b'"';
-        count += usize::from(*byte == separator && !is_quoted);
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b'<' | b'(' => depth += 1,
+            b'>' | b')' => depth = depth.saturating_sub(1),
+            _ => count += usize::from(*byte == separator && !is_quoted && depth == 0),
+        }
     }
     count
+}
+
+/// Returns true if the first line of a text is a comment or a declaration of a programming language.
+pub(super) fn begins_like_code(head: &[u8]) -> bool {
+    let start = head.trim_ascii_start();
+    [&b"//"[..], b"/*", b"package ", b"#include", b"#!", b"import "].iter().any(|first| start.starts_with(first))
 }
 
 /// Returns true for a line as programs contain them.
@@ -151,6 +167,7 @@ mod tests {
             ("Process,Stack,Count\na.exe,x;y,12\nb.exe,x,3\n", "a table (CSV)"),
             ("int main() {\n  return 0;\n}\n", "source code"),
             ("nr_free_pages 1\nnr_zone_active 12\n", "text of names and numbers"),
+            ("std::map<int, int, long> a\nf(int, char, long) b\ng(int, char, long) c\n", "text"),
             ("There is no profile in\nthese two lines of text.\n", "prose"),
         ] {
             assert_eq!(describe(text.as_bytes()), kind, "{text}");

@@ -4,7 +4,6 @@ use bstr::ByteSlice as _;
 
 use super::formats::{go_trace, wpa};
 use super::line_helpers::{first_lines, parse_number, split_word};
-use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
 const MAGIC: [(&[u8], &str); 13] = [
@@ -51,7 +50,7 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
 
 /// Recognizes a document by its first 2 KiB.
 fn explain_document(head: &[u8]) -> Option<&'static str> {
-    let head = strip_bom(head).trim_ascii_start();
+    let head = head.trim_ascii_start();
     let head = &head[..head.len().min(2048)];
     if go_trace::is_old(head) {
         return Some(GO_TRACE);

@@ -1,5 +1,7 @@
 //! An input in blocks of whole records.
 
+mod start;
+
 use std::io::{self, Read};
 use std::ops::Deref;
 
@@ -83,6 +85,8 @@ pub struct Blocks {
     buffered: Block,
     /// Number of buffered bytes that [`Read`] has consumed.
     consumed: usize,
+    /// Number of blank lines before the first byte.
+    skipped_lines: u64,
     block: Block,
     at_end: bool,
     /// The error that ended the input; it is returned after all bytes before it.
@@ -113,6 +117,7 @@ impl Blocks {
             is_compressed: false,
             buffered: Block::default(),
             consumed: 0,
+            skipped_lines: 0,
             block: Block::default(),
             at_end: false,
             failure: None,
@@ -157,6 +162,16 @@ impl Blocks {
             self.check_failure()?;
         }
         Ok(&self.buffered[self.consumed..])
+    }
+
+    /// Returns the number of blank lines that were skipped.
+    pub(crate) fn skipped_lines(&self) -> u64 {
+        self.skipped_lines
+    }
+
+    /// True if all bytes of the input were returned.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at_end && self.buffered.len() == self.consumed
     }
 
     /// True if all bytes of the input are in memory.
@@ -314,6 +329,20 @@ mod tests {
         let mut input = blocks(b"one\ntwo\n");
         assert_eq!(input.head().unwrap(), b"one\ntwo\n");
         assert_eq!(input.read_rest().unwrap(), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn skips_blank_lines_at_the_beginning() {
+        let mut input = blocks(b"\n  \r\n\t one\n\ntwo\n");
+        assert!(input.skip_blank_lines().unwrap() && !input.skip_blank_lines().unwrap());
+        assert_eq!((input.skipped_lines(), input.head().unwrap()), (2, &b"\t one\n\ntwo\n"[..]));
+        assert_eq!(input.read_rest().unwrap(), b"\t one\n\ntwo\n");
+        assert!(!blocks(b"one\n").skip_blank_lines().unwrap());
+    }
+
+    #[test]
+    fn drops_a_byte_order_mark() {
+        assert_eq!(blocks(b"\xef\xbb\xbfone\n").read_rest().unwrap(), b"one\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reads profiles from standard input and files, compressed or not, in blocks of whole records.
 
 mod blocks;
+mod colours;
 mod compressed;
 mod file_range;
 mod pipe;

@@ -1,9 +1,10 @@
 //! Decodes UTF-16, which Windows programs write, to UTF-8. It is recognized by its byte order mark, or by the zeros in
-//! its first characters.
+//! its first characters. The byte order mark of UTF-8 is dropped, so that no reader meets it.
 
 use std::io::{self, Cursor, Read};
 
 use super::read::{READ_SIZE, read_some};
+use crate::bytes::BOM;
 
 type Reader = Box<dyn Read + Send>;
 
@@ -22,7 +23,7 @@ fn has_bom(start: &[u8]) -> bool {
 /// Number of first bytes in which UTF-16 with a byte order mark has an ASCII character.
 const MARKED_LENGTH: usize = 4096;
 
-/// Decodes `raw` to UTF-8 if it starts like UTF-16; otherwise returns it as it is.
+/// Decodes `raw` to UTF-8 if it starts like UTF-16; otherwise returns it without a byte order mark of UTF-8.
 ///
 /// A name may start with the bytes of the mark by chance, so an ASCII character must follow.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
@@ -37,7 +38,10 @@ pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
         [0xfe, 0xff, rest @ ..] if has_ascii(rest, u16::from_be_bytes) => u16::from_be_bytes,
         text if is_ascii_in_units(text, 0) => u16::from_le_bytes,
         text if is_ascii_in_units(text, 1) => u16::from_be_bytes,
-        _ => return Ok(Box::new(Cursor::new(start).chain(Failure(failure)).chain(raw))),
+        _ => {
+            let mark = if start.starts_with(BOM) { BOM.len() } else { 0 };
+            return Ok(Box::new(Cursor::new(start.split_off(mark)).chain(Failure(failure)).chain(raw)));
+        }
     };
     let bom = if has_bom(&start) { 2 } else { 0 };
     let raw = Box::new(Cursor::new(start.split_off(bom)).chain(Failure(failure)).chain(raw));

@@ -63,6 +63,37 @@ fn reports_what_to_do_about_inputs_without_stacks() {
     }
 }
 
+#[test]
+fn blank_lines_and_byte_order_marks_change_nothing() {
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Ok(text) = std::fs::read_to_string(folder().join(&name)) else { continue };
+        if name.ends_with(".folded") || text.contains('\0') || text.starts_with('\u{feff}') {
+            continue;
+        }
+        let alone = run("fg-collapse", [""; 0], text.as_bytes());
+        for start in ["\u{feff}", "\n", "\r\n  \n", "\u{feff}\n"] {
+            let outcome = run("fg-collapse", [""; 0], format!("{start}{text}").as_bytes());
+            assert_eq!((outcome.code(), outcome.text()), (alone.code(), alone.text()), "{name} {start:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_no_part_of_names() {
+    let text = "\u{1b}[1ma 1 1.5: 3 e:\u{1b}[0m\n\t            7f00 \u{1b}[31mf\u{1b}[0m+0x1 (/x)\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("a;f 3\n", ""));
+}
+
+#[test]
+fn lines_are_numbered_from_the_first_one_even_if_it_is_blank() {
+    for (text, line) in [("\n\nsample.interval=10\n\"f\" \nwhat\n", 5), ("\n\na;b 1\nwhat\na;c 2\n", 4)] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert!(outcome.stderr.contains(&format!("stdin:{line}: ")), "{outcome:?}");
+    }
+}
+
 /// Texts that are no profiles but have lines that look like those of one, and what they look like.
 const NO_PROFILES: &[(&str, &str)] = &[
     ("openat(AT_FDCWD, \"a;b\", O_RDONLY) = 3\nread(3, \"x;y\", 832) = 832\nclose(3) = 0\n", "output of strace"),
@@ -72,6 +103,10 @@ const NO_PROFILES: &[(&str, &str)] = &[
     // Constants whose names are hexadecimal.
     ("const (\n\tf1 = 1\n\tf2 = f1 * 2\n\tf3 = f2 * 3\n\tf4 = f3 * 4\n)\n", " of unknown format"),
     ("/* Copyright 2012\n * f();x 12\n */\nint f() {\n  return 0;\n}\nint g() {\n  return 1;\n}\n", "source code"),
+    (
+        "// A test.\n\npackage main\n\nfunc f() {\n\tg()\n}\n\n/*\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:1 +0x1\nmain.main()\n\t/a.go:2 +0x1\n*/\n",
+        "source code",
+    ),
     ("total 64\n    0 bin\n    4 boot\n   16 dev\n    4 etc\n", "names and numbers"),
     ("total 8\n 1234567 drwxr-xr-x 2 root root 4096 a\n 7654321 -rw-r--r-- 1 root root 12 b\n", "names and numbers"),
     (

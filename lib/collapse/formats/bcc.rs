@@ -66,10 +66,15 @@ fn parse(line: &[u8]) -> Line<'_> {
         (b"waker:", rest) => Line::Waker(parse_thread(rest).map_or(rest, |(name, _)| name)),
         _ => match parse_number(line.trim_ascii()) {
             Some(value) => Line::Value(value),
-            None if indentation(line) > 0 => Line::Frame(line.trim_ascii()),
+            None if is_indented(line) => Line::Frame(line.trim_ascii()),
             None => Line::Other,
         },
     }
+}
+
+/// Returns true for the four blanks, or the tab, before a frame.
+fn is_indented(line: &[u8]) -> bool {
+    matches!((indentation(line), line.first()), (4, Some(b' ')) | (1, Some(b'\t')))
 }
 
 /// Returns the name and process ID of `NAME (PID)` or `NAME PID`.
@@ -78,6 +83,11 @@ fn parse_thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, pid) = (text[..blank].trim_ascii(), &text[blank + 1..]);
     let pid = pid.strip_prefix(b"(").and_then(|pid| pid.strip_suffix(b")")).unwrap_or(pid);
     parse_number(pid).map(|_| (name, pid))
+}
+
+/// Returns true for the heading, and what else the program says of itself.
+fn is_message(line: &[u8]) -> bool {
+    [&b"Tracing "[..], b"Sampling ", b"^C", b"Detaching", b"WARNING: "].iter().any(|start| line.starts_with(start))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -112,8 +122,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 stack.add_leaf_first(Weight::new(value), sink)?;
             }
-            // The heading, and blank lines between stacks.
-            Line::Other => {}
+            Line::Other if is_message(&line) => {}
+            Line::Other => document.skip_line(),
         }
     }
     if stack.is_empty() { Ok(()) } else { document.report_malformed("the input ends within a stack") }

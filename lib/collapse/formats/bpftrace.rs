@@ -120,6 +120,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             has_plain_maps |= line.starts_with(b"@");
             if line.starts_with(b"Lost ") {
                 document.warn("bpftrace reports that it lost events");
+            } else if !line.starts_with(b"@") {
+                document.skip_line();
             }
             continue;
         };

@@ -29,8 +29,12 @@ pub(super) static FORMAT: Format = Format {
 
 fn recognizes(head: &[u8]) -> bool {
     let mut lines = first_lines(head);
-    lines.any(|line| parse_thread(line).is_some())
-        && lines.next().is_some_and(|line| line.starts_with(b"  ") && (line.contains(&b'!') || line.ends_with(b"]")))
+    lines.any(|line| parse_thread(line).is_some()) && lines.next().is_some_and(is_frame)
+}
+
+/// Returns true for `  app!App.Program.Main(class System.String[])` and `  [Native Frames]`.
+fn is_frame(line: &[u8]) -> bool {
+    line.starts_with(b"  ") && (line.contains(&b'!') || line.trim_ascii_end().ends_with(b"]"))
 }
 
 /// Returns the thread ID of `Thread (0x48839B):`.
@@ -55,7 +59,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         if let Some(id) = heading {
             thread = id;
-        } else if line.starts_with(b"  ") && !thread.is_empty() {
+        } else if is_frame(&line) && !thread.is_empty() {
             stack.push(function(line.trim_ascii(), document.options), sink);
         } else if !line.is_empty() {
             document.report_malformed("expected a thread or a function")?;

@@ -8,6 +8,8 @@
 //! The count is the weight. Other keys of the aggregation precede the stack and become the root frame. Offsets and the
 //! lines of probes that fire are left out.
 
+use bstr::ByteSlice as _;
+
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
@@ -60,8 +62,16 @@ fn is_probe(line: &[u8]) -> bool {
     begins_with_numbers && words.next().is_some_and(|probe| probe.contains(&b':')) && words.next().is_none()
 }
 
+/// Returns true for ``module`function+0x1f``, or an address. A module has no blank in its name.
 fn is_frame(line: &[u8]) -> bool {
-    line.contains(&b'`') || is_address(strip_offset(line))
+    let module = memchr::memchr(b'`', line).map(|end| &line[..end]);
+    module.is_some_and(|module| !module.is_empty() && !module.iter().any(u8::is_ascii_whitespace))
+        || is_address(strip_offset(line))
+}
+
+/// Returns true if the first line of a text that is not blank is a frame.
+fn begins_with_frame(text: &[u8]) -> bool {
+    text.trim_ascii_start().lines().next().is_some_and(|line| is_frame(line.trim_ascii()))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -69,7 +79,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         has_begun |= trimmed.is_empty() || is_frame(trimmed);
-        if trimmed.is_empty() || !has_begun {
+        if trimmed.is_empty() {
+            continue;
+        }
+        if !has_begun {
+            document.skip_line();
             continue;
         }
         match parse_number(trimmed) {
@@ -84,8 +98,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             // A probe that fires periodically prints this before each of its aggregations.
             None if stack.is_empty() && (is_heading(trimmed) || is_probe(trimmed)) => {}
             // The other keys of the aggregation precede the stack.
-            None if stack.is_empty() && !is_frame(trimmed) => {
+            None if stack.is_empty() && !is_frame(trimmed) && document.next_lines().is_none_or(begins_with_frame) => {
                 key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
+            }
+            None if !is_frame(trimmed) => {
+                document.report_malformed("expected a frame, a count or the key of a stack")?
             }
             None => push_frame(trimmed, document.options, &mut stack, sink),
         }

@@ -58,12 +58,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             // The program itself may write between the frames.
             if in_thread && !stack.is_empty() && !line.trim_ascii().is_empty() && !is_thread_heading(&line) {
+                document.skip_line();
                 continue;
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
             in_thread = is_thread_heading(&line);
             if !in_thread && line.trim().starts_with(b"File \"") {
                 document.report_malformed("the frame belongs to no thread")?;
+            } else if !in_thread {
+                document.skip_line();
             }
         }
     }

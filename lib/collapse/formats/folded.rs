@@ -278,6 +278,34 @@ fn parse(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
     })
 }
 
+/// Returns true for a folded stack of several frames. Text has a blank after a semicolon.
+pub(in crate::collapse) fn is_stack(line: &[u8]) -> bool {
+    line.last().is_some_and(u8::is_ascii_digit)
+        && memchr::memchr(b';', line).is_some()
+        && parse(line, LineKind::Plain).is_some_and(|line| {
+            let frames = || line.stack.split(|byte| *byte == b';');
+            !line.stack.ends_with(b":")
+                && frames().count() > 1
+                && frames().all(|frame| !frame.is_empty() && !frame.starts_with(b" "))
+                && split_words(line.stack).count() <= MAX_WORDS_OF_FRAME * frames().count()
+        })
+}
+
+/// Returns the index of the first of two lines of a text that are stacks. Lines of a log are none.
+pub(in crate::collapse) fn find_stacks(text: &[u8]) -> Option<u64> {
+    let mut last = None;
+    for (line, index) in text.split(|byte| *byte == b'\n').zip(0..) {
+        match (is_stack(line) && !begins_with_time(line), last) {
+            (true, Some(first)) => return Some(first),
+            (is_stack, _) => last = is_stack.then_some(index),
+        }
+    }
+    None
+}
+
+/// Most words of a frame on average.
+const MAX_WORDS_OF_FRAME: usize = 4;
+
 /// Returns true if the weight rounds to zero, because weights are stored in millionths.
 fn is_too_small(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map(|blank| &line[blank + 1..]);
@@ -292,7 +320,7 @@ fn is_negative(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::recognizes;
+    use super::{is_stack, recognizes};
 
     #[test]
     fn one_line_with_one_frame_is_a_stack_and_a_sentence_is_none() {
@@ -319,6 +347,20 @@ mod tests {
             [(both.as_str(), true), (&frames, false), (&more, false), (&format!("{both}x\n"), false)]
         {
             assert_eq!(recognizes(text.as_bytes()), is_folded, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_with_semicolons_is_no_folded_stack() {
+        for (line, expected) in [
+            ("main;f 12", true),
+            ("[app (x)];f(int, char);<T as U>::g 1.5", true),
+            ("main 12", false),
+            ("GET / HTTP/1.1 \"Mozilla/5.0 (X11; Linux x86_64)\" 200", false),
+            ("work;/srv/a.py;3", false),
+            (";a 3", false),
+        ] {
+            assert_eq!(is_stack(line.as_bytes()), expected, "{line}");
         }
     }
 }

@@ -13,6 +13,8 @@
 
 mod graph;
 
+use std::collections::BTreeMap;
+
 use bstr::ByteSlice as _;
 
 use self::graph::Graphs;
@@ -32,7 +34,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ftrace",
     description: "ftrace text, trace-cmd report, systrace (Linux kernel)",
-    tried_with: "published files",
+    tried_with: "Linux 6.18 (tracefs), published files",
     has_times: true,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -42,9 +44,14 @@ fn recognizes(head: &[u8]) -> bool {
     most_lines_fit(head, 70, is_line) && first_lines(head).any(|line| is_event(line) || graph::is_line(line))
 }
 
+/// Returns true for `# tracer: nop`, and for `#` alone.
+fn is_comment(line: &[u8]) -> bool {
+    line.strip_prefix(b"#").is_some_and(|text| text.is_empty() || text.starts_with(b" "))
+}
+
 /// True for any line of a trace.
 fn is_line(line: &[u8]) -> bool {
-    is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
+    is_event(line) || is_comment(line) || parse_stack_frame(line).is_some() || graph::is_line(line)
 }
 
 /// The fields of an event's line.
@@ -108,7 +115,7 @@ fn parse_stack_frame(line: &[u8]) -> Option<&[u8]> {
     line.trim_ascii().strip_prefix(b"=> ").map(|name| split_word(name).0)
 }
 
-/// The event whose stack is being read.
+/// The last event of a CPU, whose stack may follow.
 #[derive(Default)]
 struct Pending {
     comm: Vec<u8>,
@@ -116,18 +123,16 @@ struct Pending {
     cpu: u32,
     time: u64,
     name: Vec<u8>,
-    in_stack: bool,
     stack: Stack,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut pending, mut graphs) = (Vec::new(), Pending::default(), Graphs::default());
+    let (mut line, mut graphs) = (Vec::new(), Graphs::default());
+    // Between an event and its stack there may be events of other CPUs.
+    let (mut pending, mut in_stack) = (BTreeMap::<u32, Pending>::new(), None);
     let mut samples = TimedSamples::new(document.options);
     while document.read_line(&mut line)? {
-        if line.trim_ascii().is_empty()
-            || line.starts_with(b"#")
-            || line.starts_with(b"CPU ")
-            || line.starts_with(b"cpus=")
+        if line.trim_ascii().is_empty() || is_comment(&line) || line.starts_with(b"CPU ") || line.starts_with(b"cpus=")
         {
             continue;
         }
@@ -137,21 +142,23 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             let is_stack =
                 event.name == b"kernel_stack" || event.name.is_empty() && event.rest.starts_with(b"<stack trace");
+            let pending = pending.entry(event.cpu).or_default();
             if is_stack {
-                pending.in_stack = true;
+                in_stack = Some(event.cpu);
                 continue;
             }
+            in_stack = None;
             pending.finish(&mut samples, document, sink)?;
             pending.begin(&event, document.options, sink);
         } else if let Some(function) = parse_stack_frame(&line) {
-            if pending.in_stack {
+            if let Some(pending) = in_stack.and_then(|cpu| pending.get_mut(&cpu)) {
                 pending.stack.push(&function_name(function, document.options), sink);
             }
         } else if !graphs.add_line(&line, sink)? {
             document.report_malformed("expected an event or a function of a stack")?;
         }
     }
-    pending.finish(&mut samples, document, sink)?;
+    pending.values_mut().try_for_each(|pending| pending.finish(&mut samples, document, sink))?;
     if graphs.has_calls() {
         document.set_unit("microseconds");
     }
@@ -166,7 +173,7 @@ fn function_name(name: &[u8], options: &Options) -> Vec<u8> {
 impl Pending {
     fn begin(&mut self, event: &EventLine<'_>, options: &Options, sink: &mut Sink) {
         self.comm = event.comm.to_vec();
-        (self.pid, self.cpu, self.time, self.in_stack) = (event.pid, event.cpu, event.time, false);
+        (self.pid, self.cpu, self.time) = (event.pid, event.cpu, event.time);
         self.name = event.name.to_vec();
         // The function tracer: `FUNCTION <-CALLER`. trace-cmd prints `function: FUNCTION`.
         let call = split_once(event.rest, " <-").or_else(|| split_once(event.rest, " <--"));

@@ -78,7 +78,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 document.report_malformed("expected a frame: number, function and arguments")?
             }
             // A long frame continues on the next line, and `bt full` prints local variables.
-            None => {}
+            None => document.skip_line(),
         }
     }
     current.end_stack(&mut stack, sink)?;

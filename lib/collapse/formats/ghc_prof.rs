@@ -59,6 +59,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 let chosen = document.select_value(known, 0)?;
                 document.set_unit(if chosen < 2 { "thousandths" } else { known[chosen] });
                 columns = Some((count, chosen));
+            } else if !blank && !is_title(&line) {
+                document.skip_line();
             }
             continue;
         };

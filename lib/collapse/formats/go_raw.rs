@@ -78,6 +78,11 @@ struct Location {
     mapping: u64,
 }
 
+/// Returns true for a line before the samples: `Period: 10000000`.
+fn is_setting(line: &[u8]) -> bool {
+    split_once(line, ": ").is_some_and(|(name, _)| name.iter().all(u8::is_ascii_alphabetic))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut profile, mut section) = (Vec::new(), RawProfile::default(), Section::Heading);
     let mut last_location = None;
@@ -93,7 +98,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             continue;
         }
         match section {
-            Section::Heading => {}
+            Section::Heading if is_setting(&line) => {}
+            Section::Heading => document.skip_line(),
             Section::Types => {
                 profile.parse_types(&line, document)?;
                 section = Section::Samples;

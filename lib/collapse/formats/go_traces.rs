@@ -11,7 +11,7 @@
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, function_name, split_word};
+use crate::collapse::line_helpers::{first_lines, function_name, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::units::parse_quantity;
@@ -30,8 +30,21 @@ fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(is_separator)
 }
 
+/// The blanks before a caller: those of a value with ten columns, and three.
+const CALLER_INDENTATION: &[u8] = &[b' '; 13];
+
 fn is_separator(line: &[u8]) -> bool {
     line.starts_with(b"-----------+---")
+}
+
+/// Returns true for a line of the heading: `Type: cpu`.
+fn is_setting(line: &[u8]) -> bool {
+    split_once(line, ": ").is_some_and(|(name, _)| name.iter().all(u8::is_ascii_alphabetic))
+}
+
+/// Returns true for `   thread:  main`.
+fn is_label(line: &[u8]) -> bool {
+    split_once(line, ":  ").is_some_and(|(key, _)| key.starts_with(b" ") && !key.trim_ascii().contains(&b' '))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -42,10 +55,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if is_separator(&line) {
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
             has_begun = true;
-        } else if !has_begun || first.is_empty() || weight.is_none() && first.ends_with(b":") {
-            // The heading, or a label.
+        } else if !has_begun && is_setting(&line) || first.is_empty() || weight.is_none() && is_label(&line) {
+            continue;
+        } else if !has_begun {
+            document.skip_line();
         } else if weight.is_some() {
-            stack.push(&function_name(line.trim_ascii(), document.options), sink);
+            match line.strip_prefix(CALLER_INDENTATION).filter(|name| !name.starts_with(b" ")) {
+                Some(name) => stack.push(&function_name(name.trim_ascii_end(), document.options), sink),
+                None => document.report_malformed("expected a function below its callee")?,
+            }
         } else {
             match parse_quantity(first).filter(|_| !rest.is_empty()) {
                 Some((value, base)) if unit.is_none_or(|unit| unit == base) || value.is_zero() => {

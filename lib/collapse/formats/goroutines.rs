@@ -104,8 +104,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             // The function is missing if it is unknown.
             function = Some(fields.next().map_or(markers::UNKNOWN, strip_offset).to_vec());
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
-        } else if weight.is_zero() || line.starts_with(b"# labels: ") {
-            // Output of the program itself, or the labels of the goroutine.
+        } else if line.starts_with(b"# labels: ") {
+            // The labels of the goroutine.
+        } else if weight.is_zero() {
+            document.skip_line();
         } else if line.starts_with(b"\t") {
             push(&mut function, &line, document, &mut stack, sink);
         } else {
@@ -116,6 +118,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 function = line.rfind_byte(b'(').map(|arguments| line[..arguments].to_vec());
             } else if !line.starts_with(b"created by ") && line != b"non-Go function" {
                 end_stack(&mut stack, &mut weight, sink)?;
+                document.skip_line();
             }
         }
     }

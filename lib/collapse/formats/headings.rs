@@ -3,10 +3,8 @@
 
 use bstr::ByteSlice as _;
 
-use super::{gdb, goroutines, heap_text, heaptrack, massif, memray};
-use crate::bytes::strip_bom;
+use super::{gdb, goroutines, heap_text, heaptrack, massif, memleak, memray};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_words};
-use crate::folded::{LineKind, parse_line};
 
 /// The first line of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ const HEADINGS: [(&[u8], Check, &str, bool); 47] = [
     (b"memory profiling: sample.interval=", ANY, "rprof", true),
     (b"memory profiling: line profiling: sample.interval=", ANY, "rprof", true),
     (b"rbspy0", ANY, "rbspy", false),
-    (b"Attaching to kernel allocators, Ctrl+C to quit", ANY, "memleak", true),
+    (b"Attaching to ", |line, _| memleak::is_start(line), "memleak", false),
     (b"Thread (0x", ANY, "dotnet-stack", true),
     (b"Full stacks (", ANY, "wcp", true),
     (b"---------- tid#", ANY, "procstack", true),
@@ -93,9 +91,9 @@ const fn first_bytes() -> [u64; 1 << 10] {
 /// Returns the heading that a line is, with which `text` begins.
 #[inline]
 pub(in crate::collapse) fn find(line: &[u8], text: &[u8]) -> Option<Heading> {
-    let [first, second, ..] = *strip_bom(line) else { return None };
+    let [first, second, ..] = *line else { return None };
     let pair = usize::from(first) * 256 + usize::from(second);
-    if FIRST_BYTES[pair / 64] >> (pair % 64) & 1 == 1 { find_in_table(strip_bom(line), text) } else { None }
+    if FIRST_BYTES[pair / 64] >> (pair % 64) & 1 == 1 { find_in_table(line, text) } else { None }
 }
 
 fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
@@ -106,7 +104,9 @@ fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
 
 /// Returns true if one of the first lines of an input is a heading of a format.
 pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
-    first_lines(head).take(FIRST_LINES).any(|line| find(line, line).is_some_and(|heading| heading.format == format))
+    let lines = first_lines(head).take(FIRST_LINES);
+    let mut headings = lines.filter_map(|line| find(line, &head[line.as_ptr() as usize - head.as_ptr() as usize..]));
+    headings.any(|heading| heading.format == format)
 }
 
 /// Number of lines among which the heading of an input is.
@@ -128,25 +128,9 @@ fn is_memcheck(line: &[u8]) -> bool {
     })
 }
 
-/// Returns true for a folded stack of several frames. Text has a blank after a semicolon.
-pub(in crate::collapse) fn is_folded_stack(line: &[u8]) -> bool {
-    line.last().is_some_and(u8::is_ascii_digit)
-        && memchr::memchr(b';', line).is_some()
-        && parse_line(line, LineKind::Plain).is_some_and(|line| {
-            let frames = || line.stack.split(|byte| *byte == b';');
-            !line.stack.ends_with(b":")
-                && frames().count() > 1
-                && frames().all(|frame| !frame.is_empty() && !frame.starts_with(b" "))
-                && split_words(line.stack).count() <= MAX_WORDS * frames().count()
-        })
-}
-
-/// Most words of a frame on average.
-const MAX_WORDS: usize = 4;
-
 #[cfg(test)]
 mod tests {
-    use super::{find, is_folded_stack};
+    use super::find;
 
     #[test]
     fn finds_headings() {
@@ -176,20 +160,6 @@ mod tests {
                 format,
                 "{line}"
             );
-        }
-    }
-
-    #[test]
-    fn text_with_semicolons_is_no_folded_stack() {
-        for (line, is_stack) in [
-            ("main;f 12", true),
-            ("[app (x)];f(int, char);<T as U>::g 1.5", true),
-            ("main 12", false),
-            ("GET / HTTP/1.1 \"Mozilla/5.0 (X11; Linux x86_64)\" 200", false),
-            ("work;/srv/a.py;3", false),
-            (";a 3", false),
-        ] {
-            assert_eq!(is_folded_stack(line.as_bytes()), is_stack, "{line}");
         }
     }
 }

@@ -72,8 +72,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some(found) = Sampling::parse(text) {
             sampling = found;
         } else if in_mappings || text.starts_with(b"MAPPED_LIBRARIES:") || text.starts_with(b"--- Memory map:") {
+            let is_mapping = addresses.add_mapping(text) || !in_mappings || is_build(text);
             in_mappings = true;
-            addresses.add_mapping(text);
+            if !is_mapping {
+                document.report_malformed("expected a mapped file")?;
+            }
         } else if text.starts_with(b"# runtime.MemStats") {
             has_statistics = true;
         } else if let Some(name) = text.strip_prefix(b"#").filter(|name| name.starts_with(b"\t0x")) {
@@ -99,6 +102,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         return document.report_damage(what, sink.is_input_empty());
     }
     document.check_last_line()
+}
+
+/// Returns true for a blank line, and for the variables of gperftools: `build=/usr/bin/app`.
+fn is_build(text: &[u8]) -> bool {
+    text.is_empty() || text.starts_with(b"build=")
 }
 
 fn add_entries(

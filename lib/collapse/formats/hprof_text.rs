@@ -99,6 +99,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             tables[index].rows.push(row);
         } else {
             open = None;
+            document.skip_line();
         }
     }
     let used: Vec<&(&str, usize, &str)> =

@@ -21,7 +21,8 @@ pub(super) fn parse_call(line: &[u8]) -> Option<&[u8]> {
     let archive = &call[memchr::memrchr(b')', call)? + 1..];
     let is_archive = (archive.starts_with(b" [") || archive.starts_with(b" ~[")) && archive.ends_with(b"]");
     let (function, _) = split_once(call, "(").filter(|_| archive.is_empty() || is_archive)?;
-    Some(function)
+    // JavaScript has a blank there: `at f (a.js:3:5)`.
+    Some(function).filter(|function| !function.ends_with(b" "))
 }
 
 /// Returns a thread's name without its number in a thread pool (`worker-3`), unless `--tid` keeps threads apart.

@@ -53,6 +53,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 previous = stack.frames().to_vec();
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
+            document.skip_line();
         }
     }
     stack.add_leaf_first(Weight::ONE, sink)

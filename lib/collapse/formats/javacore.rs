@@ -33,6 +33,11 @@ fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(|line| [&b"1XMTHDINFO"[..], b"3XMTHREADINFO", b"0SECTION"].contains(&split_word(line).0))
 }
 
+/// Returns true for the first word of a line: `4XESTACKTRACE`, or `NULL`.
+fn is_tag(word: &[u8]) -> bool {
+    word.is_empty() || word == b"NULL" || word.len() > 4 && word[0].is_ascii_digit() && word[1].is_ascii_uppercase()
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), None);
     let mut is_complete = true;
@@ -54,6 +59,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(_) => document.report_malformed("the frame belongs to no thread")?,
                 None => document.report_malformed("expected a function and its file")?,
             }
+        } else if !is_tag(tag) {
+            document.skip_line();
         }
         if !more {
             document.check_end(is_complete, "END OF DUMP")?;

@@ -136,6 +136,11 @@ fn is_file_frame(line: &[u8]) -> bool {
     line.starts_with(b"  ") && line.ends_with(b")") && line.contains(&b'(')
 }
 
+/// Returns true for a lock (`- locked <0x1>`), a list of locks (`Locked ownable synchronizers:`), and `No compile task`.
+fn is_detail(line: &[u8]) -> bool {
+    line.starts_with(b"- ") || line.starts_with(b"Locked ") || line.starts_with(b"No compile task")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
     let mut is_complete = true;
@@ -182,6 +187,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             is_complete = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
+        } else if !is_detail(trimmed) {
+            document.skip_line();
         }
     }
     thread.finish(document, sink)?;

@@ -27,9 +27,12 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    first_lines(head)
-        .find(|line| !line.is_empty())
-        .is_some_and(|line| parse_leaf(line).is_some_and(|(_, frame)| frame.ends_with(b")") && frame.contains(&b'(')))
+    first_lines(head).find(|line| !line.is_empty()).is_some_and(|line| parse_leaf(line).is_some())
+}
+
+/// Returns true for `run(R.java:5)`.
+fn is_frame(text: &[u8]) -> bool {
+    text.ends_with(b")") && memchr::memchr(b'(', text).is_some_and(|start| start > 0 && text[start - 1] != b' ')
 }
 
 /// Returns the count and the leaf of a stack's first line. The number of frames, which is between them, is not needed.
@@ -37,7 +40,7 @@ fn parse_leaf(line: &[u8]) -> Option<(u64, &[u8])> {
     let (count, rest) = split_word(line);
     let (depth, frame) = split_word(rest);
     parse_number(depth)?;
-    Some((parse_number(count)?, frame)).filter(|(_, frame)| !frame.is_empty())
+    Some((parse_number(count)?, frame)).filter(|(_, frame)| is_frame(frame))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -54,7 +57,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 ended = true;
                 continue;
             }
-            None if indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
+            None if indentation(&line) > 0 && !count.is_zero() && is_frame(line.trim_ascii()) => line.trim_ascii(),
             None => {
                 document.report_malformed("expected a frame, or a count, a depth and a frame")?;
                 continue;

@@ -78,6 +78,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 None if line.trim_ascii().is_empty() => {}
                 None => document.report_malformed("expected a number, an address and a function")?,
             }
+        } else {
+            document.skip_line();
         }
     }
 }

@@ -84,6 +84,12 @@ fn node_name(text: &[u8], options: &Options) -> Vec<u8> {
     }
 }
 
+/// Returns true for `mem_heap_B=4096`, `cmd: ./app`, and a blank line.
+fn is_value(line: &[u8]) -> bool {
+    let key = line.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'_').count();
+    line.trim_ascii().is_empty() || key > 0 && matches!(line.get(key), Some(b'=' | b':'))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let wants_end = document.select_value(&["peak", "end"], 0)? == 1;
     document.set_unit_silently("bytes");
@@ -106,8 +112,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 nodes = std::mem::take(&mut tree);
                 is_peak = false;
             }
-        } else if line.first() == Some(&b' ') {
-            document.report_malformed("expected a node of a tree")?;
+        } else if !is_value(&line) {
+            document.report_malformed("expected a node of a tree, or KEY=VALUE")?;
         }
     }
     if is_peak || wants_end || nodes.is_empty() {

@@ -67,7 +67,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut has_heading, mut has_summary) = (false, false);
     while document.read_line(&mut line)? {
         // Lines of the program itself are between those of valgrind.
-        let Some(text) = strip_process(&line) else { continue };
+        let Some(text) = strip_process(&line) else {
+            document.skip_line();
+            continue;
+        };
         has_heading |= text.starts_with(HEADING);
         has_summary |= text.starts_with(b"LEAK SUMMARY:");
         if let Some(values) = parse_leak(text) {

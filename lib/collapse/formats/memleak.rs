@@ -50,6 +50,20 @@ fn is_allocation(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"addr = ") && line.contains_str(" size = ")
 }
 
+/// Returns true for an indented frame: with an address or an index, an offset, or a module in brackets.
+fn is_frame(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let (first, rest) = split_word(text);
+    let is_numbered = parse_number(first).is_some() && rest.starts_with(b"[<");
+    (line.starts_with(b"\t") || line.starts_with(b"    "))
+        && (is_numbered || is_address(first) || text.ends_with(b"]") || text.contains_str("+0x"))
+}
+
+/// Returns true for the first line that the program writes: `Attaching to pid 7, Ctrl+C to quit.`
+pub(super) fn is_start(line: &[u8]) -> bool {
+    line.ends_with(b", Ctrl+C to quit.")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "allocations"], 0)?;
     document.set_unit_silently(["bytes", "allocations"][column]);
@@ -63,12 +77,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             entries.push((Weight::new(values[column]), Vec::new()));
         } else if is_allocation(&line) {
             continue;
-        } else if line.starts_with(b"\t") || line.starts_with(b"    ") {
+        } else if is_frame(&line) {
             let frame = intern_frame(&frame_name(line.trim_ascii(), document.options), sink);
             match entries.last_mut() {
                 Some((_, stack)) => stack.push(frame),
                 None => document.report_malformed("the frame belongs to no allocation")?,
             }
+        } else {
+            document.skip_line();
         }
     }
     let mut stack = Stack::default();

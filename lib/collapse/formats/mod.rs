@@ -63,6 +63,7 @@ mod simpleperf_proto;
 mod stackcount;
 mod stackprof_dump;
 mod stap;
+mod strace;
 mod sysprof;
 mod v8_prof;
 mod vsprof;
@@ -127,6 +128,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &stackcount::FORMAT,
     &dtrace::FORMAT,
     &stap::FORMAT,
+    &strace::FORMAT,
     &sample::FORMAT,
     &instruments::FORMAT,
     &go_trace::FORMAT,

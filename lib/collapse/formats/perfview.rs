@@ -12,9 +12,8 @@ use bstr::ByteSlice as _;
 use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashMap;
 
-use super::xml::{ParseError, find_attribute, parse, parse_entity};
+use super::xml::{self, ParseError, find_attribute, parse, parse_entity};
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_partial_stack, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader};
@@ -29,8 +28,7 @@ pub(super) static FORMAT: Format = Format {
     tried_with: "published files",
     has_times: false,
     recognizes: |head| {
-        let head = strip_bom(head).trim_ascii_start();
-        head.starts_with(b"<")
+        xml::begins(head)
             && (head.contains_str("<StackWindow") || head.contains_str("<StackSource"))
             && head.contains_str("<Frame")
     },

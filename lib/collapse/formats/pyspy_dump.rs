@@ -67,6 +67,11 @@ fn parse_frame(line: &[u8], options: &Options) -> Option<Vec<u8>> {
     Some(if options.srcline { [name, b":", place].concat() } else { name.to_vec() })
 }
 
+/// Returns true for a blank line, the version of Python, and the arguments and locals of a function.
+fn is_detail(line: &[u8]) -> bool {
+    line.is_empty() || line.starts_with(b"Python v") || indentation(line) > 4
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     count_threads(document);
     let (mut line, mut stack, mut process) = (Vec::new(), Stack::default(), Vec::new());
@@ -91,7 +96,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(frame) => stack.push(&frame, sink),
                 None => document.report_malformed("expected a function and its file")?,
             }
-        } else if !line.is_empty() && indentation(&line) == 0 && !line.starts_with(b"Python v") {
+        } else if !is_detail(&line) {
             document.report_malformed("expected a process, a thread or a function")?;
         }
     }

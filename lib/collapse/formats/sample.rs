@@ -55,6 +55,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 _ => document.report_malformed("expected a number of samples and a function")?,
             }
+        } else {
+            document.skip_line();
         }
     }
     tree.leave(0, sink)?;

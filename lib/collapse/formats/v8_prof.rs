@@ -66,6 +66,12 @@ struct Memory {
     libraries: CodeMap,
 }
 
+/// Returns true for the name of a kind of records, such as `code-source-info`.
+fn is_kind(kind: &[u8]) -> bool {
+    !kind.is_empty()
+        && kind.iter().all(|byte| byte.is_ascii_alphanumeric() && !byte.is_ascii_uppercase() || *byte == b'-')
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut memory) = (Vec::new(), Memory::default());
     document.set_unit("ticks");
@@ -81,7 +87,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(mut stack) => Some(stack.add_leaf_first(Weight::ONE, sink)?),
                 None => None,
             },
-            _ => Some(()),
+            _ if line.is_empty() || is_kind(kind) && !fields.is_empty() => Some(()),
+            _ => {
+                document.report_malformed("expected a record: its kind and its fields")?;
+                continue;
+            }
         };
         if parsed.is_none() {
             document.report_malformed(&format!("expected the fields of a {} record", kind.to_str_lossy()))?;

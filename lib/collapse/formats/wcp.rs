@@ -60,6 +60,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.report_malformed("expected a frame")?;
         } else {
             // A blank line, or a line of the table of functions.
+            document.skip_line();
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
         }
     }

@@ -45,6 +45,8 @@ fn recognizes(head: &[u8]) -> bool {
 
 /// The columns of a table.
 struct Columns {
+    /// Their number.
+    count: usize,
     stack: usize,
     process: Option<usize>,
     /// The names and indices of the columns of weights.
@@ -64,7 +66,7 @@ impl Columns {
             let indices = (0..names.len()).filter(|index| names[*index].starts_with(start));
             weights.extend(indices.map(|index| (names[index].clone(), index)));
         }
-        (!weights.is_empty()).then_some(Self { stack, process, weights })
+        (!weights.is_empty()).then_some(Self { count: names.len(), stack, process, weights })
     }
 }
 
@@ -97,7 +99,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             found = Some((columns, weight));
             continue;
         };
-        let fields = split_csv(&line);
+        let fields = split_csv(&line).filter(|fields| fields.len() == columns.count);
         let value = fields.as_ref().and_then(|fields| parse_weight(fields.get(*weight)?));
         let (Some(fields), Some(value)) = (fields, value) else {
             document.report_malformed("expected a stack and a number in the columns that the first line names")?;

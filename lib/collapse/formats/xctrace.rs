@@ -16,9 +16,8 @@ use std::borrow::Cow;
 use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashMap;
 
-use super::xml::{ParseError, find_attribute, parse};
+use super::xml::{self, ParseError, find_attribute, parse};
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader};
@@ -38,8 +37,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let head = strip_bom(head).trim_ascii_start();
-    head.starts_with(b"<") && memchr::memmem::find(head, b"<trace-query-result").is_some()
+    xml::begins(head) && memchr::memmem::find(head, b"<trace-query-result").is_some()
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

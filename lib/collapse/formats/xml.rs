@@ -19,6 +19,12 @@ pub(super) enum ParseError {
     Handler(Error),
 }
 
+/// Returns true if a text begins with a tag, a declaration or a comment. `<0.90.0>;f` is a process of Erlang.
+pub(super) fn begins(text: &[u8]) -> bool {
+    let tag = text.trim_ascii_start().strip_prefix(b"<").and_then(|tag| tag.first());
+    tag.is_some_and(|first| first.is_ascii_alphabetic() || b"?!".contains(first))
+}
+
 /// Calls `handle` with each event of the document. Fails at a tag or text of more than [`MAX_TOKEN_BYTES`], since the
 /// parser would read all of it into memory.
 pub(super) fn parse(

@@ -30,6 +30,16 @@ fn text_that_is_cut_within_a_stack_is_reported() {
 }
 
 #[test]
+fn a_cut_is_said_once() {
+    let text = std::fs::read_to_string(folder().join("jfr-print.txt")).unwrap();
+    for end in (300..text.len()).step_by(171).filter(|end| !text[..*end].ends_with('\n')) {
+        let outcome = run("fg-collapse", [""; 0], &text.as_bytes()[..end]);
+        let told = |words: &str| outcome.stderr.lines().filter(|line| line.contains(words)).count();
+        assert_eq!((told("cut short"), told("malformed")), (1, 0), "{end}: {outcome:?}");
+    }
+}
+
+#[test]
 fn whole_examples_are_not_said_to_be_cut() {
     for name in ["heap-text-go.txt", "heap-text-mutex.txt", "goroutines.txt", "goroutines-shared.txt", "memray.csv"] {
         let outcome = run("fg-collapse", [folder().join(name)], b"").ok();

@@ -28,6 +28,8 @@ const EXAMPLES: &[Example] = &[
     example("bpftrace.txt", "bpftrace", &[(&[], "14"), (&["--event=all"], "55"), (&["--event=@calls"], "41")]),
     // "summary: 2000 30"
     example("callgrind.txt", "callgrind", &[(&[], "2000"), (&["--event=Dr"], "30")]),
+    // 100 + 13 + 20 + 1000000 microseconds; the call without a stack is left out
+    example("strace.txt", "strace", &[(&[], "1000133"), (&["--event=calls", "--pid", "--kernel"], "5")]),
     example("dtrace.txt", "dtrace", &[(&[], "20"), (&["--no-tidy"], "20")]),
     example("eu-stack.txt", "eu-stack", &[(&[], "2"), (&["--pid", "--tid"], "2")]),
     example("faulthandler.txt", "faulthandler", &[(&[], "2")]),

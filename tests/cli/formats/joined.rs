@@ -50,6 +50,94 @@ fn another_document_is_refused_with_its_first_line() {
     }
 }
 
+/// Returns the text examples and what they give alone: name, text, total.
+fn text_examples() -> Vec<(String, String, u128)> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.filter(|name| !name.ends_with(".folded")).collect();
+    names.sort();
+    let texts = names.into_iter().filter_map(|name| {
+        let text = std::fs::read_to_string(folder().join(&name)).ok().filter(|text| !text.contains('\0'))?;
+        let outcome = collapse(&text);
+        let is_small = text.len() < 60_000 && outcome.code() == 0;
+        is_small.then(|| (name, text, total(&outcome.text())))
+    });
+    texts.collect()
+}
+
+/// These have no heading that tells where they begin.
+const WITHOUT_HEADING: [&str; 8] = [
+    "folded-austin.txt",
+    "ftrace-cmd.txt",
+    "ljp.txt",
+    "perf-sched.txt",
+    "py-spy.txt",
+    "strace.txt",
+    "vsprof.csv",
+    "wpa.csv",
+];
+
+#[test]
+fn no_document_is_lost_silently_behind_another() {
+    let examples = text_examples();
+    assert!(examples.len() > 80, "{}", examples.len());
+    for (first, start, alone) in &examples {
+        for (second, end, other) in examples.iter().filter(|(name, ..)| WITHOUT_HEADING.contains(&name.as_str())) {
+            let start = if start.ends_with('\n') { start.clone() } else { format!("{start}\n") };
+            let outcome = collapse(&(start + end));
+            let is_whole = total(&outcome.text()) == alone + other;
+            let is_told =
+                outcome.code() == 1 || ["malformed", "left out:"].iter().any(|word| outcome.stderr.contains(word));
+            assert!(is_told || is_whole, "{first} and {second}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_no_frames_are_malformed() {
+    let separator = "-----------+-------------------------------------------------------\n";
+    let value = "      10ms   main.hash\n";
+    for (text, folded) in [
+        (format!("{separator}{value}hello\n             main.main\n{separator}"), "main.main;main.hash 10\n"),
+        ("\n  app`a\nhello\n  app`main\n   3\n".to_owned(), "app`main;app`a 3\n"),
+        (
+            "4 2  a.B.f(B.java:1)\n     hello\n     a.B.main(B.java:2)\nTotal trace count: 4\n".to_owned(),
+            "a.B.main;a.B.f 4\n",
+        ),
+        ("Stack,Count\n[Root]/a!f,1\n[Root]/a!g,2,3\n".to_owned(), "a`f 1\n"),
+        ("Process 7: a\n\nThread 7 (idle): \"b\"\n    f (a.py:1)\n  hello\n    g (a.py:2)\n".to_owned(), "b;g;f 1\n"),
+        ("Thread (0x1):\n  a!f()\n  hello\n  a!g()\n".to_owned(), "g;f 1\n"),
+    ] {
+        let outcome = collapse(&text).ok();
+        assert_eq!(outcome.text(), folded, "{text}: {outcome:?}");
+        assert!(outcome.stderr.contains("skipped 1 malformed line"), "{text}: {outcome:?}");
+    }
+}
+
+#[test]
+fn json_without_a_line_end_is_no_frame_of_the_stacks_behind_it() {
+    let profile = example("cpuprofile.cpuprofile");
+    let outcome = collapse(&format!("{}main;a 100\nmain;b 200\n", profile.trim_end()));
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("expected the end of the file"), "{outcome:?}");
+}
+
+#[test]
+fn a_sample_behind_a_frame_without_a_line_end_counts() {
+    let sample = |name: &str| {
+        format!(
+            "{name} 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n{name} 1 1.5: 3 e:\n\t            7f00 g+0x1 (/x)"
+        )
+    };
+    let outcome = collapse(&(sample("a") + &sample("b"))).ok();
+    assert_eq!(outcome.text(), "a;f 3\na;g 3\nb;f 3\nb;g 3\n", "{outcome:?}");
+}
+
+#[test]
+fn a_refused_input_names_its_events() {
+    let outcome = collapse(&format!("{}{}", example("jstack.txt"), example("massif.out")));
+    assert!(outcome.code() == 1 && outcome.stderr.contains("using samples of event"), "{outcome:?}");
+}
+
 #[test]
 fn formats_that_any_line_may_begin_are_refused_together() {
     for (first, second, names) in [

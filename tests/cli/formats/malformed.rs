@@ -82,6 +82,7 @@ const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
     ("stackcount", "  f\n    3\n    4\n", 3, "a stack before its count", "f 3\n"),
     ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "a frame or a count", "f 3\n"),
+    ("strace", "f(1) = 2\n > /a(f+0x1) [0x2]\nwhat\n", 3, "a system call or a frame", "f;f 1\n"),
     ("v8-prof", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a tick record", "[unknown] 1\n"),
     (
         "vsprof",
@@ -145,6 +146,15 @@ fn a_line_of_the_program_within_a_stack_does_not_divide_it() {
         assert_eq!(outcome.text(), folded, "{text}: {outcome:?}");
         assert_eq!(outcome.stderr.contains("skipped 1 malformed line"), is_malformed, "{text}: {outcome:?}");
     }
+}
+
+#[test]
+fn a_stack_of_ftrace_belongs_to_the_last_event_of_its_cpu() {
+    let event = |comm: &str, cpu| format!("  {comm}-1 [00{cpu}] d..1 1.5: sched_switch: x\n");
+    let stack = |comm: &str, cpu, name| format!("  {comm}-1 [00{cpu}] d..1 1.5: <stack trace>\n => {name}\n");
+    let text = [event("a", 0), event("b", 1), stack("a", 0, "f"), stack("b", 1, "g")].concat();
+    let outcome = run("fg-collapse", [""; 0], format!("# tracer: nop\n{text}").as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("a;f 1\nb;g 1\n", ""));
 }
 
 #[test]

@@ -94,7 +94,8 @@ impl Findings {
             self.left_out[class] += u64::from(event.stack != 0);
             return Ok(());
         }
-        let stack = self.stacks.want(event.stack).ok_or(Error::Overflow)?;
+        // Not `ok_or`: each event would drop an error that did not occur.
+        let Some(stack) = self.stacks.want(event.stack) else { return Err(Error::Overflow) };
         match self.adds_up {
             true => {
                 let weight = Weight::new(self.types.list()[class].weight(event, ticks_per_second));

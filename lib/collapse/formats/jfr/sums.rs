@@ -79,7 +79,8 @@ impl Sums {
 impl Sum {
     fn add(&mut self, weight: Weight) -> Result<(), Error> {
         self.count += 1;
-        self.weight = self.weight.checked_add(weight).ok_or(Error::Overflow)?;
+        let Some(weight) = self.weight.checked_add(weight) else { return Err(Error::Overflow) };
+        self.weight = weight;
         Ok(())
     }
 }

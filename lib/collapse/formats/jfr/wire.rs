@@ -98,11 +98,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an `int`.
+    #[inline]
     pub(super) fn read_int(&mut self) -> Option<u64> {
         self.read_integer(4)
     }
 
     /// Reads a `long`.
+    #[inline]
     pub(super) fn read_long(&mut self) -> Option<u64> {
         self.read_integer(8)
     }

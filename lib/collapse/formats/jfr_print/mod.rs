@@ -87,7 +87,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     event = PrintedEvent::new(name);
                     Place::Fields
                 }
-                None if text.is_empty() || !has_begun => Place::Outside,
+                None if text.is_empty() => Place::Outside,
+                None if !has_begun => {
+                    document.skip_line();
+                    Place::Outside
+                }
                 None => {
                     document.report_malformed("expected the name of an event and {")?;
                     Place::Outside

@@ -36,8 +36,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.report_malformed("expected a JSON object")?;
             continue;
         };
-        let maps =
-            Value::root(&tape).filter(|root| root.get(b"type").and_then(Value::as_string).as_deref() == Some(b"map"));
+        let Some(kind) = Value::root(&tape).and_then(|root| root.get(b"type")?.as_string()) else {
+            document.report_malformed("expected an object with a type")?;
+            continue;
+        };
+        let maps = Value::root(&tape).filter(|_| *kind == *b"map");
         for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
             // If some keys of a map have stacks, a key without one has an empty stack.
             if !map.members().any(|(key, _)| key.contains(&b'\n')) {

@@ -37,7 +37,6 @@ mod weights;
 use self::tape::{SyntaxError, Tape};
 use self::value::Value;
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{function_with_source, read_bytes};
 use crate::collapse::options::Options;
@@ -48,7 +47,7 @@ const DETECTION_BYTES: usize = 256 * 1024;
 
 /// Returns true if an input begins with JSON, which may be truncated, that passes a test.
 fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
-    let head = strip_bom(head).trim_ascii_start();
+    let head = head.trim_ascii_start();
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return false;
     }

@@ -28,7 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "rbspy record --raw-file (Ruby)",
     tried_with: "rbspy 0.55 with Ruby 3.1",
     has_times: true,
-    recognizes: |head| head.strip_prefix(MAGIC).is_some_and(|rest| rest.get(2) == Some(&b'\n')),
+    recognizes: |head| head.strip_prefix(MAGIC).is_some_and(|rest| matches!(rest.get(2), Some(b'\n' | b'\r'))),
     reader: FormatReader::Lines(read),
 };
 

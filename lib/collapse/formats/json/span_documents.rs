@@ -17,7 +17,6 @@ use super::spans::parse_number;
 use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::collapse::spans::Span;
 use crate::diagnostics::{Diagnostics, plural};
 use crate::markers::UNKNOWN;
@@ -89,7 +88,6 @@ impl TraceFile {
     /// # Errors
     /// [`Error::Unreadable`] if one is malformed, cut short or no request to export traces.
     pub(super) fn add_documents(&mut self, text: &[u8]) -> Result<(), Error> {
-        let text = strip_bom(text);
         let mut start = 0;
         loop {
             start += text[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();

@@ -24,7 +24,7 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "stackprof",
     description: "stackprof JSON (Ruby)",
-    tried_with: "published files",
+    tried_with: "stackprof 0.2, published files",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {

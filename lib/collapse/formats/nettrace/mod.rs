@@ -36,7 +36,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "nettrace",
     description: ".NET EventPipe traces (dotnet-trace, .nettrace)",
-    tried_with: "files of .NET Core 3.0, .NET 5 and 6 that others published",
+    tried_with: ".NET Core 3.1, files of .NET Core 3.0, .NET 5 and 6 that others published",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC),
     reader: FormatReader::Bytes(read),

@@ -173,8 +173,12 @@ impl Parser for PerfScript {
                 report.lines += keys.len() as u64;
                 self.push_keys(&mut keys, &mut state, sink);
             }
-            let Some(line) = lines.next() else { break };
+            let Some(mut line) = lines.next() else { break };
             report.lines += 1;
+            if let Some((frame, header)) = split_joined(line) {
+                self.parse_frame(frame, b"", &mut state, sink);
+                line = header;
+            }
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before the frames.
                 if !self.stack.is_empty() {
@@ -212,6 +216,17 @@ fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     let mut earlier = before.rsplit(|byte| *byte == b'\n').take(MAX_LINES_BETWEEN_FRAMES);
     let mut has_modules = || earlier.find(|line| is_indented(line)).is_some_and(ends_with_module);
     if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
+}
+
+/// Splits a frame from the first line of a sample behind it, as `cat` joins two texts if the first one has no line end.
+fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !is_indented(line) || ends_with_module(line) {
+        return None;
+    }
+    let (frame, header) = line.split_at(memchr::memrchr(b')', line)? + 1);
+    let is_sample =
+        matches!(header::parse(header), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some());
+    (is_sample && frame::is_frame(frame)).then_some((frame, header))
 }
 
 /// Most lines between the last frame of a sample and the first one of the next, with both.

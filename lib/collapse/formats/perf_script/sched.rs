@@ -124,10 +124,17 @@ fn read_text(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> 
         } else if let (Some(switch), Some(frame)) = (&mut switch, frame::parse(&line)) {
             let names = naming.frame_names(&frame, switch.is_java);
             switch.frames.extend(names.iter().rev().map(|name| sink.intern(name)));
+        } else if parsed.is_none() && !is_detail(&line) {
+            document.report_malformed("expected the first line of a sample or a frame")?;
         }
     }
     threads.add_switch(switch, sink)?;
     threads.finish(document, sink)
+}
+
+/// Returns true for a blank line, a comment, what perf adds to a frame, and the frames of samples of other events.
+fn is_detail(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty() || line.starts_with(b"#") || frame::is_annotation(line) || frame::is_frame(line)
 }
 
 /// Returns an error if an event is wanted that has no waits.

@@ -1,0 +1,36 @@
+//! Changes of an input before its format is known.
+
+use std::io;
+
+use super::{Block, Blocks, last_line_end};
+use crate::Error;
+use crate::input::colours::{self, Uncoloured};
+
+impl Blocks {
+    /// Drops the escape sequences of a text that has colours.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn drop_colours(&mut self) -> Result<(), Error> {
+        if colours::has_colours(self.head()?) {
+            let raw = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+            let (start, reader) = Uncoloured::new(&self.buffered[self.consumed..], raw);
+            (self.buffered, self.consumed, self.reader) = (Block::from(start), 0, Box::new(reader));
+        }
+        Ok(())
+    }
+
+    /// Skips the blank lines at the beginning of a text; returns false if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn skip_blank_lines(&mut self) -> Result<bool, Error> {
+        let head = self.head()?;
+        let blanks = &head[..head.len() - head.trim_ascii_start().len()];
+        let end = last_line_end(blanks).unwrap_or(0);
+        let lines = memchr::memchr_iter(b'\n', &blanks[..end]).count() as u64;
+        self.consumed += end;
+        self.skipped_lines += lines;
+        Ok(lines > 0)
+    }
+}
