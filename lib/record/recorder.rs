@@ -9,7 +9,7 @@ use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
 use super::events::spec::EventSpec;
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::Aggregation;
-use super::off_cpu::critical_path::PathTracker;
+use super::off_cpu::critical_path::{PathThread, PathTracker};
 use super::off_cpu::switches::SwitchTracker;
 use super::off_cpu::{OffCpuOptions, interrupt_entries};
 use super::overhead::Overhead;
@@ -139,7 +139,15 @@ fn open_target(request: &Request) -> Result<(Option<SuspendedCommand>, Target), 
             Target::Processes { pids: pids.clone(), subprocesses: *subprocesses }
         }
         RequestTarget::Threads(tids) => {
-            tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;
+            for tid in tids {
+                let pid = target::find_process(*tid)?;
+                if request.critical_path == Some(PathThread::Main) && pid != *tid {
+                    return Err(Error::Usage(format!(
+                        "--critical-path main: thread {tid} is not the main thread of its process; use -p {pid}, or --critical-path \
+                         {tid}"
+                    )));
+                }
+            }
             Target::Threads(tids.clone())
         }
         RequestTarget::Cgroup(path) => Target::Cgroup(target::open_cgroup(path)?),

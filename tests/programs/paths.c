@@ -1,11 +1,14 @@
-// Threads that wait for each other, with planted costs, in one of two ways:
+// Threads that wait for each other, with planted costs, in one of three ways:
 //   paths join       main creates two workers, which spin for 100 and 300 ms, and joins the shorter one first;
+//   paths hang       main waits for a worker that never ends, and was called "early name" before its name was "a worker";
 //   paths pipeline   40 items pass through three stages, which spin for 1, 5 and 2 ms an item, with room for one item between them.
 // Prints the elapsed time of the work, and the time that each of the workers or stages ran, in nanoseconds.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ITEMS 40
 #define MS 1000000L
@@ -84,7 +87,26 @@ __attribute__((noinline)) static void *third_stage(void *unused) {
     return NULL;
 }
 
+__attribute__((noinline)) static void *endless_work(void *unused) {
+    (void)unused;
+    prctl(PR_SET_NAME, "early name");
+    usleep(1000);
+    prctl(PR_SET_NAME, "a worker");
+    for (;;)
+        usleep(1000);
+    return NULL;
+}
+
+__attribute__((noinline)) static void wait_for_ever(void) {
+    pthread_t worker;
+    pthread_create(&worker, NULL, endless_work, NULL);
+    pthread_join(worker, NULL);
+    puts("never");
+}
+
 int main(int count, char **arguments) {
+    if (count > 1 && strcmp(arguments[1], "hang") == 0)
+        wait_for_ever();
     int pipeline = count > 1 && strcmp(arguments[1], "pipeline") == 0;
     void *(*work[])(void *) = {short_work, long_work, NULL, first_stage, second_stage, third_stage};
     pthread_t threads[3];

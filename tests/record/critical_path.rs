@@ -1,7 +1,9 @@
 //! `--critical-path`: whose time is recorded. How long each part took is in the target `timing`.
 
+use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, record};
+use crate::support::{Outcome, command, eventually, run};
 
 #[test]
 fn names_the_threads_of_the_path() {
@@ -21,16 +23,67 @@ fn says_that_there_is_no_such_thread() {
     }
     for thread in ["nobody", "4194304"] {
         let outcome = record(["--critical-path", thread, "--", "true"]);
-        let message = format!("--critical-path {thread}: no recorded thread has this name or ID");
+        let message = format!("--critical-path {thread}: no recorded thread has this name or ID; there were true");
         assert!(outcome.stderr.contains(&message), "{outcome:?}");
+        assert_eq!((outcome.code(), &outcome.stdout[..]), (1, &b""[..]), "{outcome:?}");
     }
+}
+
+/// Records a program whose main thread waits for ever for a worker.
+fn record_hanging(program: &str, thread: &str) -> Outcome {
+    record(["--critical-path", thread, "-d", "0.5", "--", program, "hang"])
+}
+
+#[test]
+fn finds_threads_by_each_name_that_they_had() {
+    let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    for thread in ["a worker", "a_worker", "early name", "early_name"] {
+        let outcome = record_hanging(&program, thread);
+        let profile = Profile::from_stdout(&outcome);
+        // Its name at that time.
+        profile.assert_contains(&["a_worker", "endless_work"]);
+        assert!(!outcome.stderr.contains("--critical-path"), "{outcome:?}");
+    }
+    let outcome = record_hanging(&program, "paths");
+    Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever"]);
+}
+
+#[test]
+fn says_that_the_thread_still_waits_at_the_end() {
+    let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let outcome = record_hanging(&program, "main");
+    Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever", "[off-cpu]"]);
+    assert!(outcome.stderr.contains("--critical-path main: it still waits at the end, since 0."), "{outcome:?}");
+    assert!(outcome.stderr.contains("record until then, or name another thread: a worker"), "{outcome:?}");
+}
+
+#[test]
+fn is_given_once() {
+    let arguments = ["--critical-path", "main", "--critical-path", "worker", "--", "true"];
+    let outcome = run("fg-record", arguments, b"");
+    assert_eq!(outcome.code(), 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("--critical-path is given twice"), "{outcome:?}");
+}
+
+#[test]
+fn the_main_thread_is_no_other_thread() {
+    let Some(program) = program("paths") else { return };
+    let process = Background::start(command(&program).arg("hang"));
+    let pid = process.pid();
+    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(eventually(|| threads().count() == 2));
+    let worker = threads().find(|tid| *tid != *pid).unwrap().into_string().unwrap();
+    let outcome = record(["--critical-path", "main", "-d", "0.1", "-t", &worker]);
+    assert_eq!(outcome.code(), 2, "{outcome:?}");
+    let message = format!("thread {worker} is not the main thread of its process; use -p {pid}");
+    assert!(outcome.stderr.contains(&message), "{outcome:?}");
 }
 
 #[test]
 fn the_main_thread_must_be_that_of_one_process() {
     for target in [&["-a"][..], &["-p", "1,2"]] {
         let arguments = [&["--critical-path", "main", "-d", "1"], target].concat();
-        let outcome = crate::support::run("fg-record", arguments, b"");
+        let outcome = run("fg-record", arguments, b"");
         assert_eq!(outcome.code(), 2, "{outcome:?}");
         assert!(outcome.stderr.contains("--critical-path main needs a command or one process"), "{outcome:?}");
     }

@@ -100,7 +100,7 @@ impl Hints<'_> {
     /// Returns what an empty recording of time off the CPU means.
     fn no_waits(&self) -> Option<String> {
         let totals = self.finished.totals.as_ref()?;
-        let is_unexplained = totals.has_blocks && totals.is_empty() && totals.path_warning.is_none();
+        let is_unexplained = totals.has_blocks && totals.is_empty();
         let reason = if totals.is_bounded {
             "no wait was as long as --min-block and --max-block say"
         } else if totals.includes_sleepers {

@@ -45,8 +45,10 @@ pub struct StateTotals {
     pub earlier_blocks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
-    /// The warning about parts of a critical path that are not known.
-    pub path_warning: Option<String>,
+    /// Warnings about parts of a critical path that are not known.
+    pub path_warnings: Vec<String>,
+    /// The reason why there is no critical path, if one was asked for.
+    pub missing_path: Option<String>,
 }
 
 impl StateTotals {
@@ -65,7 +67,8 @@ impl StateTotals {
             includes_sleepers: false,
             earlier_blocks: 0,
             forgotten_waits: 0,
-            path_warning: None,
+            path_warnings: Vec::new(),
+            missing_path: None,
         }
     }
 
