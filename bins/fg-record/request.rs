@@ -24,6 +24,7 @@ use fgkit::record::run::{self, Destination};
 use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
 use super::ring_options::RingArgs;
 use super::time_options::{OffCpuArgs, PairArgs};
+use fgkit::perf::export::perf_script::Clock;
 
 /// The options that record pairs of events.
 const PAIR_OPTIONS: &str = "--pair, --io-latency, --syscall-latency or --lock-wait";
@@ -121,10 +122,12 @@ impl Args {
         if self.off_cpu.min_block.zip(self.off_cpu.max_block).is_some_and(|(min, max)| min > max) {
             return usage("--min-block must not be longer than --max-block");
         }
-        if (is_off_cpu || is_pair) && (format.interval.is_some() || sampling.max_overhead.is_some()) {
-            return usage(
-                "--interval and --max-overhead cannot be used with --off-cpu, --wall, --latency, --run-queue or --pair",
-            );
+        let whole_only =
+            [("--interval", format.interval.is_some()), ("--max-overhead", sampling.max_overhead.is_some())];
+        if let Some((option, _)) = whole_only.into_iter().find(|(_, is_given)| *is_given && (is_off_cpu || is_pair)) {
+            return usage(&format!(
+                "{option} cannot be used where time is recorded: every switch or pair of events counts, to the end of a wait"
+            ));
         }
         self.check_ring()?;
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
@@ -149,6 +152,7 @@ impl Args {
             ("--off-cpu-period", off_cpu_period.is_some(), self.off_cpu.is_requested(), "--off-cpu or --wall"),
             ("--wakers", wakers, off_cpu || wall, "--off-cpu or --wall"),
             ("--waker-depth", waker_depth.is_some(), wakers, "--wakers"),
+            ("--clock", self.format.clock != Clock::default(), self.format.script, "--script"),
             ("--over", self.pairs.over.is_some(), is_pair, PAIR_OPTIONS),
             ("--pair-stack", self.pairs.pair_stack.is_some(), is_pair, PAIR_OPTIONS),
         ] {

@@ -1,4 +1,4 @@
-//! Advice for recordings with too many samples.
+//! Advice for recordings with too many samples, or without names.
 
 use super::counters::sampling::CallGraph;
 
@@ -12,6 +12,11 @@ pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallG
         (None, true, _) => "raise -c",
         (None, false, _) => "lower -F",
     }
+}
+
+/// Returns how to see the methods of Java threads that slept before the recording: nothing that the recorder reads names them.
+pub fn print_java_stacks(pid: u32) -> String {
+    format!("of threads that slept before the recording, `jstack {pid}` prints them")
 }
 
 #[cfg(test)]

@@ -23,9 +23,9 @@ fn says_that_there_is_no_such_thread() {
     }
     for thread in ["nobody", "4194304"] {
         let outcome = record(["--critical-path", thread, "--", "true"]);
-        let message = format!("--critical-path {thread}: no recorded thread has this name or ID; there were true");
+        let message = format!("--critical-path {thread}: no recorded thread has this name or ID; recorded: true");
         assert!(outcome.stderr.contains(&message), "{outcome:?}");
-        assert_eq!((outcome.code(), &outcome.stdout[..]), (1, &b""[..]), "{outcome:?}");
+        assert_eq!((outcome.code(), &outcome.stdout[..]), (125, &b""[..]), "{outcome:?}");
     }
 }
 
@@ -53,7 +53,7 @@ fn says_that_the_thread_still_waits_at_the_end() {
     let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
     let outcome = record_hanging(&program, "main");
     Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever", "[off-cpu]"]);
-    assert!(outcome.stderr.contains("--critical-path main: it still waits at the end, since 0."), "{outcome:?}");
+    assert!(outcome.stderr.contains("--critical-path main: it waits at the end, for 0."), "{outcome:?}");
     assert!(outcome.stderr.contains("record until then, or name another thread: a worker"), "{outcome:?}");
 }
 

@@ -34,6 +34,7 @@ impl Hints<'_> {
             self.no_samples(),
             self.no_waits(),
             self.earlier_sleeps(),
+            self.unread_stacks(),
             self.lost_samples(),
             self.lost_switches(),
             self.low_coverage(),
@@ -125,6 +126,17 @@ impl Hints<'_> {
         let is_long = u128::from(sleeps.nanoseconds) * 1000 > self.finished.elapsed.as_nanos();
         is_long
             .then(|| format!("{} began before the recording, without a stack; {help}", plural(sleeps.count, "sleep")))
+    }
+
+    /// Says that the stacks of threads that slept could not be read.
+    fn unread_stacks(&self) -> Option<String> {
+        let unread = self.finished.totals.as_ref()?.unread_stacks;
+        (unread > 0).then(|| {
+            format!(
+                "{} slept when the recording began, whose stack is truncated: its memory cannot be read without CAP_SYS_PTRACE",
+                plural(unread, "thread")
+            )
+        })
     }
 
     /// True if stacks are shown that no sample was taken of: of threads that slept when the recording began.
@@ -293,6 +305,9 @@ impl Hints<'_> {
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
             Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {
+                    Some(Runtime::Java) if self.shows_sleepers() => {
+                        ("java".to_owned(), advice::print_java_stacks(*pid))
+                    }
                     Some(Runtime::Java) => {
                         let help = format!("start it with -XX:+PreserveFramePointer{}", self.suggest_bpf("unwinds"));
                         ("java".to_owned(), help)

@@ -43,6 +43,8 @@ pub struct StateTotals {
     pub includes_sleepers: bool,
     /// Number of threads that slept when the recording began, with a known stack.
     pub earlier_blocks: u64,
+    /// Number of those whose memory could not be read.
+    pub unread_stacks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
     /// Warnings about parts of a critical path that are not known.
@@ -66,6 +68,7 @@ impl StateTotals {
             is_bounded,
             includes_sleepers: false,
             earlier_blocks: 0,
+            unread_stacks: 0,
             forgotten_waits: 0,
             path_warnings: Vec::new(),
             missing_path: None,

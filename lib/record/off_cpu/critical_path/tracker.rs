@@ -97,7 +97,7 @@ impl PathTracker {
         }
         let Some(life) = self.find(end, recording) else {
             let names = join_names(&self.names(None, end, recording));
-            let recorded = if names.is_empty() { String::new() } else { format!("; there were {names}") };
+            let recorded = if names.is_empty() { String::new() } else { format!("; recorded: {names}") };
             return Err(format!("--critical-path {}: no recorded thread has this name or ID{recorded}", self.thread));
         };
         self.logs.charge_path(life, start).iter().for_each(|charge| add_charge(charge, recording));
@@ -117,7 +117,7 @@ impl PathTracker {
         (waited > life.end.saturating_sub(start.max(life.begin)) / TOLD_SHARE).then(|| {
             let seconds = waited as f64 / 1e9;
             format!(
-                "--critical-path {}: it still waits at the end, since {seconds:.3} s, and what ends the wait is not known; \
+                "--critical-path {}: it waits at the end, for {seconds:.3} s so far, and what ends the wait is not known; \
                  record until then{others}",
                 self.thread
             )
