@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
-use crate::support::{command, directory, eventually, require, run_bounded, tool};
+use crate::support::{command, directory, eventually, require, run_command, tool};
 
 /// Every 17th switch would always be in the same place.
 #[test]
@@ -63,7 +63,8 @@ fn says_that_the_memory_of_a_sleeping_thread_cannot_be_read() {
     let process = start_hanging(&program);
     let mut recorder = command("setpriv");
     recorder.args(["--bounding-set=-all,+bpf,+perfmon,+syslog", "--inh-caps=-all"]).arg(tool("fg-record"));
-    let outcome = run_bounded(recorder.args(["--off-cpu", "-d", "300ms", "-p", &process.pid()])).ok();
+    recorder.args(["--off-cpu", "-d", "300ms", "-p", &process.pid()]);
+    let outcome = run_command(recorder, b"").ok();
     Profile::from_stdout(&outcome).assert_contains(&["stuck", "[truncated]", "[off-cpu]"]);
     let message = "2 threads slept when the recording began, whose stack is truncated: its memory cannot be read without \
                    CAP_SYS_PTRACE";
