@@ -96,6 +96,11 @@ pub struct OffCpuArgs {
     /// before. Spinning, polling and messages from other machines are no wake-ups by a thread: there the path
     /// stays where it is. All switches and samples are kept until the end, the last 4194304 of them.
     ///
+    /// With `spans:FILE`, each span in FILE, such as a request, has a path of its own from its end back to its start, below a root
+    /// frame with the name of the span: what the time of the requests was for, in whatever threads. FILE is read at the end of
+    /// the recording; for its form, see --span in fg-collapse(1). Spans must lie within the recording. The weights add up to their
+    /// durations.
+    ///
     /// Captures the stacks of all switches, and requires the same rights as --wakers.
     #[arg(long, value_name = "THREAD", hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "latency", "event", "count", "script", "weight"])]

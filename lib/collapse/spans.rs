@@ -22,6 +22,19 @@ pub(super) struct Span {
     pub(super) end: u64,
 }
 
+/// A span on the clock of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedSpan<'a> {
+    /// The name of the span.
+    pub name: &'a [u8],
+    /// The ID of its thread.
+    pub tid: u32,
+    /// The time of its start.
+    pub start: u64,
+    /// The time of its end.
+    pub end: u64,
+}
+
 /// The clock of the spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SpanClock {
@@ -66,6 +79,17 @@ impl Spans {
         }
         let transitions = ends.into_iter().map(|(tid, ends)| (tid, find_transitions(&spans, ends))).collect();
         Self { name, clock, spans, is_partial, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+    }
+
+    /// Iterates over all spans. Times since 1970 become those of the recording, whose clock is `unix_offset` behind.
+    pub fn recorded(&self, unix_offset: u64) -> impl Iterator<Item = RecordedSpan<'_>> {
+        let offset = if self.clock == SpanClock::Unix { unix_offset } else { 0 };
+        self.spans.iter().map(move |Span { name, tid, start, end, .. }| RecordedSpan {
+            name,
+            tid: *tid,
+            start: start.wrapping_sub(offset),
+            end: end.wrapping_sub(offset),
+        })
     }
 
     /// Converts the time of a sample to the clock of the spans. `unix_offset` is the difference between times since 1970 and those of

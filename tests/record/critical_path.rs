@@ -3,7 +3,7 @@
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, record};
-use crate::support::{Outcome, command, eventually, run};
+use crate::support::{Outcome, command, directory, eventually, run};
 
 #[test]
 fn names_the_threads_of_the_path() {
@@ -87,4 +87,44 @@ fn the_main_thread_must_be_that_of_one_process() {
         assert_eq!(outcome.code(), 2, "{outcome:?}");
         assert!(outcome.stderr.contains("--critical-path main needs a command or one process"), "{outcome:?}");
     }
+}
+
+#[test]
+fn the_path_of_a_span_leads_through_the_thread_that_serves_it() {
+    let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let folder = directory();
+    let spans = folder.path().join("spans").to_str().unwrap().to_owned();
+    let outcome = record(["--critical-path", &format!("spans:{spans}"), "--", &program, "requests", &spans]).ok();
+    let profile = Profile::from_stdout(&outcome);
+    profile.assert_contains(&["request", "server", "serve_requests"]);
+    profile.assert_lacks(&["do_other_work"]);
+    let lines = std::fs::read_to_string(&spans).unwrap();
+    let numbers = |line: &str| -> Vec<u64> {
+        line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+    };
+    let durations = lines.lines().map(numbers).map(|numbers| numbers[2] - numbers[1]).sum::<u64>() / 1000;
+    // Each stack is rounded to microseconds.
+    let stacks = outcome.text().lines().count() as u64;
+    assert!(profile.total().abs_diff(durations) <= stacks, "{durations}: {outcome:?}");
+    assert_eq!(profile.total(), profile.thread_weight("request"), "{outcome:?}");
+}
+
+#[test]
+fn says_that_no_span_is_of_a_recorded_thread() {
+    if !can_record_switches(&["--wakers"]) {
+        return;
+    }
+    let folder = directory();
+    let spans = folder.path().join("spans");
+    let option = format!("spans:{}", spans.display());
+    let missing = record(["--critical-path", &option, "--", "true"]);
+    assert_eq!(missing.code(), 125, "{missing:?}");
+    assert!(missing.stderr.contains("spans: No such file"), "{missing:?}");
+    std::fs::write(&spans, "{\"name\":\"x\",\"tid\":4194304,\"start\":1,\"end\":2}\n").unwrap();
+    let other = record(["--critical-path", &option, "--", "true"]);
+    assert_eq!((other.code(), &other.stdout[..]), (125, &b""[..]), "{other:?}");
+    assert!(
+        other.stderr.contains("no span lies within the recording of its thread: 1 span of other threads"),
+        "{other:?}"
+    );
 }

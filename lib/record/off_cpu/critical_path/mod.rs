@@ -10,6 +10,7 @@
 //! Waits for another thread that end without a wake-up cannot be seen: spinning, polling, and messages through the
 //! network.
 
+mod spans;
 mod thread_log;
 mod tracker;
 mod walk;
@@ -18,6 +19,7 @@ mod walk;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
@@ -45,7 +47,12 @@ pub enum PathThread {
     Id(u32),
     /// The thread with this name; of several the one that lives longest.
     Named(Vec<u8>),
+    /// The threads of the spans in this file: each span is a path of its own, from its end to its start.
+    Spans(PathBuf),
 }
+
+/// Comes before the name of a file of spans.
+const SPANS: &str = "spans:";
 
 /// The length of the kernel's names of threads in bytes: it cuts longer ones.
 const MAX_NAME: usize = 15;
@@ -63,6 +70,7 @@ impl std::fmt::Display for PathThread {
         match self {
             Self::Main => f.write_str("main"),
             Self::Id(tid) => write!(f, "{tid}"),
+            Self::Spans(file) => write!(f, "{SPANS}{}", file.display()),
             Self::Named(name) => f.write_str(&printable(&String::from_utf8_lossy(name))),
         }
     }
@@ -74,6 +82,7 @@ impl std::str::FromStr for PathThread {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text.parse() {
             _ if text == "main" => Self::Main,
+            _ if text.len() > SPANS.len() && text.starts_with(SPANS) => Self::Spans(text[SPANS.len()..].into()),
             Ok(tid) => Self::Id(tid),
             Err(_) => Self::Named(text.as_bytes().to_vec()),
         })

@@ -157,6 +157,10 @@ fn threads_are_named_by_words_and_numbers() {
     let parse = |text: &str| text.parse::<PathThread>().unwrap();
     assert_eq!([parse("main"), parse("12")], [PathThread::Main, PathThread::Id(12)]);
     assert_eq!(parse("render"), PathThread::Named(b"render".to_vec()));
+    assert_eq!(
+        [parse("spans:a/b"), parse("spans:")],
+        [PathThread::Spans("a/b".into()), PathThread::Named(b"spans:".to_vec())]
+    );
 }
 
 #[test]

@@ -63,6 +63,7 @@ impl PathTracker {
         let tid = match &self.thread {
             PathThread::Main => self.main?,
             PathThread::Id(tid) => *tid,
+            PathThread::Spans(_) => return None,
             PathThread::Named(_) => {
                 let is_named = |comm: FrameId| self.thread.is_named(recording.comms.name(comm));
                 let now = self.logs.lives(end).filter(|(comm, _)| is_named(*comm)).map(|(_, life)| life);
@@ -95,12 +96,16 @@ impl PathTracker {
         for tid in self.logs.unnamed().collect::<Vec<u32>>() {
             self.name_thread(tid, end, recording);
         }
+        if let PathThread::Spans(file) = &self.thread {
+            let warnings = self.logs.charge_spans(file, start..end, recording);
+            return warnings.map_err(|reason| format!("--critical-path {}: {reason}", self.thread));
+        }
         let Some(life) = self.find(end, recording) else {
             let names = join_names(&self.names(None, end, recording));
             let recorded = if names.is_empty() { String::new() } else { format!("; recorded: {names}") };
             return Err(format!("--critical-path {}: no recorded thread has this name or ID{recorded}", self.thread));
         };
-        self.logs.charge_path(life, start).iter().for_each(|charge| add_charge(charge, recording));
+        self.logs.charge_path(life, start).iter().for_each(|charge| add_charge(charge, None, recording));
         let forgotten = self.logs.forgotten_since(start);
         let forgotten = (forgotten > 0).then(|| {
             let seconds = forgotten as f64 / 1e9;
@@ -136,9 +141,11 @@ fn join_names(names: &[String]) -> String {
     first.join(", ") + &more
 }
 
-fn add_charge(charge: &PathCharge, recording: &mut Recording) {
+/// Adds a charge to a recording, below a root frame if one is given.
+pub(super) fn add_charge(charge: &PathCharge, root: Option<&[u8]>, recording: &mut Recording) {
     let PathCharge { tid, time, stack, waker, state, amount } = *charge;
     let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
+    let stack = root.map_or(stack, |root| recording.intern_below_root(root, stack));
     let waker = waker.map(|waker| waker.unwrap_or_else(|| recording.intern_waker_marker(markers::UNKNOWN)));
     recording.charge(stack, waker.as_slice(), state, amount.since(None));
 }
