@@ -42,7 +42,7 @@ fn finds_threads_by_each_name_that_they_had() {
         let profile = Profile::from_stdout(&outcome);
         // Its name at that time.
         profile.assert_contains(&["a_worker", "endless_work"]);
-        assert!(!outcome.stderr.contains("--critical-path"), "{outcome:?}");
+        assert_eq!(profile.total(), profile.thread_weight("a_worker"), "{outcome:?}");
     }
     let outcome = record_hanging(&program, "paths");
     Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever"]);

@@ -212,6 +212,11 @@ impl ThreadLogs {
         self.logs.iter().filter(|(_, logs)| logs.last().is_some_and(|log| log.name.is_none())).map(|(tid, _)| *tid)
     }
 
+    /// Ends the blocks of threads that were woken, and have not run since when the recording ends.
+    pub fn finish(&mut self, end: u64) {
+        self.logs.values_mut().flatten().for_each(|log| log.end_block(log.exit.unwrap_or(end)));
+    }
+
     /// Returns each thread's last name and life until `end`.
     pub fn lives(&self, end: u64) -> impl Iterator<Item = (FrameId, Life)> {
         let logs = self.logs.iter().flat_map(|(tid, logs)| logs.iter().map(|log| (*tid, log)));

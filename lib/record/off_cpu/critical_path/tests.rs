@@ -181,6 +181,14 @@ fn a_block_without_an_end_is_told_from_others() {
     assert_eq!(open.last_block(life), Some(30));
     let over = logs(&[&events[..], &[(30, 1, woken(None)), (32, 1, IN)]].concat());
     assert_eq!(over.last_block(life), None);
+    let mut woken_only = logs(&[&events[..], &[(30, 1, woken(None))]].concat());
+    woken_only.finish(40);
+    assert_eq!(woken_only.last_block(life), None);
+    let parts = [
+        (1, 30, 40, Activity::Runnable(Some(5))),
+        (1, 10, 30, Activity::Blocked(Some(5), BlockEnd::Woken(Waking { waker: None, stack: 99 }))),
+    ];
+    assert_eq!(path(&woken_only, 1, 40)[..2], parts);
 }
 
 /// Returns an event of one of four threads, which may wake each other.
@@ -211,6 +219,7 @@ proptest! {
             logs.add(SwitchEvent { time, tid, kind });
         }
         let end = time + 5;
+        logs.finish(end);
         let mut before = end;
         walk(&logs, 1, start..end, |part, _| {
             assert_eq!(part.time.end, before);

@@ -93,6 +93,7 @@ impl PathTracker {
     /// # Errors
     /// The reason why there is no path.
     pub fn finish(&mut self, start: u64, end: u64, recording: &mut Recording) -> Result<Vec<String>, String> {
+        self.logs.finish(end);
         for tid in self.logs.unnamed().collect::<Vec<u32>>() {
             self.name_thread(tid, end, recording);
         }
