@@ -3,7 +3,7 @@
 use super::counters::sampling::CallGraph;
 
 /// Returns the options that make samples fewer or smaller. `off_cpu` is given if time off the CPU was recorded, and is true if
-/// that was for `--ring`, which takes the stack of every switch.
+/// that was for `--ring` or `--critical-path`, which take the stack of every switch.
 pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallGraph) -> &'static str {
     match (off_cpu, has_period, call_graph) {
         (Some(true), ..) => "record fewer threads",

@@ -1,6 +1,6 @@
 // Threads that wait for each other, with planted costs, in one of four ways:
 //   paths join       main creates two workers, which spin for 100 and 300 ms, and joins the shorter one first;
-//   paths hang       main waits for a worker that never ends, and was called "early name" before its name was "a worker";
+//   paths hang [FILE]     main waits for a worker that never ends, called "early name", then "a worker"; FILE is created then;
 //   paths requests FILE   main makes three requests, which a worker serves in 30 ms each, and writes their spans to FILE;
 //   paths pipeline   40 items pass through three stages, which spin for 1, 5 and 2 ms an item, with room for one item between them.
 // Prints the elapsed time of the work, and the time that each of the workers or stages ran, in nanoseconds.
@@ -88,19 +88,21 @@ __attribute__((noinline)) static void *third_stage(void *unused) {
     return NULL;
 }
 
-__attribute__((noinline)) static void *endless_work(void *unused) {
-    (void)unused;
+__attribute__((noinline)) static void *endless_work(void *file) {
     prctl(PR_SET_NAME, "early name");
     usleep(1000);
     prctl(PR_SET_NAME, "a worker");
+    usleep(1000);
+    if (file != NULL)
+        fclose(fopen(file, "w"));
     for (;;)
         usleep(1000);
     return NULL;
 }
 
-__attribute__((noinline)) static void wait_for_ever(void) {
+__attribute__((noinline)) static void wait_for_ever(char *file) {
     pthread_t worker;
-    pthread_create(&worker, NULL, endless_work, NULL);
+    pthread_create(&worker, NULL, endless_work, file);
     pthread_join(worker, NULL);
     puts("never");
 }
@@ -138,7 +140,7 @@ static int make_requests(const char *path) {
 
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "hang") == 0)
-        wait_for_ever();
+        wait_for_ever(arguments[2]);
     if (count > 2 && strcmp(arguments[1], "requests") == 0)
         return make_requests(arguments[2]);
     int pipeline = count > 1 && strcmp(arguments[1], "pipeline") == 0;

@@ -1,9 +1,13 @@
 //! `--critical-path`: whose time is recorded. How long each part took is in the target `timing`.
 
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::process::Background;
 use crate::support::programs::program;
-use crate::support::recording::{Profile, can_record_switches, record};
-use crate::support::{Outcome, command, directory, eventually, run};
+use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
+use crate::support::{command, directory, eventually, run};
 
 #[test]
 fn names_the_threads_of_the_path() {
@@ -29,31 +33,58 @@ fn says_that_there_is_no_such_thread() {
     }
 }
 
-/// Records a program whose main thread waits for ever for a worker.
-fn record_hanging(program: &str, thread: &str) -> Outcome {
-    record(["--critical-path", thread, "-d", "0.5", "--", program, "hang"])
+/// Starts a program whose main thread waits for ever for a worker, and waits until it does.
+fn start_hanging(program: &str) -> Background {
+    let process = Background::start(command(program).arg("hang"));
+    let main = format!("/proc/{0}/task/{0}/status", process.pid());
+    let waits = || std::fs::read_to_string(&main).is_ok_and(|status| status.contains("State:\tS"));
+    assert!(eventually(|| waits() && threads(&process).contains(&"a worker".to_owned())));
+    process
+}
+
+/// Returns the names of the threads of a process.
+fn threads(process: &Background) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.pid())).unwrap();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned()).collect()
 }
 
 #[test]
-fn finds_threads_by_each_name_that_they_had() {
+fn finds_threads_by_name() {
     let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
-    for thread in ["a worker", "a_worker", "early name", "early_name"] {
-        let outcome = record_hanging(&program, thread);
+    let process = start_hanging(&program);
+    for (thread, printed) in [("a worker", "a_worker"), ("a_worker", "a_worker"), ("paths", "paths")] {
+        let outcome = record(["--critical-path", thread, "-d", "0.2", "-p", &process.pid()]).ok();
         let profile = Profile::from_stdout(&outcome);
-        // Its name at that time.
+        assert!(profile.total() > 0, "{outcome:?}");
+        assert_eq!(profile.total(), profile.thread_weight(printed), "{outcome:?}");
+    }
+}
+
+#[test]
+fn finds_threads_by_the_name_that_they_had_before() {
+    let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
+    let folder = directory();
+    let renamed = folder.path().join("renamed").to_str().unwrap().to_owned();
+    for thread in ["early name", "early_name"] {
+        let recorder = recorder(["--critical-path", thread, "--", &program, "hang", &renamed]).spawn().unwrap();
+        assert!(eventually(|| Path::new(&renamed).exists()));
+        kill_process(Pid::from_child(&recorder), Signal::INT).unwrap();
+        let outcome = finish(recorder);
+        let profile = Profile::from_stdout(&outcome);
         profile.assert_contains(&["a_worker", "endless_work"]);
         assert_eq!(profile.total(), profile.thread_weight("a_worker"), "{outcome:?}");
+        std::fs::remove_file(&renamed).unwrap();
     }
-    let outcome = record_hanging(&program, "paths");
-    Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever"]);
 }
 
 #[test]
-fn says_that_the_thread_still_waits_at_the_end() {
+fn says_that_the_thread_waits_at_the_end() {
     let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
-    let outcome = record_hanging(&program, "main");
+    let process = start_hanging(&program);
+    let outcome = record(["--critical-path", "main", "-d", "0.2", "-p", &process.pid()]).ok();
     Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever", "[off-cpu]"]);
-    assert!(outcome.stderr.contains("--critical-path main: it waits at the end, for 0."), "{outcome:?}");
+    assert!(outcome.stderr.contains("--critical-path main: it waits at the end, for "), "{outcome:?}");
     assert!(outcome.stderr.contains("record until then, or name another thread: a worker"), "{outcome:?}");
 }
 
@@ -68,11 +99,10 @@ fn is_given_once() {
 #[test]
 fn the_main_thread_is_no_other_thread() {
     let Some(program) = program("paths") else { return };
-    let process = Background::start(command(&program).arg("hang"));
+    let process = start_hanging(&program);
     let pid = process.pid();
-    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|entry| entry.unwrap().file_name());
-    assert!(eventually(|| threads().count() == 2));
-    let worker = threads().find(|tid| *tid != *pid).unwrap().into_string().unwrap();
+    let mut tids = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|entry| entry.unwrap().file_name());
+    let worker = tids.find(|tid| *tid != *pid).unwrap().into_string().unwrap();
     let outcome = record(["--critical-path", "main", "-d", "0.1", "-t", &worker]);
     assert_eq!(outcome.code(), 2, "{outcome:?}");
     let message = format!("thread {worker} is not the main thread of its process; use -p {pid}");

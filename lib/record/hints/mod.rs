@@ -193,7 +193,8 @@ impl Hints<'_> {
     fn reduce_samples(&self) -> &'static str {
         let FinishedRecording { events, totals, has_ring, .. } = self.finished;
         let has_period = events.iter().any(|event| event.rate.period().is_some());
-        advice::reduce_samples(totals.is_some().then_some(*has_ring), has_period, self.call_graph)
+        let needs_every_stack = totals.as_ref().map(|totals| *has_ring || totals.is_path);
+        advice::reduce_samples(needs_every_stack, has_period, self.call_graph)
     }
 
     /// Returns the reason why CPU time was not sampled, if much was not.

@@ -100,6 +100,7 @@ impl SwitchTracker {
     /// Charges the critical path of one thread, instead of the time of all.
     pub(in crate::record) fn follow_path(&mut self, path: PathTracker) {
         self.path = Some(path);
+        self.totals.is_path = true;
     }
 
     /// Adds a thread that existed when the recording began.

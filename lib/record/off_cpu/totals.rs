@@ -47,6 +47,8 @@ pub struct StateTotals {
     pub unread_stacks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
+    /// True if the time is that of a critical path, which needs the stack of every switch.
+    pub is_path: bool,
     /// Warnings about parts of a critical path that are not known.
     pub path_warnings: Vec<String>,
     /// The reason why there is no critical path, if one was asked for.
@@ -70,6 +72,7 @@ impl StateTotals {
             earlier_blocks: 0,
             unread_stacks: 0,
             forgotten_waits: 0,
+            is_path: false,
             path_warnings: Vec::new(),
             missing_path: None,
         }
