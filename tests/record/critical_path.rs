@@ -69,7 +69,7 @@ fn finds_threads_by_the_name_that_they_had_before() {
     for thread in ["early name", "early_name"] {
         let recorder = recorder(["--critical-path", thread, "--", &program, "hang", &renamed]).spawn().unwrap();
         assert!(eventually(|| Path::new(&renamed).exists()));
-        kill_process(Pid::from_child(&recorder), Signal::INT).unwrap();
+        kill_process(Pid::from_child(&recorder), Signal::TERM).unwrap();
         let outcome = finish(recorder);
         let profile = Profile::from_stdout(&outcome);
         profile.assert_contains(&["a_worker", "endless_work"]);
