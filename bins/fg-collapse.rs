@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fgkit::cli::{self, Entries, SampleArgs, Section, Session, Tool};
 use fgkit::collapse::{self, Format, FormatName, Options, Spans};
+use fgkit::input::Source;
 use fgkit::profile::SampleWeight;
 use fgkit::{Error, folded};
 
@@ -107,7 +108,8 @@ struct FrameArgs {
     /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example `{"name":
     /// "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span
     /// contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
-    /// began last wins. Samples outside all spans have the root `[no span]`.
+    /// began last wins. Samples outside all spans have the root `[no span]`. If FILE is `-`, it is standard input. If no sample
+    /// belongs to a thread with a span, that is an error.
     ///
     /// FILE may also be an OpenTelemetry trace (OTLP), in protobuf or JSON, as an exporter or the collector writes it. Then the
     /// attribute `thread.id` of a span must be the thread id that gettid(2) returns, in Python `threading.get_native_id()`; spans
@@ -160,6 +162,15 @@ impl Args {
             ..samples.options()
         }
     }
+}
+
+/// Returns the file of spans, which must not be the input too.
+fn span_source(path: &Path, inputs: &[Source]) -> Result<Source, Error> {
+    let source = Source::from_operands(&[path.to_owned()])?.remove(0);
+    if matches!(source, Source::Stdin) && inputs.iter().any(|input| matches!(input, Source::Stdin)) {
+        return Err(Error::Usage("--span - is standard input, and so is the input; name the input's file".to_owned()));
+    }
+    Ok(source)
 }
 
 fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
@@ -231,7 +242,7 @@ impl Tool for Args {
         let mut options = self.options();
         let Session { sources, output, diagnostics } = session;
         if let Some(path) = &self.frames.span {
-            options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
+            options.spans = Some(Arc::new(Spans::load(&span_source(path, sources)?, diagnostics)?));
         }
         if self.input.list_formats {
             output.write_with(|out| out.write_all(list_formats().as_bytes()))?;

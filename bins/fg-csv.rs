@@ -43,7 +43,7 @@ struct TableArgs {
     ///
     /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee. A
     /// `waker` is who kept the threads of a comm waiting, in recordings with fg-record --wakers: the last thread of a chain, or
-    /// the interrupt that ended a block.
+    /// the interrupt that ended a block. If the chain was cut, `[more-wakers]_[w]` follows.
     #[arg(long, value_name = "WHAT", default_value = "function")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,
@@ -173,7 +173,7 @@ impl Tool for Args {
             None => count(&session.sources, by, &mut session.diagnostics)?,
         };
         if self.table.by == GroupBy::Waker && counts.rows.is_empty() {
-            let message = "no stack has a waker; fg-record --off-cpu --wakers records them";
+            let message = "no stack has a waker; fg-record --off-cpu --wakers records them, for waits that end within the recording";
             return Err(Error::Invalid(message.to_owned()));
         }
         if counts.total == Weights::default() {

@@ -24,6 +24,7 @@ use fgkit::record::run::{self, Destination};
 use super::options::{Args, SamplingArgs, StackArgs, TargetArgs};
 use super::ring_options::RingArgs;
 use super::time_options::{OffCpuArgs, PairArgs};
+use fgkit::perf::export::perf_script::Clock;
 
 /// The options that record pairs of events.
 const PAIR_OPTIONS: &str = "--pair, --io-latency, --syscall-latency or --lock-wait";
@@ -62,7 +63,7 @@ impl Args {
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
             off_cpu: self.off_cpu.request(self.ring.ring.is_some()),
-            critical_path: self.off_cpu.critical_path.clone(),
+            critical_path: self.off_cpu.critical_path.first().cloned(),
             pair,
             call_graph: self.call_graph(),
             ring_order: sampling.mmap_pages,
@@ -101,7 +102,7 @@ impl Args {
             ));
         }
         let needs_whole_stacks =
-            self.off_cpu.wakers || self.off_cpu.run_queue || self.off_cpu.critical_path.is_some() || is_pair;
+            self.off_cpu.wakers || self.off_cpu.run_queue || !self.off_cpu.critical_path.is_empty() || is_pair;
         if needs_whole_stacks && self.call_graph() != CallGraph::Dwarf(None) {
             return usage(
                 "--wakers, --run-queue, --critical-path and --pair need whole stacks; leave out --call-graph",
@@ -121,10 +122,12 @@ impl Args {
         if self.off_cpu.min_block.zip(self.off_cpu.max_block).is_some_and(|(min, max)| min > max) {
             return usage("--min-block must not be longer than --max-block");
         }
-        if (is_off_cpu || is_pair) && (format.interval.is_some() || sampling.max_overhead.is_some()) {
-            return usage(
-                "--interval and --max-overhead cannot be used with --off-cpu, --wall, --latency, --run-queue or --pair",
-            );
+        let whole_only =
+            [("--interval", format.interval.is_some()), ("--max-overhead", sampling.max_overhead.is_some())];
+        if let Some((option, _)) = whole_only.into_iter().find(|(_, is_given)| *is_given && (is_off_cpu || is_pair)) {
+            return usage(&format!(
+                "{option} cannot be used where time is recorded: every switch or pair of events counts, to the end of a wait"
+            ));
         }
         self.check_ring()?;
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
@@ -149,6 +152,7 @@ impl Args {
             ("--off-cpu-period", off_cpu_period.is_some(), self.off_cpu.is_requested(), "--off-cpu or --wall"),
             ("--wakers", wakers, off_cpu || wall, "--off-cpu or --wall"),
             ("--waker-depth", waker_depth.is_some(), wakers, "--wakers"),
+            ("--clock", self.format.clock != Clock::default(), self.format.script, "--script"),
             ("--over", self.pairs.over.is_some(), is_pair, PAIR_OPTIONS),
             ("--pair-stack", self.pairs.pair_stack.is_some(), is_pair, PAIR_OPTIONS),
         ] {
@@ -162,8 +166,11 @@ impl Args {
     /// Rejects a critical path whose thread is not clear.
     fn check_critical_path(&self) -> Result<(), Error> {
         let TargetArgs { pid, tid, all_cpus, cgroup, .. } = &self.target;
-        if self.off_cpu.critical_path != Some(PathThread::Main) {
-            return Ok(());
+        match &self.off_cpu.critical_path[..] {
+            [] => return Ok(()),
+            [PathThread::Main] => {}
+            [_] => return Ok(()),
+            [..] => return usage("--critical-path is given twice; one recording has the path of one thread"),
         }
         if *all_cpus || cgroup.is_some() || pid.len() + tid.len() > 1 {
             return usage("--critical-path main needs a command or one process; name a thread or its TID");
@@ -315,17 +322,17 @@ impl PairArgs {
 
 impl OffCpuArgs {
     fn is_requested(&self) -> bool {
-        self.off_cpu || self.wall || self.run_queue || self.latency || self.critical_path.is_some()
+        self.off_cpu || self.wall || self.run_queue || self.latency || !self.critical_path.is_empty()
     }
 
     fn request(&self, is_ring: bool) -> Option<OffCpuOptions> {
         self.is_requested().then_some(OffCpuOptions {
-            wall: self.wall || self.critical_path.is_some(),
+            wall: self.wall || !self.critical_path.is_empty(),
             // A block without a stack of its own may have begun before what is kept. A path ends at a block without one.
-            period: self.off_cpu_period.or((is_ring || self.critical_path.is_some()).then_some(1)),
+            period: self.off_cpu_period.or((is_ring || !self.critical_path.is_empty()).then_some(1)),
             min_block: self.min_block,
             max_block: self.max_block,
-            waker_depth: (self.wakers || self.run_queue || self.critical_path.is_some())
+            waker_depth: (self.wakers || self.run_queue || !self.critical_path.is_empty())
                 .then_some(self.waker_depth.map_or(1, usize::from)),
             run_queue_only: self.run_queue,
             latency: self.latency,

@@ -91,15 +91,22 @@ pub struct OffCpuArgs {
     /// that an interrupt or an unknown thread ended is on the path itself, as with --wakers: `STACK;--;[timer]_[w];[off-cpu]`. The frame
     /// `[runnable]` marks waits for a CPU, `[unsampled]` time without a stack.
     ///
-    /// THREAD is `main`, for the main thread of the command or of -p, a TID, or the name of a thread; of several with that name,
-    /// the one that lives longest. Spinning, polling and messages from other machines are no wake-ups by a thread: there the path
+    /// THREAD is `main`, for the main thread of the command or of -p, a TID, or the name of a thread, as it is printed or with
+    /// its blanks; of several with that name, the one that lives longest. If none has it at its end, a thread counts that had it
+    /// before. Spinning, polling and messages from other machines are no wake-ups by a thread: there the path
     /// stays where it is. All switches and samples are kept until the end, the last 4194304 of them.
+    ///
+    /// With `spans:FILE`, each span in FILE, such as a request, has a path of its own from its end back to its start, below a root
+    /// frame with the name of the span: what the time of the requests was for, in whatever threads. FILE is read at the end of
+    /// the recording; for its form, see --span in fg-collapse(1). Spans must lie within the recording. The weights add up to their
+    /// durations.
     ///
     /// Captures the stacks of all switches, and requires the same rights as --wakers.
     #[arg(long, value_name = "THREAD", hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu", "wall", "wakers", "bpf", "run_queue", "latency", "event", "count", "script", "weight"])]
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "min_block", "max_block", "ring", "interval", "cgroup"])]
-    pub critical_path: Option<PathThread>,
+    #[arg(action = clap::ArgAction::Append)]
+    pub critical_path: Vec<PathThread>,
 
     /// Capture the stacks of one in N switches [default: adaptive]
     ///

@@ -42,5 +42,5 @@ pub use format::Format;
 pub use formats::{find_format, formats};
 pub use merge_sorted::{merge_declared_sorted, merge_if_sorted};
 pub use options::{FormatName, Options};
-pub use spans::Spans;
+pub use spans::{RecordedSpan, Spans};
 pub use timeline::{TimedSample, Timeline};

@@ -22,6 +22,19 @@ pub(super) struct Span {
     pub(super) end: u64,
 }
 
+/// A span on the clock of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedSpan<'a> {
+    /// The name of the span.
+    pub name: &'a [u8],
+    /// The ID of its thread.
+    pub tid: u32,
+    /// The time of its start.
+    pub start: u64,
+    /// The time of its end.
+    pub end: u64,
+}
+
 /// The clock of the spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SpanClock {
@@ -38,6 +51,8 @@ pub struct Spans {
     name: String,
     clock: SpanClock,
     spans: Vec<Span>,
+    /// True if the file has other lines or spans, which were left out.
+    is_partial: bool,
     /// For each thread, the times at which the innermost span changes, and the new one.
     transitions: HashMap<u32, Vec<(u64, Option<usize>)>>,
     /// Best match of any sample: one of the constants below.
@@ -55,15 +70,26 @@ const OTHER_CLOCK: u8 = 4;
 const FIRST_UNIX_TIME: u64 = 1_000_000_000_000_000_000;
 
 impl Spans {
-    /// Indexes spans; `name` is the file for messages.
-    pub(super) fn new(name: String, clock: SpanClock, spans: Vec<Span>) -> Self {
+    /// Indexes spans; `name` is the file for messages. `is_partial` says that lines or spans of it were left out.
+    pub(super) fn new(name: String, clock: SpanClock, spans: Vec<Span>, is_partial: bool) -> Self {
         let mut ends: HashMap<u32, Vec<(u64, bool, usize)>> = HashMap::new();
         for (number, span) in spans.iter().enumerate() {
             let bounds = ends.entry(span.tid).or_default();
             bounds.extend([(span.start, true, number), (span.end, false, number)]);
         }
         let transitions = ends.into_iter().map(|(tid, ends)| (tid, find_transitions(&spans, ends))).collect();
-        Self { name, clock, spans, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+        Self { name, clock, spans, is_partial, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+    }
+
+    /// Iterates over all spans. Times since 1970 become those of the recording, whose clock is `unix_offset` behind.
+    pub fn recorded(&self, unix_offset: u64) -> impl Iterator<Item = RecordedSpan<'_>> {
+        let offset = if self.clock == SpanClock::Unix { unix_offset } else { 0 };
+        self.spans.iter().map(move |Span { name, tid, start, end, .. }| RecordedSpan {
+            name,
+            tid: *tid,
+            start: start.wrapping_sub(offset),
+            end: end.wrapping_sub(offset),
+        })
     }
 
     /// Converts the time of a sample to the clock of the spans. `unix_offset` is the difference between times since 1970 and those of
@@ -103,14 +129,23 @@ impl Spans {
     /// Warns if no sample matched a span.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the times of spans and samples cannot be compared.
+    /// [`Error::Invalid`] if no sample belongs to a thread with a span, or the times of spans and samples cannot be compared.
     pub(super) fn report(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+        let attribute = if self.clock == SpanClock::Unix { "the attribute thread.id" } else { "tid" };
         let why = match self.best_match.load(Ordering::Relaxed) {
-            OTHER_THREAD if self.spans.is_empty() => "no spans found",
-            OTHER_THREAD if self.clock == SpanClock::Unix => {
-                "no sample belongs to a thread with a span; the attribute thread.id must be the thread id that gettid returns"
+            OTHER_THREAD if self.spans.is_empty() && self.is_partial => {
+                return Err(Error::Invalid(format!(
+                    "--span {}: none of its lines is a span that has a thread",
+                    self.name
+                )));
             }
-            OTHER_THREAD => "no sample belongs to a thread with a span; tid must be the thread id that gettid returns",
+            OTHER_THREAD if self.spans.is_empty() => "no spans found",
+            OTHER_THREAD => {
+                return Err(Error::Invalid(format!(
+                    "--span {}: no sample belongs to a thread with a span; {attribute} must be the thread id that gettid returns",
+                    self.name
+                )));
+            }
             OTHER_CLOCK => {
                 return Err(Error::Invalid(format!(
                     "--span {}: its times are those of CLOCK_REALTIME, but those of the samples are not; record with fg-record \
@@ -174,6 +209,7 @@ mod tests {
                 span("short", 2, 10, 20),
                 span("empty", 2, 50, 50),
             ],
+            false,
         );
         for (tid, time, expected) in [
             (1, 9, None),
@@ -196,7 +232,7 @@ mod tests {
     #[test]
     fn a_span_belongs_to_its_process() {
         let spans = vec![Span { pid: Some(7), ..span("work", 1, 10, 20) }];
-        let spans = Spans::new(String::new(), SpanClock::Samples, spans);
+        let spans = Spans::new(String::new(), SpanClock::Samples, spans, false);
         let found = [Some(7), Some(8), None].map(|pid| spans.find(pid, 1, 15).is_some());
         assert_eq!(found, [true, false, true]);
     }
@@ -210,7 +246,7 @@ mod tests {
             let holding = spans.iter().filter(|span| (span.start..span.end).contains(&time));
             let innermost = holding.max_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
             let expected = innermost.map(|span| span.name.clone());
-            let spans = Spans::new(String::new(), SpanClock::Samples, spans);
+            let spans = Spans::new(String::new(), SpanClock::Samples, spans, false);
             prop_assert_eq!(spans.find(None, 1, time).map(<[u8]>::to_vec), expected);
         }
     }

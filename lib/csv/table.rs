@@ -116,8 +116,8 @@ impl<'a> Table<'a> {
     }
 
     fn name(&self, row: &Row, part: usize) -> Vec<u8> {
-        let is_part = self.columns.iter().filter(|(_, column)| matches!(column, Column::Name(_))).count() > 1;
-        let frames = if is_part { &row.frames[part..=part] } else { &row.frames[..] };
+        let parts = self.columns.iter().filter(|(_, column)| matches!(column, Column::Name(_))).count();
+        let frames = if part + 1 < parts { &row.frames[part..=part] } else { &row.frames[part..] };
         let names: Vec<&[u8]> = frames.iter().map(|frame| self.counts.frames.name(*frame)).collect();
         names.join(&b';')
     }

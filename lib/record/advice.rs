@@ -1,9 +1,9 @@
-//! Advice for recordings with too many samples.
+//! Advice for recordings with too many samples, or without names.
 
 use super::counters::sampling::CallGraph;
 
 /// Returns the options that make samples fewer or smaller. `off_cpu` is given if time off the CPU was recorded, and is true if
-/// that was for `--ring`, which takes the stack of every switch.
+/// that was for `--ring` or `--critical-path`, which take the stack of every switch.
 pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallGraph) -> &'static str {
     match (off_cpu, has_period, call_graph) {
         (Some(true), ..) => "record fewer threads",
@@ -12,6 +12,11 @@ pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallG
         (None, true, _) => "raise -c",
         (None, false, _) => "lower -F",
     }
+}
+
+/// Returns how to see the methods of Java threads that slept before the recording: nothing that the recorder reads names them.
+pub fn print_java_stacks(pid: u32) -> String {
+    format!("of threads that slept before the recording, `jstack {pid}` prints them")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
 use super::events::spec::EventSpec;
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::Aggregation;
-use super::off_cpu::critical_path::PathTracker;
+use super::off_cpu::critical_path::{PathThread, PathTracker};
 use super::off_cpu::switches::SwitchTracker;
 use super::off_cpu::{OffCpuOptions, interrupt_entries};
 use super::overhead::Overhead;
@@ -20,7 +20,7 @@ use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
 use super::{errors, flight_recorder, hotspot, java_attach, procfs, sys};
 use crate::Error;
-use crate::perf::recording::{Options, Recording, RootLabel};
+use crate::perf::recording::{Options, Recording, RootLabel, SchedulerCode};
 use crate::perf::unwind::RunningProcesses;
 
 /// Samples a second of a command.
@@ -67,7 +67,8 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         sampling.take_stacks();
     }
     let counters = Counters::open(&target, &sampling, sampler.as_ref())?;
-    let mut session = RecordingSession::new(counters, sampler, new_recording(request), &target, sampling.events)?;
+    let mut session =
+        RecordingSession::new(counters, sampler, new_recording(request, with_sleepers), &target, sampling.events)?;
     session.copy_reason = copy_reason;
     session.overhead = request.max_overhead.map(Overhead::new);
     if let (Some(workload), Some(_)) = (&suspended, &request.workload) {
@@ -139,7 +140,15 @@ fn open_target(request: &Request) -> Result<(Option<SuspendedCommand>, Target), 
             Target::Processes { pids: pids.clone(), subprocesses: *subprocesses }
         }
         RequestTarget::Threads(tids) => {
-            tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;
+            for tid in tids {
+                let pid = target::find_process(*tid)?;
+                if request.critical_path == Some(PathThread::Main) && pid != *tid {
+                    return Err(Error::Usage(format!(
+                        "--critical-path main: thread {tid} is not the main thread of its process; use -p {pid}, or --critical-path \
+                         {tid}"
+                    )));
+                }
+            }
             Target::Threads(tids.clone())
         }
         RequestTarget::Cgroup(path) => Target::Cgroup(target::open_cgroup(path)?),
@@ -194,7 +203,7 @@ fn can_count_cycles() -> bool {
     perf_event_open::count::Counter::new(&EventSpec::cycles(), (Proc::CURRENT, Cpu::ALL), options).is_ok()
 }
 
-fn new_recording(request: &Request) -> Recording {
+fn new_recording(request: &Request, with_sleepers: bool) -> Recording {
     let options = Options {
         weight: request.weight,
         keep_samples: request.each_sample,
@@ -213,6 +222,7 @@ fn new_recording(request: &Request) -> Recording {
         roots: request.roots.clone(),
         scripts: request.scripts,
         script_lines: request.script_lines,
+        scheduler: if with_sleepers { SchedulerCode::of_running_kernel() } else { None },
         ..Options::default()
     };
     let mut recording = Recording::new(options);

@@ -53,7 +53,7 @@ pub fn run(
             observer.diagnostics.warn(note);
         }
         if let Some(reason) = finished.missed.take() {
-            if printer.pattern.is_none() {
+            if printer.pattern.is_none() || !goes_on {
                 // Who reads the output must see that it is empty for a reason.
                 return Ok((finished, Err(Error::System(reason))));
             }

@@ -47,7 +47,7 @@ pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[Stri
     lines.extend(finished.totals.as_ref().and_then(earlier_blocks));
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
     lines.extend(finished.totals.as_ref().and_then(forgotten_waits));
-    lines.extend(finished.totals.as_ref().and_then(|totals| totals.path_warning.clone()));
+    lines.extend(finished.totals.iter().flat_map(|totals| totals.path_warnings.clone()));
     lines.extend(finished.pairs.iter().flat_map(lost_pairs));
     lines.extend_from_slice(hints);
     lines.truncate(MAX_LINES);

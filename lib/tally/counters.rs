@@ -6,8 +6,8 @@ use rustc_hash::FxBuildHasher;
 use super::Row;
 use super::charged_waker::charged_waker;
 use super::charging::Charging;
-use crate::Error;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
+use crate::{Error, markers};
 
 /// Sums up weights by one kind of key.
 pub(super) trait Counter {
@@ -187,18 +187,22 @@ impl Counter for Leaves {
     }
 }
 
-/// Sums by the thread that was blocked and the waker that is charged: see [`charged_waker`]. Stacks without wakers are left out.
+/// Sums by the thread that was blocked and the waker that is charged, with the marker of a chain that was cut: see [`charged_waker`]. Stacks without wakers are left out.
 #[derive(Default)]
-pub(super) struct Wakers(HashMap<[FrameId; 2], Weights, FxBuildHasher>);
+pub(super) struct Wakers(HashMap<(FrameId, FrameId, Option<FrameId>), Weights, FxBuildHasher>);
 
 impl Counter for Wakers {
     fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
         let Some(waker) = charged_waker(frames, stack) else { return Ok(()) };
-        self.0.entry([stack[0], waker.stack[0]]).or_default().add(weights)
+        let more = waker.waited_for.filter(|frame| markers::strip_suffix(frames.name(*frame)) == markers::MORE_WAKERS);
+        self.0.entry((stack[0], waker.stack[0], more)).or_default().add(weights)
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let rows = self.0.iter().map(|(key, weights)| Row { frames: key.to_vec(), weights: vec![*weights] });
+        let rows = self.0.iter().map(|((comm, waker, more), weights)| Row {
+            frames: [*comm, *waker].into_iter().chain(*more).collect(),
+            weights: vec![*weights],
+        });
         Ok(rows.collect())
     }
 }

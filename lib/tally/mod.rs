@@ -48,7 +48,8 @@ impl GroupBy {
 /// Sum of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The key: a function, a command, the frames of a stack, caller and callee, thread and waker, or function and state.
+    /// The key: a function, a command, the frames of a stack, caller and callee, thread and waker (and the marker
+    /// of a chain that was cut), or function and state.
     pub frames: Vec<FrameId>,
     /// Self and inclusive weight of a function; one weight of any other key.
     pub weights: Vec<Weights>,

@@ -110,10 +110,12 @@ fn tabulates_commands_stacks_and_calls() {
 fn tabulates_who_kept_whom_waiting() {
     let waits = "sh;read;--;cat_[w];write_[w];[off-cpu] 5\nsh;read;--;cat_[w];x_[w];--;tee_[w];y_[w];--;[disk]_[w];[off-cpu] 1\n\
                  sh;read;[runnable] 1\nsh;read;--;cat_[w];exit_[w];--;[unknown]_[w];[off-cpu] 1\n\
+                 sh;read;--;cat_[w];w_[w];--;[more-wakers]_[w];[off-cpu] 3\n\
                  sh;nap;--;[timer]_[w];[off-cpu] 2\n";
     assert_eq!(
         run("fg-csv", ["--by=waker"], waits.as_bytes()).ok().text(),
-        "comm,waker,samples,pct\nsh,cat_[w],6,60.0000\nsh,[timer]_[w],2,20.0000\nsh,tee_[w],1,10.0000\n"
+        "comm,waker,samples,pct\nsh,cat_[w],6,46.1538\nsh,cat_[w];[more-wakers]_[w],3,23.0769\n\
+         sh,[timer]_[w],2,15.3846\nsh,tee_[w],1,7.6923\n"
     );
     // What separates a thread from its waker is no function, and is not called.
     for option in ["--by=function", "--by=edge"] {

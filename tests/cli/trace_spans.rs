@@ -73,7 +73,7 @@ fn says_which_spans_are_left_out() {
     let lines = [
         request("GET /", THREAD),
         request("no thread", ""),
-        request("no ID", &THREAD.replace("12", "main")),
+        request("no ID", &THREAD.replace("12", "140234567890176")),
         backwards,
     ];
     let path = write(folder.path(), lines.join("\n"));
@@ -81,7 +81,9 @@ fn says_which_spans_are_left_out() {
     assert_eq!(outcome.text(), "GET /;a;f 3\n[no span];a;f 5\n");
     let file = path.display();
     let expected = format!(
-        "fg-collapse: {file}: 2 spans left out: without the attribute thread.id, the thread id that gettid returns (process.pid 11)\n\
+        "fg-collapse: {file}: 1 span left out: without the attribute thread.id, the thread id that gettid returns (process.pid 11)\n\
+         fg-collapse: {file}: 1 span left out: their attribute thread.id is not the thread id that gettid returns, but another, \
+         such as that of pthread_self: 140234567890176\n\
          fg-collapse: {file}: 1 span left out: without a start, or with an end before it\n"
     );
     assert_eq!(outcome.stderr, expected);
@@ -90,15 +92,42 @@ fn says_which_spans_are_left_out() {
 #[test]
 fn a_span_belongs_to_its_process_and_thread() {
     let folder = directory();
-    for (samples, message) in [
-        (SAMPLES.replace("11/12", "13/12"), "the attribute thread.id must be the thread id that gettid returns"),
-        (SAMPLES.replace("11/12", "11/13"), "the attribute thread.id must be the thread id that gettid returns"),
-        (SAMPLES.replace("1700000000.1", "1700000000.6"), "no sample lies within a span of its thread\n"),
-    ] {
-        let outcome = collapse(&write(folder.path(), request("GET /", THREAD)), &samples).ok();
-        assert_eq!(outcome.text(), "[no span];a;f 8\n", "{samples}");
-        assert!(outcome.stderr.contains(message), "{outcome:?}");
+    for other in ["13/12", "11/13"] {
+        let outcome = collapse(&write(folder.path(), request("GET /", THREAD)), &SAMPLES.replace("11/12", other));
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("the attribute thread.id must be the thread id that gettid returns"),
+            "{outcome:?}"
+        );
     }
+    let samples = SAMPLES.replace("1700000000.1", "1700000000.6");
+    let outcome = collapse(&write(folder.path(), request("GET /", THREAD)), &samples).ok();
+    assert_eq!(outcome.text(), "[no span];a;f 8\n", "{samples}");
+    assert!(outcome.stderr.contains("no sample lies within a span of its thread\n"), "{outcome:?}");
+}
+
+#[test]
+fn refuses_a_file_none_of_whose_spans_has_a_thread() {
+    let folder = directory();
+    let ident = request("GET /", &THREAD.replace("12", "140234567890176"));
+    for spans in [ident, request("GET /", ""), "a log\nof something\n".to_owned()] {
+        let outcome = collapse(&write(folder.path(), spans), SAMPLES);
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+        assert!(outcome.stderr.contains("none of its lines is a span that has a thread"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn spans_may_be_standard_input() {
+    let folder = directory();
+    let samples = folder.path().join("samples");
+    std::fs::write(&samples, SAMPLES).unwrap();
+    let spans = request("GET /", THREAD);
+    let outcome = run("fg-collapse", ["--span".as_ref(), "-".as_ref(), samples.as_os_str()], spans.as_bytes()).ok();
+    assert_eq!(outcome.text(), "GET /;a;f 3\n[no span];a;f 5\n");
+    let outcome = run("fg-collapse", ["--span", "-"], spans.as_bytes());
+    assert_eq!(outcome.code(), 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("--span - is standard input, and so is the input"), "{outcome:?}");
 }
 
 #[test]

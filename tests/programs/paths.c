@@ -1,11 +1,15 @@
-// Threads that wait for each other, with planted costs, in one of two ways:
+// Threads that wait for each other, with planted costs, in one of four ways:
 //   paths join       main creates two workers, which spin for 100 and 300 ms, and joins the shorter one first;
+//   paths hang [FILE]     main waits for a worker that never ends, called "early name", then "a worker"; FILE is created then;
+//   paths requests FILE   main makes three requests, which a worker serves in 30 ms each, and writes their spans to FILE;
 //   paths pipeline   40 items pass through three stages, which spin for 1, 5 and 2 ms an item, with room for one item between them.
 // Prints the elapsed time of the work, and the time that each of the workers or stages ran, in nanoseconds.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ITEMS 40
 #define MS 1000000L
@@ -84,7 +88,61 @@ __attribute__((noinline)) static void *third_stage(void *unused) {
     return NULL;
 }
 
+__attribute__((noinline)) static void *endless_work(void *file) {
+    prctl(PR_SET_NAME, "early name");
+    usleep(1000);
+    prctl(PR_SET_NAME, "a worker");
+    usleep(1000);
+    if (file != NULL)
+        fclose(fopen(file, "w"));
+    for (;;)
+        usleep(1000);
+    return NULL;
+}
+
+__attribute__((noinline)) static void wait_for_ever(char *file) {
+    pthread_t worker;
+    pthread_create(&worker, NULL, endless_work, file);
+    pthread_join(worker, NULL);
+    puts("never");
+}
+
+__attribute__((noinline)) static void *serve_requests(void *unused) {
+    (void)unused;
+    prctl(PR_SET_NAME, "server");
+    for (int i = 0; i < 3; i++) {
+        move_item(&queues[0], -1);
+        spin(30 * MS);
+        move_item(&queues[1], 1);
+    }
+    return NULL;
+}
+
+__attribute__((noinline)) static void do_other_work(void) { spin(20 * MS); }
+
+static int make_requests(const char *path) {
+    FILE *spans = fopen(path, "w");
+    if (spans == NULL)
+        return 1;
+    pthread_t server;
+    pthread_create(&server, NULL, serve_requests, NULL);
+    for (int i = 0; i < 3; i++) {
+        do_other_work();
+        long start = now(CLOCK_MONOTONIC);
+        move_item(&queues[0], 1);
+        move_item(&queues[1], -1);
+        fprintf(spans, "{\"name\": \"request\", \"tid\": %d, \"start\": %ld, \"end\": %ld}\n", getpid(), start,
+                now(CLOCK_MONOTONIC));
+    }
+    pthread_join(server, NULL);
+    return fclose(spans);
+}
+
 int main(int count, char **arguments) {
+    if (count > 1 && strcmp(arguments[1], "hang") == 0)
+        wait_for_ever(arguments[2]);
+    if (count > 2 && strcmp(arguments[1], "requests") == 0)
+        return make_requests(arguments[2]);
     int pipeline = count > 1 && strcmp(arguments[1], "pipeline") == 0;
     void *(*work[])(void *) = {short_work, long_work, NULL, first_stage, second_stage, third_stage};
     pthread_t threads[3];

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, record, recorder};
-use crate::support::{command, directory, eventually, require};
+use crate::support::{command, directory, eventually, require, run_command, tool};
 
 /// Every 17th switch would always be in the same place.
 #[test]
@@ -46,11 +46,29 @@ fn a_thread_that_sleeps_already_has_the_stack_in_which_it_does() {
         profile.assert_contains(&["stuck", "acquire", "futex_wait", "[off-cpu]"]);
         profile.assert_lacks(&["[unsampled]"]);
         profile.assert_lacks(&["[truncated]"]);
+        // As at a switch, though the kernel leaves it out of the stacks of other threads.
+        profile.assert_contains(&["hang", "wait_for_ever", "schedule", "[off-cpu]"]);
         for thread in ["chains", "stuck"] {
             assert!((300_000..=elapsed).contains(&profile.thread_weight(thread)), "{elapsed} elapsed: {outcome:?}");
         }
         assert!(outcome.stderr.contains("2 threads slept when the recording began"), "{outcome:?}");
     }
+}
+
+#[test]
+fn says_that_the_memory_of_a_sleeping_thread_cannot_be_read() {
+    let Some(program) = program("chains").filter(|_| can_record_switches(&["--wakers"]) && require("setpriv")) else {
+        return;
+    };
+    let process = start_hanging(&program);
+    let mut recorder = command("setpriv");
+    recorder.args(["--bounding-set=-all,+bpf,+perfmon,+syslog", "--inh-caps=-all"]).arg(tool("fg-record"));
+    recorder.args(["--off-cpu", "-d", "300ms", "-p", &process.pid()]);
+    let outcome = run_command(recorder, b"").ok();
+    Profile::from_stdout(&outcome).assert_contains(&["stuck", "[truncated]", "[off-cpu]"]);
+    let message = "2 threads slept when the recording began, whose stack is truncated: its memory cannot be read without \
+                   CAP_SYS_PTRACE";
+    assert!(outcome.stderr.contains(message), "{outcome:?}");
 }
 
 #[test]

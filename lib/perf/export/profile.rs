@@ -139,7 +139,7 @@ impl<'a> StackBuilder<'a> {
 
     /// Marks the frames from `start` on as those of a waker, instead of by their kind of code.
     fn mark_waker(&mut self, start: usize, frames: &mut Frames) {
-        for frame in self.stack[start..].iter_mut().filter(|frame| **frame != self.truncated) {
+        for frame in &mut self.stack[start..] {
             *frame = *self.waker_frames.entry(*frame).or_insert_with(|| {
                 let name = [markers::strip_suffix(frames.name(*frame)), markers::WAKER].concat();
                 frames.intern(&name)

@@ -157,9 +157,16 @@ impl Recording {
         }
     }
 
-    /// Adds all slices to the present one, and keeps no more slices.
+    /// Adds all slices to the present one, and keeps no more slices. Then all stacks are known, and those that need others are
+    /// completed.
     pub fn merge_slices(&mut self) {
-        let Some(history) = self.history.take() else { return };
+        if let Some(history) = self.history.take() {
+            self.add_slices(history);
+        }
+        self.complete_sleepers();
+    }
+
+    fn add_slices(&mut self, history: History) {
         let mut records = Vec::new();
         for slice in history.slices {
             for (stack, tally) in slice.tallies {

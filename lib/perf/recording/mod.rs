@@ -9,6 +9,7 @@ mod renumber;
 mod root_labels;
 mod rotate;
 mod scripts;
+mod sleepers;
 mod stack;
 mod wakers;
 
@@ -23,6 +24,7 @@ pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
 pub use self::renumber::StackRenumbering;
 use self::root_labels::Cgroups;
 pub use self::root_labels::{RootLabel, RootLabels, SEPARATOR as ROOT_SEPARATOR};
+pub use self::sleepers::SchedulerCode;
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
 pub use self::wakers::{ChargedTime, WakerStack};

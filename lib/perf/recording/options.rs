@@ -1,6 +1,7 @@
 //! The options of a recording.
 
 use super::root_labels::RootLabels;
+use super::sleepers::SchedulerCode;
 use crate::perf::unwind::{RunningProcesses, native};
 use crate::profile::SampleWeight;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub scripts: ScriptFrameOptions,
     /// True if script frames get their lines.
     pub script_lines: bool,
+    /// The scheduler's functions, if kernel stacks without them are to be completed.
+    pub scheduler: Option<SchedulerCode>,
 }
 
 /// The frames of interpreted functions, and of the interpreter that runs them.
@@ -57,6 +60,7 @@ impl Default for Options {
             roots: RootLabels::default(),
             scripts: ScriptFrameOptions::default(),
             script_lines: false,
+            scheduler: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::markers;
 use crate::perf::event::{Event, Sample, SentContext, StackRecord, Stamp};
 use crate::perf::mappings::Mapping;
 use crate::perf::thread_context::{AttributeValue, ThreadContext};
+use crate::profile::FrameId;
 
 /// Separates labels in the name of a root. Names of threads do not contain it.
 pub const SEPARATOR: u8 = 0;
@@ -265,6 +266,18 @@ impl Recording {
             AttributeValue::Missing => markers::NO_ATTRIBUTE.to_vec(),
             AttributeValue::Unknown => markers::UNKNOWN.to_vec(),
         }
+    }
+}
+
+impl Recording {
+    /// Returns the ID of a stack with another root frame before its own.
+    pub fn intern_below_root(&mut self, root: &[u8], stack: u32) -> u32 {
+        let mut ids = self.stacks.get(stack).to_vec();
+        let mut name = label(root).unwrap_or_else(|| markers::UNKNOWN.to_vec());
+        name.push(SEPARATOR);
+        name.extend_from_slice(self.comms.name(FrameId::from_index(ids[0])));
+        ids[0] = self.intern_comm(&name);
+        self.stacks.intern(&ids)
     }
 }
 

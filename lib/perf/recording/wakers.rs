@@ -59,9 +59,14 @@ impl Recording {
     }
 }
 
+/// True for the ID that begins the stack of a waker.
+pub(super) fn is_waker(id: u32) -> bool {
+    id & WAKER != 0
+}
+
 /// Splits the IDs behind a stack's header into its own locations, and those of wakers.
 pub(super) fn split_wakers(ids: &[u32]) -> (&[u32], &[u32]) {
-    ids.split_at(ids.iter().position(|id| id & WAKER != 0).unwrap_or(ids.len()))
+    ids.split_at(ids.iter().position(|id| is_waker(*id)).unwrap_or(ids.len()))
 }
 
 /// Returns the ID that begins the stack of a waker with another ID of the waker's name. `None` for the ID of a location.

@@ -34,6 +34,7 @@ impl Hints<'_> {
             self.no_samples(),
             self.no_waits(),
             self.earlier_sleeps(),
+            self.unread_stacks(),
             self.lost_samples(),
             self.lost_switches(),
             self.low_coverage(),
@@ -100,7 +101,7 @@ impl Hints<'_> {
     /// Returns what an empty recording of time off the CPU means.
     fn no_waits(&self) -> Option<String> {
         let totals = self.finished.totals.as_ref()?;
-        let is_unexplained = totals.has_blocks && totals.is_empty() && totals.path_warning.is_none();
+        let is_unexplained = totals.has_blocks && totals.is_empty();
         let reason = if totals.is_bounded {
             "no wait was as long as --min-block and --max-block say"
         } else if totals.includes_sleepers {
@@ -125,6 +126,17 @@ impl Hints<'_> {
         let is_long = u128::from(sleeps.nanoseconds) * 1000 > self.finished.elapsed.as_nanos();
         is_long
             .then(|| format!("{} began before the recording, without a stack; {help}", plural(sleeps.count, "sleep")))
+    }
+
+    /// Says that the stacks of threads that slept could not be read.
+    fn unread_stacks(&self) -> Option<String> {
+        let unread = self.finished.totals.as_ref()?.unread_stacks;
+        (unread > 0).then(|| {
+            format!(
+                "{} slept when the recording began, whose stack is truncated: its memory cannot be read without CAP_SYS_PTRACE",
+                plural(unread, "thread")
+            )
+        })
     }
 
     /// True if stacks are shown that no sample was taken of: of threads that slept when the recording began.
@@ -181,7 +193,8 @@ impl Hints<'_> {
     fn reduce_samples(&self) -> &'static str {
         let FinishedRecording { events, totals, has_ring, .. } = self.finished;
         let has_period = events.iter().any(|event| event.rate.period().is_some());
-        advice::reduce_samples(totals.is_some().then_some(*has_ring), has_period, self.call_graph)
+        let needs_every_stack = totals.as_ref().map(|totals| *has_ring || totals.is_path);
+        advice::reduce_samples(needs_every_stack, has_period, self.call_graph)
     }
 
     /// Returns the reason why CPU time was not sampled, if much was not.
@@ -293,6 +306,9 @@ impl Hints<'_> {
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
             Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {
+                    Some(Runtime::Java) if self.shows_sleepers() => {
+                        ("java".to_owned(), advice::print_java_stacks(*pid))
+                    }
                     Some(Runtime::Java) => {
                         let help = format!("start it with -XX:+PreserveFramePointer{}", self.suggest_bpf("unwinds"));
                         ("java".to_owned(), help)

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Hints, percentage};
+use super::{Hints, advice, percentage};
 use crate::diagnostics::printable;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::recording::ScriptFrameOptions;
@@ -37,6 +37,9 @@ impl Hints<'_> {
         let (pid, samples) = samples.into_iter().max_by_key(|(pid, samples)| (*samples, *pid))?;
         let share = self.frequent_share(samples)?;
         let (program, help) = match recording.runtime(pid) {
+            // Said already, with the same advice.
+            Some(Runtime::Java) if self.shows_sleepers() && self.no_unwind_information().is_some() => return None,
+            Some(Runtime::Java) if self.shows_sleepers() => ("java", advice::print_java_stacks(pid)),
             Some(Runtime::Java) => {
                 let help = format!("run jcmd {pid} Compiler.perfmap before the recording ends");
                 ("java", format!("{help}{}", self.suggest_bpf("names")))
@@ -86,7 +89,8 @@ impl Hints<'_> {
             (None, _) if self.shows_sleepers() => {
                 return Some(format!(
                     "{share} of stacks are of {language} functions without names: those of threads that slept before the \
-                     recording have none"
+                     recording have none{}",
+                    if language == "Python" { "; py-spy dump --pid PID prints them" } else { "" }
                 ));
             }
             (Some(reason), _) if rustix::process::geteuid().is_root() => {

@@ -100,6 +100,7 @@ impl SwitchTracker {
     /// Charges the critical path of one thread, instead of the time of all.
     pub(in crate::record) fn follow_path(&mut self, path: PathTracker) {
         self.path = Some(path);
+        self.totals.is_path = true;
     }
 
     /// Adds a thread that existed when the recording began.
@@ -122,8 +123,10 @@ impl SwitchTracker {
 
     /// Adds a record that is not a sample.
     pub(in crate::record) fn add_event(&mut self, stamp: Stamp, event: &Event<'_>) {
-        if let (Event::Fork { tid, parent_tid, .. }, Some(path)) = (event, &mut self.path) {
-            path.logs.add_creation(stamp.time, *tid, *parent_tid);
+        match (event, &mut self.path) {
+            (Event::Fork { tid, parent_tid, .. }, Some(path)) => path.logs.add_creation(stamp.time, *tid, *parent_tid),
+            (Event::Comm { tid, comm, .. }, Some(path)) => path.add_name(*tid, stamp.time, comm),
+            _ => {}
         }
         let (tid, kind) = match *event {
             Event::Switch { out: true, preempted } => {
@@ -238,7 +241,10 @@ impl SwitchTracker {
         self.pending.retain(|event| event.time <= time);
         self.process_until(u64::MAX, recording);
         if let Some(path) = &mut self.path {
-            self.totals.path_warning = path.finish(self.start, time, recording);
+            match path.finish(self.start, time, recording) {
+                Ok(warnings) => self.totals.path_warnings = warnings,
+                Err(reason) => self.totals.missing_path = Some(reason),
+            }
         }
         self.pairing.finish(time);
         self.charge(recording);

@@ -43,10 +43,16 @@ pub struct StateTotals {
     pub includes_sleepers: bool,
     /// Number of threads that slept when the recording began, with a known stack.
     pub earlier_blocks: u64,
+    /// Number of those whose memory could not be read.
+    pub unread_stacks: u64,
     /// Nanoseconds of waits of which it is not known what they were for, because too many blocks happened meanwhile.
     pub forgotten_waits: u64,
-    /// The warning about parts of a critical path that are not known.
-    pub path_warning: Option<String>,
+    /// True if the time is that of a critical path, which needs the stack of every switch.
+    pub is_path: bool,
+    /// Warnings about parts of a critical path that are not known.
+    pub path_warnings: Vec<String>,
+    /// The reason why there is no critical path, if one was asked for.
+    pub missing_path: Option<String>,
 }
 
 impl StateTotals {
@@ -64,8 +70,11 @@ impl StateTotals {
             is_bounded,
             includes_sleepers: false,
             earlier_blocks: 0,
+            unread_stacks: 0,
             forgotten_waits: 0,
-            path_warning: None,
+            is_path: false,
+            path_warnings: Vec::new(),
+            missing_path: None,
         }
     }
 

@@ -100,13 +100,14 @@ impl RecordingSession {
             unmatched,
         });
         close_in_background((self.counters, sampler));
+        let totals = switches.map(|switches| switches.totals.with_sums_of(&part.recording)).or(totals);
         FinishedRecording {
             elapsed,
             file_time,
-            missed,
+            missed: missed.or_else(|| totals.as_ref()?.missing_path.clone()),
             has_ring: keeps_last_part,
             pairs,
-            totals: switches.map(|switches| switches.totals.with_sums_of(&part.recording)).or(totals),
+            totals,
             ..part
         }
     }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::RecordingSession;
 use crate::perf::event::{Callchain, Sample, Stamp, UserState};
-use crate::perf::recording::Recording;
+use crate::perf::recording::{Recording, SchedulerCode};
 use crate::perf::unwind;
 use crate::record::event_record::EventRecord;
 use crate::record::target::Target;
@@ -23,6 +23,7 @@ type Switches = (u32, u64);
 /// Buffers that are used again for each thread.
 #[derive(Default)]
 struct Buffers {
+    kernel: Vec<u64>,
     callchain: Vec<u8>,
     stack: Vec<u8>,
 }
@@ -46,30 +47,53 @@ impl RecordingSession {
     /// Returns the threads of these records that have slept on, each with a time at which it slept and the ID of its stack.
     fn sleepers_with_stacks(&mut self, records: &[EventRecord]) -> Vec<(u32, u64, Option<u32>)> {
         let mut buffers = Buffers::default();
-        let stacks: Vec<u32> =
+        let stacks: Vec<SleeperStack> =
             records.iter().map(|record| intern_stack(record, &mut buffers, &mut self.recording)).collect();
         let time = clock::now();
         let again = self.reader.sampler.as_mut().and_then(|sampler| sampler.find_sleepers());
         let again: FxHashSet<Switches> = again.iter().flatten().map(|record| (record.tid, record.subject)).collect();
-        let records = records.iter().zip(stacks).filter(|(record, _)| again.contains(&(record.tid, record.subject)));
-        records.map(|(record, stack)| (record.tid, time, Some(stack))).collect()
+        let mut sleepers = Vec::new();
+        let mut unread = 0;
+        for (record, stack) in records.iter().zip(stacks) {
+            if again.contains(&(record.tid, record.subject)) {
+                unread += u64::from(stack.is_unread);
+                sleepers.push((record.tid, time, Some(stack.id)));
+            }
+        }
+        if let Some(switches) = &mut self.reader.switches {
+            switches.totals.unread_stacks += unread;
+        }
+        sleepers
     }
 }
 
-/// Returns the ID of the stack of a thread that sleeps, whose user part is read from its memory.
-fn intern_stack(record: &EventRecord, buffers: &mut Buffers, recording: &mut Recording) -> u32 {
-    let Buffers { callchain, stack } = buffers;
-    let callchain = Callchain::write(&record.kernel, &[], callchain);
+/// The stack of a thread that sleeps.
+struct SleeperStack {
+    id: u32,
+    /// True if its memory could not be read.
+    is_unread: bool,
+}
+
+/// Finds the stack of a thread that sleeps, whose user part is read from its memory.
+fn intern_stack(record: &EventRecord, buffers: &mut Buffers, recording: &mut Recording) -> SleeperStack {
+    let Buffers { kernel, callchain, stack } = buffers;
+    kernel.clear();
+    kernel.extend(recording.options.scheduler.as_ref().map(SchedulerCode::placeholder));
+    kernel.extend_from_slice(&record.kernel);
+    let callchain = Callchain::write(kernel, &[], callchain);
     let sample = record.sample();
+    let mut is_unread = false;
     let user = sample.user.map(|user| {
         let sp = unwind::read_position(&user).map_or(0, |(_, sp)| sp);
         let size = record.nanoseconds.min(MAX_STACK) as usize;
         stack.resize(size, 0);
         let read = sys::read_process_memory(record.pid, sp, stack);
+        is_unread = read == 0 && size > 0;
         UserState { stack: Some(&stack[..read.min(size)]), is_copy_short: read < size, ..user }
     });
     let stamp = Stamp { pid: record.pid, tid: record.tid, time: clock::now(), ..Stamp::default() };
-    recording.intern_stack(stamp, &Sample { callchain, user, ..sample })
+    let id = recording.intern_stack(stamp, &Sample { callchain, user, ..sample });
+    SleeperStack { id, is_unread }
 }
 
 /// Returns those of some threads that sleep, as `/proc` tells, without their stacks.

@@ -18,7 +18,7 @@ use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::spans::Span;
-use crate::diagnostics::{Diagnostics, plural};
+use crate::diagnostics::{Diagnostics, plural, printable};
 use crate::markers::UNKNOWN;
 use crate::otlp::{Dictionary, PROCESS_ID, THREAD_ID, TraceSpan, parse_traces};
 
@@ -46,6 +46,9 @@ pub(super) struct TraceFile {
     name: String,
     spans: Vec<Span>,
     without_thread: u64,
+    /// Spans whose thread has no number of at most 32 bits, and one such thread.
+    other_threads: u64,
+    other_thread: Vec<u8>,
     /// The processes of the spans without a thread.
     processes: BTreeSet<Vec<u8>>,
     without_times: u64,
@@ -54,7 +57,15 @@ pub(super) struct TraceFile {
 impl TraceFile {
     /// Creates a file without spans; `name` is that for messages.
     pub(super) fn new(name: String) -> Self {
-        Self { name, spans: Vec::new(), without_thread: 0, processes: BTreeSet::new(), without_times: 0 }
+        Self {
+            name,
+            spans: Vec::new(),
+            without_thread: 0,
+            other_threads: 0,
+            other_thread: Vec::new(),
+            processes: BTreeSet::new(),
+            without_times: 0,
+        }
     }
 
     /// Adds the spans of protobuf messages.
@@ -129,11 +140,16 @@ impl TraceFile {
     }
 
     fn add(&mut self, TraceSpan { name, thread, process, start, end }: TraceSpan) {
-        let Some(tid) = thread.and_then(|thread| parse_id(&thread)) else {
+        let Some(thread) = thread else {
             self.without_thread += 1;
             if self.processes.len() <= MAX_NAMED {
                 self.processes.extend(process);
             }
+            return;
+        };
+        let Some(tid) = parse_id(&thread) else {
+            self.other_threads += 1;
+            self.other_thread = thread;
             return;
         };
         if start == 0 || start > end {
@@ -144,6 +160,11 @@ impl TraceFile {
         self.spans.push(Span { name, tid, pid: process.and_then(|process| parse_id(&process)), start, end });
     }
 
+    /// True if spans are left out.
+    pub(super) fn has_left_out(&self) -> bool {
+        self.without_thread + self.other_threads + self.without_times > 0
+    }
+
     /// Returns the spans. Warns of those that are left out.
     pub(super) fn into_spans(self, diagnostics: &mut Diagnostics) -> Vec<Span> {
         let warn = |diagnostics: &mut Diagnostics, count, why: &str| {
@@ -152,6 +173,14 @@ impl TraceFile {
         if self.without_thread > 0 {
             let why = "without the attribute thread.id, the thread id that gettid returns";
             warn(diagnostics, self.without_thread, &format!("{why}{}", self.name_processes()));
+        }
+        if self.other_threads > 0 {
+            let thread = printable(&String::from_utf8_lossy(&self.other_thread));
+            let why = format!(
+                "their attribute thread.id is not the thread id that gettid returns, but another, such as that of pthread_self: \
+                 {thread}"
+            );
+            warn(diagnostics, self.other_threads, &why);
         }
         if self.without_times > 0 {
             warn(diagnostics, self.without_times, "without a start, or with an end before it");

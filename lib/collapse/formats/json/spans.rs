@@ -5,7 +5,6 @@
 //! - OpenTelemetry traces (OTLP): see [`span_documents`](super::span_documents).
 
 use std::io::Read as _;
-use std::path::Path;
 
 use bstr::ByteSlice as _;
 
@@ -19,12 +18,12 @@ use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source, last_line_end};
 
 impl Spans {
-    /// Reads spans from a file.
+    /// Reads spans from a file or standard input.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Unreadable`] for damaged traces, and with strict diagnostics the first malformed line.
-    pub fn load(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
-        let mut input = Source::File(path.to_owned()).open()?;
+    pub fn load(source: &Source, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
+        let mut input = source.open()?;
         let name = input.name().to_owned();
         let head = input.head()?;
         let mut traces = TraceFile::new(name.clone());
@@ -33,9 +32,13 @@ impl Spans {
         } else if is_trace_document(head) {
             traces.add_documents(&read_whole(&mut input)?)?;
         } else {
-            return Ok(Self::new(name, SpanClock::Samples, read_lines(&mut input, diagnostics)?));
+            let skipped = diagnostics.skipped_lines();
+            let spans = read_lines(&mut input, diagnostics)?;
+            let is_partial = diagnostics.skipped_lines() > skipped;
+            return Ok(Self::new(name, SpanClock::Samples, spans, is_partial));
         }
-        Ok(Self::new(name, SpanClock::Unix, traces.into_spans(diagnostics)))
+        let is_partial = traces.has_left_out();
+        Ok(Self::new(name, SpanClock::Unix, traces.into_spans(diagnostics), is_partial))
     }
 }
 
@@ -59,22 +62,50 @@ fn read_lines(input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Vec<S
         for line in block.lines() {
             number += 1;
             match parse_span(line.trim_ascii()) {
-                Some(span) => spans.push(span),
-                None if line.trim_ascii().is_empty() => {}
-                None => diagnostics.malformed(&name, number, "expected an object with name, tid, start and end")?,
+                Ok(span) => spans.push(span),
+                Err(_) if line.trim_ascii().is_empty() => {}
+                Err(what) => diagnostics.malformed(&name, number, &what)?,
             }
         }
     }
     Ok(spans)
 }
 
-fn parse_span(line: &[u8]) -> Option<Span> {
-    let tape = Tape::parse(line).ok().filter(|tape| !tape.is_truncated && tape.end == line.len())?;
-    let object = Value::root(&tape)?;
-    let (start, end) = (parse_number(object.get(b"start")?)?, parse_number(object.get(b"end")?)?);
-    let tid = parse_number(object.get(b"tid")?)?.try_into().ok()?;
-    let name = object.get(b"name")?.as_string()?.into_owned();
-    (start <= end && !name.is_empty()).then_some(Span { name, tid, pid: None, start, end })
+/// The members of a span that must be there.
+const MEMBERS: [&[u8]; 4] = [b"name", b"tid", b"start", b"end"];
+
+/// Parses a line.
+///
+/// # Errors
+/// The reason why it is no span.
+fn parse_span(line: &[u8]) -> Result<Span, String> {
+    const EXPECTED: &str = "expected an object with name, tid, start and end";
+    let tape = Tape::parse(line).map_err(|error| format!("{EXPECTED}: malformed JSON: {}", error.message))?;
+    let Some(object) = Value::root(&tape).filter(|_| line.first() == Some(&b'{')) else {
+        return Err(EXPECTED.to_owned());
+    };
+    if tape.is_truncated {
+        return Err(format!("{EXPECTED}: the line is cut short"));
+    }
+    if tape.end != line.len() {
+        return Err(format!("{EXPECTED}: more follows the object"));
+    }
+    let [name, tid, start, end] = MEMBERS.map(|key| object.get(key));
+    if let Some(missing) = MEMBERS.iter().zip([name, tid, start, end]).find(|(_, value)| value.is_none()) {
+        return Err(format!("{EXPECTED}: {} is missing", missing.0.as_bstr()));
+    }
+    let number = |value: Option<Value<'_>>, what: &str| {
+        value.and_then(parse_number).ok_or_else(|| format!("{what} is not a whole number of nanoseconds"))
+    };
+    let (start, end) = (number(start, "start")?, number(end, "end")?);
+    let name = name.and_then(|name| name.as_string()).unwrap_or_default().into_owned();
+    match tid.and_then(parse_number).map(u32::try_from) {
+        None => Err("tid is not a whole number".to_owned()),
+        Some(Err(_)) => Err("tid is not the thread id that gettid returns, which has at most 32 bits".to_owned()),
+        Some(Ok(_)) if name.is_empty() => Err("name is not a text, or is empty".to_owned()),
+        Some(Ok(_)) if start > end => Err("end is before start".to_owned()),
+        Some(Ok(tid)) => Ok(Span { name, tid, pid: None, start, end }),
+    }
 }
 
 /// Parses a number exactly: times need all 64 bits.
@@ -106,7 +137,30 @@ mod tests {
             b"[]",
             b"",
         ] {
-            assert!(parse_span(bad).is_none(), "{}", String::from_utf8_lossy(bad));
+            assert!(parse_span(bad).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    #[test]
+    fn says_why_a_line_is_no_span() {
+        for (line, reason) in [
+            (&b"a log line"[..], "expected an object with name, tid, start and end"),
+            (br#"{"name":}"#, "expected an object with name, tid, start and end: malformed JSON: "),
+            (b"[]", "expected an object with name, tid, start and end"),
+            (br#"{"name":"a","tid":3"#, "expected an object with name, tid, start and end: the line is cut short"),
+            (br#"{"name":"a","tid":3} {"#, "expected an object with name, tid, start and end: more follows the object"),
+            (br#"{"name":"a","tid":3,"start":1}"#, "expected an object with name, tid, start and end: end is missing"),
+            (br#"{"name":"a","tid":3,"start":1.5,"end":2}"#, "start is not a whole number of nanoseconds"),
+            (br#"{"name":"a","tid":"x","start":1,"end":2}"#, "tid is not a whole number"),
+            (
+                br#"{"name":"a","tid":140234567890176,"start":1,"end":2}"#,
+                "tid is not the thread id that gettid returns",
+            ),
+            (br#"{"name":"","tid":3,"start":1,"end":2}"#, "name is not a text, or is empty"),
+            (br#"{"name":"a","tid":3,"start":2,"end":1}"#, "end is before start"),
+        ] {
+            let error = parse_span(line).unwrap_err();
+            assert!(error.starts_with(reason), "{}: {error}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -10,6 +10,7 @@
 //! Waits for another thread that end without a wake-up cannot be seen: spinning, polling, and messages through the
 //! network.
 
+mod spans;
 mod thread_log;
 mod tracker;
 mod walk;
@@ -18,6 +19,7 @@ mod walk;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
@@ -28,6 +30,8 @@ use self::walk::{PathPart, walk};
 use super::switch_event::{SwitchEvent, SwitchEventKind};
 use super::totals::Amount;
 use super::waker_chains::Waking;
+use crate::diagnostics::printable;
+use crate::perf::export::profile::comm_frame;
 use crate::perf::thread_state::ThreadState;
 use crate::profile::FrameId;
 
@@ -43,6 +47,33 @@ pub enum PathThread {
     Id(u32),
     /// The thread with this name; of several the one that lives longest.
     Named(Vec<u8>),
+    /// The threads of the spans in this file: each span is a path of its own, from its end to its start.
+    Spans(PathBuf),
+}
+
+/// Comes before the name of a file of spans.
+const SPANS: &str = "spans:";
+
+/// The length of the kernel's names of threads in bytes: it cuts longer ones.
+const MAX_NAME: usize = 15;
+
+impl PathThread {
+    /// True if a thread with this name is meant: blanks are printed as `_`, and the kernel cuts long names.
+    fn is_named(&self, name: &[u8]) -> bool {
+        let Self::Named(wanted) = self else { return false };
+        comm_frame(&wanted[..wanted.len().min(MAX_NAME)]) == comm_frame(name)
+    }
+}
+
+impl std::fmt::Display for PathThread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Main => f.write_str("main"),
+            Self::Id(tid) => write!(f, "{tid}"),
+            Self::Spans(file) => write!(f, "{SPANS}{}", file.display()),
+            Self::Named(name) => f.write_str(&printable(&String::from_utf8_lossy(name))),
+        }
+    }
 }
 
 impl std::str::FromStr for PathThread {
@@ -51,6 +82,7 @@ impl std::str::FromStr for PathThread {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text.parse() {
             _ if text == "main" => Self::Main,
+            _ if text.len() > SPANS.len() && text.starts_with(SPANS) => Self::Spans(text[SPANS.len()..].into()),
             Ok(tid) => Self::Id(tid),
             Err(_) => Self::Named(text.as_bytes().to_vec()),
         })
@@ -72,6 +104,28 @@ pub struct PathCharge {
     pub state: ThreadState,
     /// The number of parts or samples, and their time.
     pub amount: Amount,
+}
+
+/// The time in which a thread existed, within the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The ID of the thread.
+    pub tid: u32,
+    /// The time at which it was created or first seen.
+    pub begin: u64,
+    /// The time of its exit, or the end of the recording.
+    pub end: u64,
+}
+
+impl Life {
+    fn new(tid: u32, log: &ThreadLog, end: u64) -> Self {
+        Self { tid, begin: log.begin, end: log.exit.unwrap_or(end) }
+    }
+
+    /// Returns its length.
+    pub fn length(self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
 }
 
 /// The logs of all threads.
@@ -158,18 +212,35 @@ impl ThreadLogs {
         self.logs.iter().filter(|(_, logs)| logs.last().is_some_and(|log| log.name.is_none())).map(|(tid, _)| *tid)
     }
 
-    /// Returns the thread with a name that lives longest, until `end` if it does not exit.
-    pub fn find_longest(&self, end: u64, comm: FrameId) -> Option<u32> {
-        let lives = self.logs.iter().flat_map(|(tid, logs)| logs.last().map(|log| (*tid, log)));
-        let named = lives.filter(|(_, log)| log.name.is_some_and(|name| name.comm == comm));
-        named.map(|(tid, log)| (log.exit.unwrap_or(end).saturating_sub(log.begin), tid)).max().map(|(_, tid)| tid)
+    /// Ends the blocks of threads that were woken, and have not run since when the recording ends.
+    pub fn finish(&mut self, end: u64) {
+        self.logs.values_mut().flatten().for_each(|log| log.end_block(log.exit.unwrap_or(end)));
+    }
+
+    /// Returns each thread's last name and life until `end`.
+    pub fn lives(&self, end: u64) -> impl Iterator<Item = (FrameId, Life)> {
+        let logs = self.logs.iter().flat_map(|(tid, logs)| logs.iter().map(|log| (*tid, log)));
+        logs.filter_map(move |(tid, log)| Some((log.name?.comm, Life::new(tid, log, end))))
+    }
+
+    /// Returns the life until `end` of the thread that had an ID at a time.
+    pub fn life_at(&self, tid: u32, time: u64, end: u64) -> Option<Life> {
+        self.get(tid, time).map(|log| Life::new(tid, log, end))
+    }
+
+    /// Returns for how long a thread has been blocked at the end of its life, if it does not exit.
+    pub fn last_block(&self, life: Life) -> Option<u64> {
+        let log = self.get(life.tid, life.end).filter(|log| log.exit.is_none())?;
+        let (step, _) = log.step_before(life.end)?;
+        let is_open = matches!(step.activity, Activity::Blocked(_, BlockEnd::Open) | Activity::Asleep);
+        is_open.then(|| life.end - step.start)
     }
 
     /// Returns what the critical path of a thread consists of, from its beginning, or the start of the recording, to its exit or
-    /// the end of the recording. The charges add up to that time. `None` if nothing is known of the thread.
-    pub fn charge_path(&self, tid: u32, start: u64, end: u64) -> Option<Vec<PathCharge>> {
-        let log = self.logs.get(&tid)?.last()?;
-        let (start, end) = (start.max(log.begin), log.exit.unwrap_or(end));
+    /// the end of the recording. The charges add up to that time.
+    pub fn charge_path(&self, life: Life, start: u64) -> Vec<PathCharge> {
+        let Life { tid, begin, end } = life;
+        let start = start.max(begin);
         let known = self.known_since.clamp(start, end.max(start));
         let mut charges = Vec::new();
         let mut runs: BTreeMap<u32, RunTime> = BTreeMap::new();
@@ -189,7 +260,7 @@ impl ThreadLogs {
             let name = self.get(charge.tid, charge.time).and_then(|log| log.name);
             charge.stack = name.map(|name| name.stack);
         }
-        Some(charges)
+        charges
     }
 
     /// Returns how much of the time from `start` on is forgotten, in nanoseconds.

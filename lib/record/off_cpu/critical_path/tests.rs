@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::thread_log::{Activity, BlockEnd};
 use super::walk::walk;
-use super::{PathThread, ThreadLogs};
+use super::{Life, PathCharge, PathThread, ThreadLogs};
 use crate::perf::thread_state::ThreadState;
 use crate::record::off_cpu::switch_event::{SwitchEvent, SwitchEventKind, SwitchStack};
 use crate::record::off_cpu::waker_chains::Waking;
@@ -33,6 +33,11 @@ fn path(logs: &ThreadLogs, tid: u32, end: u64) -> Vec<(u32, u64, u64, Activity)>
     let mut parts = Vec::new();
     walk(logs, tid, 0..end, |part, _| parts.push((part.tid, part.time.start, part.time.end, part.activity)));
     parts
+}
+
+/// Returns the charges of the path of thread 1.
+fn charge_path(logs: &ThreadLogs, start: u64, end: u64) -> Vec<PathCharge> {
+    logs.charge_path(logs.life_at(1, end, end).unwrap(), start)
 }
 
 #[test]
@@ -70,7 +75,7 @@ fn follows_the_thread_that_took_longest() {
         (1, 0, 11, Activity::Running),
     ];
     assert_eq!(path(&logs, 1, 320), expected);
-    let charges = logs.charge_path(1, 0, 320).unwrap();
+    let charges = charge_path(&logs, 0, 320);
     assert_eq!(charges.iter().map(|charge| charge.amount.nanoseconds).sum::<u64>(), 320);
 }
 
@@ -125,7 +130,7 @@ fn divides_running_time_among_the_samples_on_the_path() {
         (10, 2, IN),
         (11, 2, sample(9)),
     ];
-    let charges = logs(&events).charge_path(1, 0, 10).unwrap();
+    let charges = charge_path(&logs(&events), 0, 10);
     let running: Vec<_> = charges
         .iter()
         .map(|charge| (charge.stack, charge.state, charge.amount.count, charge.amount.nanoseconds))
@@ -142,7 +147,7 @@ fn forgets_the_older_half_of_too_many_steps() {
     }
     let known_since = logs.forgotten_since(0);
     assert!((50..101).contains(&known_since), "{known_since}");
-    let charges = logs.charge_path(1, 0, 150).unwrap();
+    let charges = charge_path(&logs, 0, 150);
     assert_eq!(charges.iter().map(|charge| charge.amount.nanoseconds).sum::<u64>(), 150);
     assert!(charges.iter().any(|charge| charge.amount.nanoseconds == known_since && charge.waker == Some(None)));
 }
@@ -152,6 +157,38 @@ fn threads_are_named_by_words_and_numbers() {
     let parse = |text: &str| text.parse::<PathThread>().unwrap();
     assert_eq!([parse("main"), parse("12")], [PathThread::Main, PathThread::Id(12)]);
     assert_eq!(parse("render"), PathThread::Named(b"render".to_vec()));
+    assert_eq!(
+        [parse("spans:a/b"), parse("spans:")],
+        [PathThread::Spans("a/b".into()), PathThread::Named(b"spans:".to_vec())]
+    );
+}
+
+#[test]
+fn names_may_be_longer_than_those_of_the_kernel_or_as_printed() {
+    let is_named = |wanted: &str, name: &str| wanted.parse::<PathThread>().unwrap().is_named(name.as_bytes());
+    for wanted in ["C1 CompilerThread0", "C1_CompilerThread0", "C1 CompilerThre", "C1_CompilerThre"] {
+        assert!(is_named(wanted, "C1 CompilerThre"), "{wanted}");
+    }
+    assert!(!is_named("C1 Compiler", "C1 CompilerThre") && !is_named("main", "main"));
+}
+
+#[test]
+fn a_block_without_an_end_is_told_from_others() {
+    let events = [(0, 1, IN), (10, 1, stack(5)), (10, 1, OUT)];
+    let open = logs(&events);
+    let life = open.life_at(1, 40, 40).unwrap();
+    assert_eq!(life, Life { tid: 1, begin: 0, end: 40 });
+    assert_eq!(open.last_block(life), Some(30));
+    let over = logs(&[&events[..], &[(30, 1, woken(None)), (32, 1, IN)]].concat());
+    assert_eq!(over.last_block(life), None);
+    let mut woken_only = logs(&[&events[..], &[(30, 1, woken(None))]].concat());
+    woken_only.finish(40);
+    assert_eq!(woken_only.last_block(life), None);
+    let parts = [
+        (1, 30, 40, Activity::Runnable(Some(5))),
+        (1, 10, 30, Activity::Blocked(Some(5), BlockEnd::Woken(Waking { waker: None, stack: 99 }))),
+    ];
+    assert_eq!(path(&woken_only, 1, 40)[..2], parts);
 }
 
 /// Returns an event of one of four threads, which may wake each other.
@@ -182,6 +219,7 @@ proptest! {
             logs.add(SwitchEvent { time, tid, kind });
         }
         let end = time + 5;
+        logs.finish(end);
         let mut before = end;
         walk(&logs, 1, start..end, |part, _| {
             assert_eq!(part.time.end, before);
@@ -189,9 +227,9 @@ proptest! {
             before = part.time.start;
         });
         prop_assert_eq!(before, start.min(end));
-        if let Some(charges) = logs.charge_path(1, start, end) {
-            let log = logs.logs[&1].last().unwrap();
-            let elapsed = log.exit.unwrap_or(end).saturating_sub(start.max(log.begin));
+        if let Some(life) = logs.life_at(1, end, end) {
+            let charges = logs.charge_path(life, start);
+            let elapsed = life.end.saturating_sub(start.max(life.begin));
             prop_assert_eq!(charges.iter().map(|charge| charge.amount.nanoseconds).sum::<u64>(), elapsed);
         }
     }

@@ -137,24 +137,24 @@ impl ThreadLog {
     fn switch_in(&mut self, time: u64) {
         self.is_undecided = false;
         self.next_stack = None;
-        let wakeup = self.wakeup.take();
-        let start = self.steps.last().map_or(self.begin, |step| step.start);
+        self.end_block(time);
         match self.last_activity() {
-            Activity::Blocked(stack, end) => {
-                *end = match wakeup {
-                    None => BlockEnd::Unseen,
-                    Some(Wakeup { waking: Some(waking), .. }) => BlockEnd::Woken(waking),
-                    Some(Wakeup { waking: None, .. }) => BlockEnd::Killed,
-                };
-                let stack = *stack;
-                if let Some(wakeup) = wakeup {
-                    self.push(wakeup.time.clamp(start, time), Activity::Runnable(stack));
-                }
-            }
+            Activity::Blocked(_, end) => *end = BlockEnd::Unseen,
             last @ Activity::Running => *last = Activity::Lost,
             _ => {}
         }
         self.push(time, Activity::Running);
+    }
+
+    /// Ends the present block if the thread was woken before `time`: from then on it could have run.
+    pub fn end_block(&mut self, time: u64) {
+        let start = self.steps.last().map_or(self.begin, |step| step.start);
+        let Some(wakeup) = self.wakeup.take() else { return };
+        if let Activity::Blocked(stack, end) = self.last_activity() {
+            *end = wakeup.waking.map_or(BlockEnd::Killed, BlockEnd::Woken);
+            let stack = *stack;
+            self.push(wakeup.time.clamp(start, time), Activity::Runnable(stack));
+        }
     }
 
     /// Takes the thread for running if it is not known what it did when it was first seen.
