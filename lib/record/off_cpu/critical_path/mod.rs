@@ -214,7 +214,8 @@ impl ThreadLogs {
 
     /// Ends the blocks of threads that were woken, and have not run since when the recording ends.
     pub fn finish(&mut self, end: u64) {
-        self.logs.values_mut().flatten().for_each(|log| log.end_block(log.exit.unwrap_or(end)));
+        // A thread leaves its CPU after its exit, too.
+        self.logs.values_mut().flatten().for_each(|log| log.end_block(end));
     }
 
     /// Returns each thread's last name and life until `end`.

@@ -153,7 +153,7 @@ impl ThreadLog {
         if let Activity::Blocked(stack, end) = self.last_activity() {
             *end = wakeup.waking.map_or(BlockEnd::Killed, BlockEnd::Woken);
             let stack = *stack;
-            self.push(wakeup.time.clamp(start, time), Activity::Runnable(stack));
+            self.push(wakeup.time.clamp(start, time.max(start)), Activity::Runnable(stack));
         }
     }
 
