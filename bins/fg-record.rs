@@ -40,7 +40,8 @@ impl Tool for Args {
         &["perf-record(1)", "perf-list(1)", "perf-script(1)", "perf_event_open(2)"];
 
     fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
-        vec![("event", cli::COMMON_EVENTS.to_vec())]
+        let labels = vec!["pid", "tid", "cpu", "cgroup", "container", "task", "trace", "span"];
+        vec![("event", cli::COMMON_EVENTS.to_vec()), ("call-graph", vec!["dwarf", "fp", "lbr"]), ("split-by", labels)]
     }
 
     fn sections() -> Vec<Section> {

@@ -98,6 +98,10 @@ impl Args {
 impl Tool for Args {
     const EXAMPLES: Entries = manual::EXAMPLES;
 
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![("bgcolors", vec!["yellow", "blue", "green", "grey"])]
+    }
+
     fn sections() -> Vec<Section> {
         manual::sections()
     }

@@ -17,6 +17,9 @@ const BASH_EQUALS_SIGN: &str = r#"    if [[ "${prev}" == "=" ]]; then
     fi
 "#;
 
+/// The line of that branch which takes the word before the sign for the option.
+const BASH_OPTION: &str = "    if [[ \"${prev}\" == \"=\" ]]; then\n";
+
 /// Values of options that several programs share.
 const SHARED: &[(&str, &[&str])] = &[("scale", &["median"])];
 
@@ -52,6 +55,8 @@ pub(super) fn render<T: Tool>(shell: clap_complete::Shell) -> Vec<u8> {
             None => argument,
         }
     });
+    let with_sign = complete.get_arguments().filter(|argument| argument.is_require_equals_set());
+    let joined: Vec<&str> = with_sign.filter_map(clap::Arg::get_long).collect();
     let name = command::name::<T>();
     let mut command =
         clap::Command::new(name).version("").disable_help_flag(true).disable_version_flag(true).args(visible);
@@ -60,8 +65,32 @@ pub(super) fn render<T: Tool>(shell: clap_complete::Shell) -> Vec<u8> {
     match shell {
         clap_complete::Shell::Bash => {
             let script = String::from_utf8_lossy(&script);
-            script.replacen(BASH_PREVIOUS_WORD, &format!("{BASH_PREVIOUS_WORD}{BASH_EQUALS_SIGN}"), 1).into_bytes()
+            let equals_sign = BASH_EQUALS_SIGN.replacen(BASH_OPTION, &without_separate_values(&joined, BASH_OPTION), 1);
+            script.replacen(BASH_PREVIOUS_WORD, &format!("{BASH_PREVIOUS_WORD}{equals_sign}"), 1).into_bytes()
+        }
+        clap_complete::Shell::Fish => {
+            let script = String::from_utf8_lossy(&script);
+            let lines =
+                script.lines().map(|line| match joined.iter().any(|name| line.contains(&format!(" -l {name} "))) {
+                    // Without it, the value is not the next word.
+                    true => format!("{}\n", line.replacen(" -r ", " ", 1)),
+                    false => format!("{line}\n"),
+                });
+            lines.collect::<String>().into_bytes()
         }
         _ => script,
     }
+}
+
+/// Returns a condition of bash that takes no word for the value of an option whose value follows a `=`, before another one.
+fn without_separate_values(options: &[&str], condition: &str) -> String {
+    if options.is_empty() {
+        return condition.to_owned();
+    }
+    let options: Vec<String> = options.iter().map(|name| format!("\"${{prev}}\" == \"--{name}\"")).collect();
+    format!(
+        "    if [[ ( {} ) && \"${{COMP_WORDS[COMP_CWORD]}}\" != \"=\" ]]; then\n        prev=\"\"\n    el{}",
+        options.join(" || "),
+        condition.trim_start()
+    )
 }

@@ -178,6 +178,29 @@ fn shells_offer_the_values_of_options() {
     assert!(seen >= 20, "{seen}");
 }
 
+/// Where a value follows only a `=`, shells offer none as the next word: it would be an operand.
+#[test]
+fn shells_offer_no_value_as_the_next_word_where_it_needs_a_sign() {
+    if !require("bash") {
+        return;
+    }
+    let script = run("fg-filter", ["--generate", "complete-bash"], b"").ok().text();
+    let folder = directory();
+    for (words, current, previous, expected) in [
+        ("fg-filter --shorten ''", "", "--shorten", "-o -q"),
+        ("fg-filter --shorten =", "=", "--shorten", "1 2 3"),
+        ("fg-filter --shorten = 2", "2", "=", "2"),
+    ] {
+        let count = words.split(' ').count() - 1;
+        let ask = format!(
+            "COMP_WORDS=({words}) COMP_CWORD={count}; _fg__filter fg-filter '{current}' '{previous}'; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut command = command("bash");
+        command.current_dir(folder.path()).args(["--norc", "-c", &format!("{script}\n{ask}")]);
+        assert!(run_command(command, b"").ok().text().starts_with(expected), "{words}");
+    }
+}
+
 /// Completes the lines of `requests`, one after another, when the line editor starts. Whatever is offered goes to `offered`.
 const ZSH_INNER: &str = r#"
 autoload -Uz compinit && compinit -D -u
