@@ -8,6 +8,7 @@ use super::rule::{Measure, Rule};
 use crate::Error;
 use crate::csv::{Categories, OTHER_CATEGORY};
 use crate::folded::{LineKind, StackSink};
+use crate::markers::LOST;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
 use crate::tally::{Charging, GroupBy, Tally};
@@ -203,8 +204,13 @@ impl<'a> Accumulator<'a> {
                 calls.into_iter().collect()
             }
             Measure::CategoryGrowth => {
-                let categorized = categorized.filter(|frame| matches[frame.index()]);
-                categorized.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
+                // Lost samples say nothing of the program.
+                let counts = |frame: &FrameId| matches[frame.index()] && self.frames.name(*frame) != LOST;
+                categorized
+                    .filter(counts)
+                    .map(|frame| Subject::Category(self.category[frame.index()]))
+                    .into_iter()
+                    .collect()
             }
             Measure::Category => rule_if(categorized.is_some_and(|frame| matches[frame.index()])),
             Measure::SelfShare | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),

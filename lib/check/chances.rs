@@ -15,7 +15,7 @@ use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_s
 /// Chances of the differences that rules limit.
 pub(super) struct Chances {
     /// True if there is one run a side, or if the runs are not known.
-    pub is_single: bool,
+    is_single: bool,
     weight_kind: WeightKind,
     /// A warning, if the weights deserve one.
     pub caveat: Option<&'static str>,
@@ -83,6 +83,11 @@ impl Chances {
             Some(_) => None,
             None => self.weight_kind.caveat(true),
         }
+    }
+
+    /// True if there is one run a side, and runs may differ.
+    pub fn is_uncertain(&self) -> bool {
+        self.is_single && self.weight_kind != WeightKind::Exact
     }
 
     /// Describes what a weight is taken for.

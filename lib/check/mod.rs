@@ -126,11 +126,11 @@ pub fn check(
         None => None,
     };
     let findings = find(accumulator, chances.as_ref(), common);
-    let is_single = chances.as_ref().is_some_and(|chances| chances.is_single);
-    if is_single
+    let is_uncertain = chances.as_ref().is_some_and(Chances::is_uncertain);
+    if is_uncertain
         && findings.iter().any(|found| found.verdict == Verdict::Failed && rules[found.rule].measure.is_growth())
     {
-        diagnostics.note(
+        diagnostics.warn(
             "one run per side does not show how much runs differ: confirm growth with several, --before and --after",
         );
     }
