@@ -168,7 +168,9 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
     if noise > 0 {
         text.push_str(&format!("; {} within it", differing(noise)));
     }
-    if let Some(caveat) = judgement.caveat {
+    let has_changed = !parts.is_empty() || !judgement.callees.is_empty() || judgement.inclusive.is_some();
+    let single = (has_changed && judgement.is_uncertain).then_some("one run a side: a busy machine may cause it");
+    if let Some(caveat) = judgement.caveat.or(single) {
         text.push_str(&format!(" ({caveat})"));
     }
     let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();

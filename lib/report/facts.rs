@@ -152,7 +152,7 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
         bad.push("an input could not be read".to_owned());
     }
     let text = match bad.is_empty() {
-        true => "nothing lost, all stacks reach their root, all functions have names".to_owned(),
+        true => "nothing lost, all stacks reach their root, all leaves have names".to_owned(),
         false => bad.join(", "),
     };
     Fact { label: "quality", value: Value::Text(text), numbers }

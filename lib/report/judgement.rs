@@ -86,6 +86,8 @@ pub(super) struct FunctionJudgement {
     selfs: HashMap<FrameId, Observation, FxBuildHasher>,
     /// The functions whose inclusive weight changed by more than noise, the largest change first.
     inclusive: Vec<(FrameId, Weights)>,
+    /// True if there is one run a side, and runs may differ.
+    is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
     caveat: Option<&'static str>,
 }
@@ -106,11 +108,12 @@ impl FunctionJudgement {
                 (observe_runs(&rows, &profile.frames, runs, GroupBy::Function)?, total.clone(), Design::clone(design))
             }
         };
+        let is_uncertain = design.is_single() && kind != WeightKind::Exact;
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
         let inclusive = judged.as_ref().map_or_else(Vec::new, |judged| changed_inclusively(profile, &rows, judged));
         let frames = rows.iter().map(|row| row.frames[0]);
         let selfs = frames.zip(observations).filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
-        Ok(Self { judged, selfs: selfs.collect(), inclusive, caveat })
+        Ok(Self { judged, selfs: selfs.collect(), inclusive, is_uncertain, caveat })
     }
 }
 
@@ -131,13 +134,15 @@ pub(super) struct Judgement {
     pub(super) callees: Vec<(FrameId, Weights)>,
     /// The function whose inclusive weight changed the most, by more than noise.
     pub(super) inclusive: Option<(FrameId, Weights)>,
+    /// True if there is one run a side, and runs may differ.
+    pub(super) is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
     pub(super) caveat: Option<&'static str>,
 }
 
 impl Judgement {
     fn unknown(caveat: Option<&'static str>) -> Self {
-        Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, caveat }
+        Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
     }
 
     /// Judges the changes of the weights of own functions. A function without libraries below it has the chance of its
@@ -149,7 +154,7 @@ impl Judgement {
         context: &Context<'_>,
         functions: impl Iterator<Item = (FrameId, Weights)>,
     ) -> Result<Self, Error> {
-        let Some(FunctionJudgement { judged, selfs, inclusive, caveat }) = context.judged else {
+        let Some(FunctionJudgement { judged, selfs, inclusive, is_uncertain, caveat }) = context.judged else {
             return Ok(Self::unknown(None));
         };
         let rows: Vec<Row> =
@@ -175,7 +180,13 @@ impl Judgement {
             .collect();
         let ranks = context.profile.frames.ranks();
         callees.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
-        Ok(Self { chances: chances.collect(), callees, inclusive: inclusive.first().copied(), caveat: *caveat })
+        Ok(Self {
+            chances: chances.collect(),
+            callees,
+            inclusive: inclusive.first().copied(),
+            is_uncertain: *is_uncertain,
+            caveat: *caveat,
+        })
     }
 
     /// True if a change is more than noise, or if that is not known.

@@ -157,8 +157,10 @@ fn name_width(rows: &[Row], room: usize) -> usize {
         let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
         rows.map(|row| indent(row) + chain_width(row)).max()
     };
-    // Small rows take no room from the details of large ones.
-    widths(WIDE_SHARE).or(widths(0.0)).unwrap_or(0).min(room * 2 / 5)
+    // Small rows take little room from the details of large ones.
+    let widest = widths(0.0).unwrap_or(0);
+    let of_large = widths(WIDE_SHARE).unwrap_or(widest);
+    of_large.max(widest.min(room / 4)).min(room * 2 / 5)
 }
 
 /// Returns the width of the names of a row with the arrows between them.
@@ -196,7 +198,7 @@ fn push_row(
     let details_room = room.saturating_sub(name_width + 2);
     let (own_room, names) = match row.details.is_empty() {
         true => (room, row.names.clone()),
-        false => (name_width.max(MIN_WIDTH / 4), row.names.iter().map(|name| without_directories(name)).collect()),
+        false => (name_width, row.names.iter().map(|name| without_directories(name)).collect()),
     };
     let name = fit_path(&names, own_room.saturating_sub(indent(row)));
     line.push_str(&paint(&name, bold, style));
