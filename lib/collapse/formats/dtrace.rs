@@ -24,6 +24,9 @@ use crate::markers::INLINED;
 use crate::profile::Weight;
 use crate::symbol_name::inlined;
 
+/// Least number of blanks before a frame.
+const INDENTATION: usize = 10;
+
 pub(super) static FORMAT: Format = Format {
     name: "dtrace",
     description: "DTrace stack() and ustack()",
@@ -69,6 +72,11 @@ fn is_frame(line: &[u8]) -> bool {
         || is_address(strip_offset(line))
 }
 
+/// Returns true for a line that is indented as frames are: the symbols of the Java virtual machine have no module.
+fn is_indented(line: &[u8]) -> bool {
+    line.iter().take_while(|byte| **byte == b' ').count() >= INDENTATION
+}
+
 /// Returns true if the first line of a text that is not blank is a frame.
 fn begins_with_frame(text: &[u8]) -> bool {
     text.trim_ascii_start().lines().next().is_some_and(|line| is_frame(line.trim_ascii()))
@@ -101,7 +109,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None if stack.is_empty() && !is_frame(trimmed) && document.next_lines().is_none_or(begins_with_frame) => {
                 key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
             }
-            None if !is_frame(trimmed) => {
+            None if !is_frame(trimmed) && !(is_indented(&line) && !stack.is_empty()) => {
                 document.report_malformed("expected a frame, a count or the key of a stack")?
             }
             None => push_frame(trimmed, document.options, &mut stack, sink),
