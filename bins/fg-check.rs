@@ -100,12 +100,13 @@ struct GrowthArgs {
     /// Limit the growth of inclusive weight
     ///
     /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has
-    /// inlined them.
+    /// inlined them. Without RE, a function that only one side has counts for its callers, as with --growth.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Limit the growth of each call: the weight of stacks in which one function calls another
     ///
-    /// With RE, only calls of or by a matching function are checked.
+    /// With RE, only calls of or by a matching function are checked. A function that only one side has is left out of the
+    /// stacks: its caller calls what it calls.
     #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
     edge_growth: Vec<String>,
     /// Limit the growth of each category of functions, or of one, by self weight

@@ -28,10 +28,23 @@ pub(super) struct Node {
     pub(super) itself: Weights,
     /// The sum of the differences between after and before of its stacks.
     moved: Weight,
+    /// The largest change of the node or of one below it.
+    largest_change: Weight,
     /// The indices of the callees that are kept, the largest first.
     children: Vec<usize>,
     /// The number of callees that are not kept.
     cut: usize,
+}
+
+impl Node {
+    /// Returns the number by which a line is chosen: in a comparison, many small changes are no reason to show a branch.
+    fn rank(&self, measure: Measure) -> u128 {
+        let rank = match measure {
+            Measure::Moved => self.largest_change,
+            Measure::After | Measure::Growth => measure.size(self.weights, self.moved),
+        };
+        rank.millionths()
+    }
 }
 
 impl CallTree {
@@ -59,8 +72,8 @@ impl CallTree {
         for index in 0..nodes.len() {
             let mut children = std::mem::take(&mut nodes[index].children);
             children.sort_by_key(|child| {
-                let Node { frame, weights, moved, .. } = &nodes[*child];
-                (Reverse(measure.size(*weights, *moved)), frame.map_or(0, |frame| ranks[frame.index()]))
+                let node = &nodes[*child];
+                (Reverse(node.rank(measure)), node.frame.map_or(0, |frame| ranks[frame.index()]))
             });
             nodes[index].children = children;
         }
@@ -98,7 +111,7 @@ impl CallTree {
         path
     }
 
-    /// Returns the largest lines in the order of the tree: at most `limit`, each of at least `min`.
+    /// Returns the largest lines in the order of the tree: at most `limit`, each ranked at least `min`.
     pub(super) fn largest_lines(&self, limit: usize, min: Weight) -> Vec<TreeLine> {
         let mut selection =
             Selection { tree: self, min: min.millionths().max(1), chains: Vec::new(), waiting: BinaryHeap::new() };
@@ -137,7 +150,9 @@ impl Builder {
     /// Completes nodes until `depth` are open.
     fn close_to(&mut self, depth: usize) -> Result<(), Error> {
         while self.open.len() > depth {
-            let (Some(node), Some(parent)) = (self.open.pop(), self.open.last_mut()) else { break };
+            let (Some(mut node), Some(parent)) = (self.open.pop(), self.open.last_mut()) else { break };
+            node.largest_change = node.largest_change.max(node.weights.difference());
+            parent.largest_change = parent.largest_change.max(node.largest_change);
             parent.weights.add(node.weights)?;
             parent.moved = parent.moved.checked_add(node.moved).ok_or(Error::Overflow)?;
             if node.weights.before.max(node.weights.after).millionths() < self.kept {
@@ -192,10 +207,10 @@ impl<'a> Selection<'a> {
     /// Adds the callees of a node to the chains to choose from; returns their indices.
     fn add_children(&mut self, node: &'a Node) -> Vec<usize> {
         let tree = self.tree;
-        let large = tree.children(node).filter(|child| tree.size(child) >= self.min);
+        let large = tree.children(node).filter(|child| child.rank(tree.measure) >= self.min);
         let first = self.chains.len();
         for child in large {
-            self.waiting.push((tree.size(child), Reverse(self.chains.len())));
+            self.waiting.push((child.rank(tree.measure), Reverse(self.chains.len())));
             self.chains.push(compress(tree, child));
         }
         (first..self.chains.len()).collect()
