@@ -28,6 +28,17 @@ struct Parts {
     callers: Profile,
     /// The first match of each stack, with the weight of these stacks.
     matches: Vec<(FrameId, Weights)>,
+    /// Number of functions that match, first in a stack or not.
+    count: usize,
+}
+
+/// Removes the column of self weights: where stacks of callers end is no function that ran.
+fn without_self(mut table: Table) -> Table {
+    table.columns.remove(0);
+    for row in &mut table.rows {
+        row.numbers.remove(0);
+    }
+    table
 }
 
 /// Returns the page about the functions that match.
@@ -58,6 +69,7 @@ pub(super) fn page(
     let above = Context { profile: &parts.callers, ..*context };
     let callers = tree_table(&above, &CallTree::new(&parts.callers, measure)?, half);
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
+    let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
     let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
     let frames = &context.profile.frames;
     let is_focused = |waiting: &[FrameId]| waiting.iter().any(|frame| focus.matches(frames, *frame));
@@ -83,7 +95,8 @@ fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
         callees.add(&stack[first..], weights)
     })?;
     let matches = (0..).map(FrameId::from_index).zip(matches).filter(|(_, weights)| *weights != Weights::default());
-    Ok(Parts { callees, callers, matches: matches.collect() })
+    let count = profile.frames.iter().filter(|(frame, _)| focus.matches(&profile.frames, *frame)).count();
+    Ok(Parts { callees, callers, matches: matches.collect(), count })
 }
 
 fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
@@ -108,14 +121,17 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     matches.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
     let total = parts.callees.total();
     let share = context.share(total.after);
-    let count = format_count(matches.len());
-    let functions = if matches.len() == 1 { "function" } else { "functions" };
+    let functions = match parts.count {
+        1 => "1 function".to_owned(),
+        count if count == matches.len() => format!("{} functions", format_count(count)),
+        count => format!("{} functions, {} of them outermost,", format_count(count), format_count(matches.len())),
+    };
     // All numbers of a comparison are in percent of the total before.
     let is_differential = context.profile.is_differential();
     let base = |weight: Weight| format_percent(percent(weight, context.whole.before));
     let text = match is_differential {
-        true => format!("{count} {functions} in {} before and {} after", base(total.before), base(total.after)),
-        false => format!("{count} {functions} in {}", format_percent(share)),
+        true => format!("{functions} in {} before and {} after", base(total.before), base(total.after)),
+        false => format!("{functions} in {}", format_percent(share)),
     };
     let whole = Item::new(text, None);
     let number = |weights: Weights| match is_differential {

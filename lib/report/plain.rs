@@ -27,6 +27,9 @@ use crate::tally::Charging;
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
 
+/// Number of rows of a table whose largest row is below that.
+const FLAT_ROWS: usize = 3;
+
 /// Details below this share in percent are left out.
 const MIN_DETAIL: f64 = 0.3;
 
@@ -79,13 +82,22 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
     own
 }
 
+/// Returns the least share of the rows of a table and their number. If even the largest is small, a few are shown all the same.
+fn limits(context: &Context<'_>, largest: Option<Weight>, limit: usize) -> (f64, usize) {
+    match largest.is_some_and(|weight| context.share(weight) < MIN_SHARE) {
+        true => (0.0, limit.min(FLAT_ROWS)),
+        false => (MIN_SHARE, limit),
+    }
+}
+
 /// Returns the table of the program's own functions with what they do.
 fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     let own = hottest_own(context);
+    let (least, limit) = limits(context, own.first().map(|(_, function)| function.weights.after), limit);
     let shown: Vec<(FrameId, Weights)> = own
         .iter()
         .map(|(frame, function)| (**frame, function.weights))
-        .filter(|(_, weights)| context.share(weights.after) >= MIN_SHARE)
+        .filter(|(_, weights)| context.share(weights.after) >= least)
         .take(limit)
         .collect();
     let frames: Vec<FrameId> = shown.iter().map(|(frame, _)| *frame).collect();
@@ -121,8 +133,9 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
         .collect();
     functions.sort_by_key(|(weight, frame)| (Reverse(*weight), ranks[frame.index()]));
     let all = functions.len();
+    let (least, limit) = limits(context, functions.first().map(|(weight, _)| *weight), limit);
     functions.truncate(limit);
-    functions.retain(|(weight, _)| context.share(*weight) >= MIN_SHARE);
+    functions.retain(|(weight, _)| context.share(*weight) >= least);
     let callers = callers_of(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;
     let rows = functions.iter().zip(callers).map(|((weight, frame), callers)| {
         let share = context.share(*weight);
