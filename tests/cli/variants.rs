@@ -159,3 +159,11 @@ fn a_folded_line_needs_a_complete_weight() {
     let text = "main;a 7\nmain;b .5\nmain;c\nmain;d 1\nmain;e 20.\n";
     assert_folded(text, "main;a 7\nmain;d 1\nmain;e 20\n", &["2: ", "3: ", "skipped 2 malformed lines"]);
 }
+
+/// A line that looks like a thread is none where samples begin with more.
+#[test]
+fn a_line_of_a_program_does_not_divide_a_sample_of_perf() {
+    let text = "app 12 [000] 10.5: 1 cycles:\n\tff1 inner (/bin/app)\nStarting worker 5\n\tff2 main (/bin/app)\n\n";
+    assert_folded(text, "app;main;inner 1\n", &["3: ", "skipped 1 malformed line"]);
+    assert_folded("app 12\n\tff1 inner (/bin/app)\napp 13\n\tff2 main (/bin/app)\n", "app;inner 1\napp;main 1\n", &[]);
+}

@@ -122,6 +122,8 @@ struct PerfScript {
     key: Vec<u8>,
     /// The current sample's frames, leaf first.
     stack: Vec<FrameId>,
+    /// True if a sample began with more than a thread: then all do, and `Starting worker 5` is none.
+    has_headers: bool,
     lost: u64,
 }
 
@@ -247,7 +249,16 @@ impl PerfScript {
 
     fn from_parts(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
         let symbols = SymbolCache::new(naming);
-        Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
+        Self {
+            symbols,
+            selection,
+            spans,
+            roots: ByteMap::default(),
+            key: vec![],
+            stack: vec![],
+            has_headers: false,
+            lost: 0,
+        }
     }
 
     /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their
@@ -294,6 +305,7 @@ impl PerfScript {
             // A line that could be both is a frame, unless it has a time.
             Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
                 self.finish_sample(state, sink)?;
+                self.has_headers = true;
                 *state = self.begin_sample(&header, sink, report);
                 return Ok(());
             }
@@ -307,7 +319,7 @@ impl PerfScript {
         if line[0] == b'#' || self.parse_frame(line, next, state, sink) {
             return Ok(());
         }
-        let bare = header::parse_bare(line).filter(|_| is_outside || !is_frame);
+        let bare = header::parse_bare(line).filter(|_| !self.has_headers && (is_outside || !is_frame));
         if let Some(header) = bare.filter(|_| frame::is_indented_frame(next)) {
             self.finish_sample(state, sink)?;
             *state = self.begin_sample(&header, sink, report);
