@@ -11,7 +11,8 @@
 //!
 //! A row whose own spread is far out of the prior's distribution is no member of it, such as a function that was slow in one
 //! run. The prior has fewer degrees of freedom for it, by the probability that it is a member (Phipson, Lee, Majewski,
-//! Alexander and Smyth, Annals of Applied Statistics 10, 2016, pages 946 to 963, section 4).
+//! Alexander and Smyth, Annals of Applied Statistics 10, 2016, pages 946 to 963, section 4). Neither is a row that varies much
+//! less than the prior, where others vary much.
 
 use super::distributions::{chi_square_tail, f_tail, inverse_trigamma, trigamma};
 
@@ -166,12 +167,18 @@ impl Peers {
     /// Returns the degrees of freedom of the prior of a row that has this ratio to it.
     pub fn prior_freedom(&self, ratio: f64) -> f64 {
         let (own, prior) = self.freedom;
-        if self.ratios.len() < MIN_ROWS {
-            return prior;
+        if prior == 0.0 {
+            return 0.0;
         }
-        let as_large = self.ratios.len() - self.ratios.partition_point(|other| *other < ratio);
-        let observed = (as_large.max(1) as f64 - 0.5) / self.ratios.len() as f64;
-        prior * (f_tail(ratio, own, prior) / observed).min(1.0)
+        let larger = f_tail(ratio, own, prior);
+        let rows = self.ratios.len();
+        if rows < MIN_ROWS {
+            return prior * (larger / 0.5).min(1.0);
+        }
+        let share = |count: usize| (count.max(1) as f64 - 0.5) / rows as f64;
+        let as_large = share(rows - self.ratios.partition_point(|other| *other < ratio));
+        let as_small = share(self.ratios.partition_point(|other| *other <= ratio));
+        prior * (larger / as_large).min((1.0 - larger) / as_small).min(1.0)
     }
 
     /// Returns the degrees of freedom of the prior of its members.
