@@ -145,8 +145,8 @@ impl Judgement {
         Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
     }
 
-    /// Judges the changes of the weights of own functions. A function without libraries below it has the chance of its
-    /// self weight in the tables of fg-csv.
+    /// Judges the changes of the weights of own functions, with what libraries do below them or by themselves: what is less
+    /// likely noise counts. A function without libraries below it has the chance of its self weight in the tables of fg-csv.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -167,7 +167,11 @@ impl Judgement {
             let function = row.frames[0];
             match context.profile.frames.name(function) == markers::LOST {
                 true => 1.0,
-                false => judged.chance_of_group(observation, selfs.get(&function)),
+                false => {
+                    let own = selfs.get(&function);
+                    let by_itself = own.map_or(1.0, |own| judged.chance_of_group(own, Some(own)));
+                    judged.chance_of_group(observation, own).min(by_itself)
+                }
             }
         });
         let mut callees: Vec<(FrameId, Weights)> = selfs
