@@ -103,8 +103,11 @@ fn open_plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error>
     sources.iter().map(FileRange::open).collect()
 }
 
-/// True if an input is folded text or blank.
+/// True if an input is folded text or blank, without colours: ranges of files are read as they are.
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {
+    if !input.has_colours().is_ok_and(|has_colours| !has_colours) {
+        return false;
+    }
     match detect::detect_format(input, options) {
         Ok(Some(format)) => formats::is_folded(format),
         // A blank file is empty folded text.

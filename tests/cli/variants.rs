@@ -1,7 +1,7 @@
 //! fg-collapse: variants of formats, written by hand. What other tests check with files of the shared corpus is checked
 //! here without it.
 
-use crate::support::run;
+use crate::support::{directory, run};
 
 /// Asserts the folded output, and the messages without the program's name and the input's.
 #[track_caller]
@@ -166,4 +166,18 @@ fn a_line_of_a_program_does_not_divide_a_sample_of_perf() {
     let text = "app 12 [000] 10.5: 1 cycles:\n\tff1 inner (/bin/app)\nStarting worker 5\n\tff2 main (/bin/app)\n\n";
     assert_folded(text, "app;main;inner 1\n", &["3: ", "skipped 1 malformed line"]);
     assert_folded("app 12\n\tff1 inner (/bin/app)\napp 13\n\tff2 main (/bin/app)\n", "app;inner 1\napp;main 1\n", &[]);
+}
+
+/// Sorted files are read in ranges, unless they have colours.
+#[test]
+fn colours_of_folded_files_are_dropped() {
+    let folder = directory();
+    let path = folder.path().join("coloured");
+    for (text, expected) in [
+        ("main;a\u{1b}[0m 5\nmain;a 3\n", "main;a 8\n"),
+        ("\u{1b}[32mmain;f0\u{1b}[0m 1\n\u{1b}[32mmain;f1\u{1b}[0m 2\n", "main;f0 1\nmain;f1 2\n"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(run("fg-collapse", [&path], b"").ok().text(), expected);
+    }
 }

@@ -109,7 +109,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None if stack.is_empty() && !is_frame(trimmed) && document.next_lines().is_none_or(begins_with_frame) => {
                 key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
             }
-            None if !is_frame(trimmed) && !(is_indented(&line) && !stack.is_empty()) => {
+            None if !is_frame(trimmed) && (stack.is_empty() || !is_indented(&line)) => {
                 document.report_malformed("expected a frame, a count or the key of a stack")?
             }
             None => push_frame(trimmed, document.options, &mut stack, sink),

@@ -7,12 +7,20 @@ use crate::Error;
 use crate::input::colours::{self, Uncoloured};
 
 impl Blocks {
+    /// Returns true if the first bytes have escape sequences of colours.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn has_colours(&mut self) -> Result<bool, Error> {
+        Ok(colours::has_colours(self.head()?))
+    }
+
     /// Drops the escape sequences of a text that has colours.
     ///
     /// # Errors
     /// [`Error::Read`].
     pub(crate) fn drop_colours(&mut self) -> Result<(), Error> {
-        if colours::has_colours(self.head()?) {
+        if self.has_colours()? {
             let raw = std::mem::replace(&mut self.reader, Box::new(io::empty()));
             let (start, reader) = Uncoloured::new(&self.buffered[self.consumed..], raw);
             (self.buffered, self.consumed, self.reader) = (Block::from(start), 0, Box::new(reader));
