@@ -122,8 +122,6 @@ struct PerfScript {
     key: Vec<u8>,
     /// The current sample's frames, leaf first.
     stack: Vec<FrameId>,
-    /// True if a sample began with more than a thread: then all do, and `Starting worker 5` is none.
-    has_headers: bool,
     lost: u64,
 }
 
@@ -156,6 +154,8 @@ struct Sample<'a> {
     span: Option<FrameId>,
     /// The text after the event in its first line.
     rest: &'a [u8],
+    /// True if its first line has only the thread.
+    is_bare: bool,
     /// True if `--skip-after` has made a frame the root: the frames after it are left out.
     has_root: bool,
 }
@@ -249,16 +249,7 @@ impl PerfScript {
 
     fn from_parts(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
         let symbols = SymbolCache::new(naming);
-        Self {
-            symbols,
-            selection,
-            spans,
-            roots: ByteMap::default(),
-            key: vec![],
-            stack: vec![],
-            has_headers: false,
-            lost: 0,
-        }
+        Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
     }
 
     /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their
@@ -305,7 +296,6 @@ impl PerfScript {
             // A line that could be both is a frame, unless it has a time.
             Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
                 self.finish_sample(state, sink)?;
-                self.has_headers = true;
                 *state = self.begin_sample(&header, sink, report);
                 return Ok(());
             }
@@ -319,10 +309,19 @@ impl PerfScript {
         if line[0] == b'#' || self.parse_frame(line, next, state, sink) {
             return Ok(());
         }
-        let bare = header::parse_bare(line).filter(|_| !self.has_headers && (is_outside || !is_frame));
+        // Where a sample began with more than a thread, all do: `Starting worker 5` is none.
+        let is_expected = match state {
+            State::Outside => true,
+            State::Skipped => false,
+            State::Sample(sample) => sample.is_bare && !is_frame,
+        };
+        let bare = header::parse_bare(line).filter(|_| is_expected);
         if let Some(header) = bare.filter(|_| frame::is_indented_frame(next)) {
             self.finish_sample(state, sink)?;
             *state = self.begin_sample(&header, sink, report);
+            if let State::Sample(sample) = state {
+                sample.is_bare = true;
+            }
         } else if is_outside && is_frame {
             report.add_malformed("the frame belongs to no sample");
         } else if !frame::is_annotation(line) {
@@ -339,7 +338,7 @@ impl PerfScript {
                 let time = if sink.needs_times() { selection::sample_time(header, sink) } else { None };
                 let root = self.find_root(header, sink);
                 let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, report));
-                State::Sample(Sample { root, weight, time, span, rest: header.rest, has_root: false })
+                State::Sample(Sample { root, weight, time, span, rest: header.rest, is_bare: false, has_root: false })
             }
         }
     }
