@@ -181,3 +181,24 @@ fn colours_of_folded_files_are_dropped() {
         assert_eq!(run("fg-collapse", [&path], b"").ok().text(), expected);
     }
 }
+
+/// Stacks of signals, and of the ends of other processes, are not those of the call before.
+#[test]
+fn stacks_of_signals_belong_to_no_system_call_of_strace() {
+    let frame = |function: &str| format!(" > /bin/app({function}+0x1) [0x2]\n");
+    let text = [
+        "7 wait4(-1, NULL, 0, NULL) = 8\n".to_owned(),
+        frame("wait"),
+        "7 --- SIGCHLD {si_signo=SIGCHLD} ---\n".to_owned(),
+        frame("handled"),
+        "7 close(3) = 0\n".to_owned(),
+        frame("shut"),
+        "8 +++ exited with 0 +++\n".to_owned(),
+        frame("elsewhere"),
+        "7 exit_group(0) = ?\n".to_owned(),
+        "7 +++ exited with 0 +++\n".to_owned(),
+        " > /bin/app(+0x0) [0x3]\n".to_owned(),
+    ];
+    let expected = "[app];exit_group 1\nshut;close 1\nwait;wait4 1\n";
+    assert_folded(&text.concat(), expected, &[]);
+}

@@ -89,8 +89,15 @@ fn parse_frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     split_once(inner, "(")
 }
 
-/// Returns true for what strace says of itself, of signals and of ends. The stack of the call that ends a process follows
-/// the message about its end.
+/// Returns true for a message whose stack is not that of the last call: about a signal, or about the end of a process that did
+/// not make that call. The stack of the call that ends a process follows the message about its end.
+fn has_own_stack(line: &[u8], owner: &Owner) -> bool {
+    let (pid, text) = split_process(line);
+    let is_of_call = matches!(owner, Owner::Call(call) if call.pid == pid);
+    text.starts_with(b"--- ") || text.starts_with(b"+++ ") && !is_of_call
+}
+
+/// Returns true for what strace says of itself, of signals and of ends.
 fn is_message(line: &[u8]) -> bool {
     let (_, text) = split_process(line);
     line.trim_ascii().is_empty()
@@ -101,7 +108,15 @@ fn is_message(line: &[u8]) -> bool {
         || text.ends_with(b"---")
 }
 
-/// The call whose stack is being read.
+/// The owner of the next frames.
+enum Owner {
+    Nobody,
+    /// A signal, or the end of a process whose last call is not known. Such stacks are left out.
+    Message,
+    Call(OpenCall),
+}
+
+/// A system call whose stack is being read.
 #[derive(Default)]
 struct OpenCall {
     pid: Vec<u8>,
@@ -110,24 +125,31 @@ struct OpenCall {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut open, mut has_times) = (Vec::new(), None::<OpenCall>, false);
+    let (mut line, mut owner, mut has_times) = (Vec::new(), Owner::Nobody, false);
     // The microseconds and the number of calls of each stack.
     let mut sums = FxHashMap::<Vec<FrameId>, [Weight; 2]>::default();
     while document.read_line(&mut line)? {
         if let Some((module, symbol)) = parse_frame(&line) {
-            match &mut open {
-                Some(open) => open.stack.push(&frame_name(module, symbol, document.options), sink),
-                None => document.report_malformed("the frame belongs to no system call")?,
+            match &mut owner {
+                Owner::Call(call) => call.stack.push(&frame_name(module, symbol, document.options), sink),
+                Owner::Message => {}
+                Owner::Nobody => document.report_malformed("the frame belongs to no system call")?,
             }
         } else if let Some(call) = parse_call(&line) {
-            end_call(open.take(), &mut sums, document.options, sink)?;
+            end_call(owner, &mut sums, document.options, sink)?;
             has_times |= call.time.is_some();
-            open = (!call.name.is_empty()).then(|| begin_call(&call, document.options, sink));
+            owner = match call.name.is_empty() {
+                true => Owner::Nobody,
+                false => Owner::Call(begin_call(&call, document.options, sink)),
+            };
+        } else if has_own_stack(&line, &owner) {
+            end_call(owner, &mut sums, document.options, sink)?;
+            owner = Owner::Message;
         } else if !is_message(&line) {
             document.report_malformed("expected a system call or a frame")?;
         }
     }
-    end_call(open, &mut sums, document.options, sink)?;
+    end_call(owner, &mut sums, document.options, sink)?;
     let names: &[&str] = if has_times { &["time", "calls"] } else { &["calls"] };
     let name = names[document.select_value(names, 0)?];
     document.set_unit_silently(if name == "time" { "microseconds" } else { "calls" });
@@ -147,12 +169,15 @@ fn begin_call(call: &Call<'_>, options: &Options, sink: &mut Sink) -> OpenCall {
 
 /// Adds a call to the sums, if it has a stack.
 fn end_call(
-    open: Option<OpenCall>,
+    owner: Owner,
     sums: &mut FxHashMap<Vec<FrameId>, [Weight; 2]>,
     options: &Options,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let Some(mut open) = open.filter(|open| open.stack.frames().len() > 1) else { return Ok(()) };
+    let Owner::Call(mut open) = owner else { return Ok(()) };
+    if open.stack.frames().len() < 2 {
+        return Ok(());
+    }
     if (options.pid || options.tid) && !open.pid.is_empty() {
         open.stack.push(&open.pid, sink);
     }
@@ -164,7 +189,9 @@ fn end_call(
 }
 
 fn frame_name(module: &[u8], symbol: &[u8], options: &Options) -> Vec<u8> {
-    if symbol.is_empty() { module_frame(module, b"", options) } else { function_name(symbol, options).into_owned() }
+    // `+0x0` is an offset alone.
+    let is_unknown = symbol.is_empty() || symbol.starts_with(b"+");
+    if is_unknown { module_frame(module, b"", options) } else { function_name(symbol, options).into_owned() }
 }
 
 #[cfg(test)]
