@@ -30,12 +30,13 @@
 //!
 //! Rates of false verdicts and of differences found: `benches/README.md`.
 
+mod design;
 mod shared;
 
+pub use self::design::{Counting, Design, Observation};
 use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::Test;
-use super::sample_weight::WeightKind;
 use super::spread::{Peers, RowSpread};
 
 /// The largest number of independent samples that a run counts as if there is only one a side.
@@ -72,82 +73,7 @@ const NORMAL_SAMPLES: f64 = 100.0;
 const INFORMATIVE_SAMPLES: f64 = 5.0;
 const RARE_SAMPLES: f64 = 40.0;
 
-/// Weights of a row in each run, scaled so that equal work has equal weight.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observation {
-    /// Weight in each run before.
-    pub before: Vec<f64>,
-    /// Weight in each run after.
-    pub after: Vec<f64>,
-}
-
-impl Observation {
-    /// Adds another row, run by run.
-    pub fn add(&mut self, other: &Self) {
-        self.before.iter_mut().zip(&other.before).for_each(|(sum, weight)| *sum += weight);
-        self.after.iter_mut().zip(&other.after).for_each(|(sum, weight)| *sum += weight);
-    }
-
-    /// True if runs of one side differ.
-    fn varies(&self) -> bool {
-        [&self.before, &self.after].iter().any(|runs| runs.windows(2).any(|pair| pair[0] != pair[1]))
-    }
-
-    fn means(&self) -> (f64, f64) {
-        (mean(&self.before), mean(&self.after))
-    }
-
-    /// Returns the mean of all runs.
-    fn mean(&self) -> f64 {
-        let runs = (self.before.len() + self.after.len()) as f64;
-        (self.before.iter().sum::<f64>() + self.after.iter().sum::<f64>()) / runs
-    }
-}
-
-/// The noise of weights that comes from counting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
-    /// The weights are samples, and vary as counts do.
-    Samples,
-    /// The weights are exact, and vary only if the program does.
-    Exact,
-    /// The weights are durations or sizes, which vary in a way that only several runs show.
-    Unknown,
-}
-
-/// Runs of a comparison.
-#[derive(Clone, Debug)]
-pub struct Design {
-    /// Noise of the weights.
-    pub counting: Counting,
-    /// Weight of one sample in each run before, scaled as the observations are.
-    pub before: Vec<f64>,
-    /// Weight of one sample in each run after, scaled as the observations are.
-    pub after: Vec<f64>,
-    /// The durations of each stack, from which the spread is learned in place of functions: blocked threads have called the
-    /// kernel from few of them.
-    pub stacks: Option<Vec<Observation>>,
-}
-
-impl Design {
-    /// Returns the design of two sides of one run each, or of sums of runs.
-    pub fn of_sums(kind: WeightKind, scale_before: f64) -> Self {
-        let (counting, sample) = kind.counting(true);
-        Self { counting, before: vec![sample * scale_before], after: vec![sample], stacks: None }
-    }
-
-    /// True if there is one run a side.
-    pub fn is_single(&self) -> bool {
-        self.before.len() <= 1 && self.after.len() <= 1
-    }
-
-    /// True if the weights can be judged: one run a side does not show how durations vary.
-    pub fn can_judge(&self) -> bool {
-        self.counting != Counting::Unknown || !self.is_single()
-    }
-}
-
-/// What is expected of the variance of a row from run to run, and the degrees of freedom as which that counts.
+/// The variance of a row from run to run that other rows suggest, and the degrees of freedom as which it counts.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     variance: f64,
