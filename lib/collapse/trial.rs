@@ -32,7 +32,7 @@ pub(super) fn finds_stacks(format: &'static str, read: ReadDocument, text: &[u8]
     Trial::run(format, read, text).is_some_and(|trial| trial.fits() && trial.has_many_frames())
 }
 
-/// What a reader has found in a text.
+/// The findings of a reader in a text.
 struct Trial {
     /// Number of lines that are not blank.
     lines: u64,

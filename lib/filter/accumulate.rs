@@ -215,6 +215,7 @@ impl StackSink for Accumulator<'_, '_> {
         }
         self.total.add(weights)?;
         self.path.truncate(shared);
+        // The mark of flattened differences leaves no path.
         let shared = self.path.len();
         self.renamed.truncate(self.path.last().map_or(0, |step| step.end));
         self.kept_path.truncate(shared);

@@ -160,7 +160,7 @@ fn noisy_programs_rarely_differ() {
             samples: vec![100.0; 48],
             deviation: |number| if number % 5 == 0 { 0.3 } else { 0.02 },
             spike: 1.0,
-            most: 10,
+            most: 5,
         },
     ];
     let mut random = Random(0xd134_2543_de82_ef95);
