@@ -60,17 +60,18 @@ fn growth_is_relative_to_the_total_and_significant() {
 #[test]
 fn several_runs_detect_smaller_growth() {
     let folder = directory();
-    let write = |name: &str, weights: [u32; 3]| {
-        let text = ["a", "b", "c"].iter().zip(weights).map(|(name, weight)| format!("main;{name} {weight}\n"));
+    let write = |name: &str, weights: [u32; 6]| {
+        let text = ["a", "b", "c", "d", "e", "f"].iter().zip(weights);
+        let text = text.map(|(name, weight)| format!("main;{name} {weight}\n"));
         std::fs::write(folder.path().join(name), text.collect::<String>()).unwrap();
     };
     for (name, weights) in [
-        ("b1", [5003, 4011, 11_020]),
-        ("b2", [4970, 3987, 10_945]),
-        ("b3", [5031, 4007, 11_001]),
-        ("a1", [5012, 4412, 10_990]),
-        ("a2", [5020, 4391, 11_060]),
-        ("a3", [4985, 4403, 10_961]),
+        ("b1", [5003, 4011, 8020, 1020, 1010, 987]),
+        ("b2", [4970, 3987, 7945, 1007, 979, 1011]),
+        ("b3", [5031, 4007, 8001, 989, 1003, 1015]),
+        ("a1", [5012, 4412, 7990, 1011, 992, 1004]),
+        ("a2", [5020, 4391, 8060, 994, 1013, 982]),
+        ("a3", [4985, 4403, 7961, 1003, 988, 1006]),
     ] {
         write(name, weights);
     }

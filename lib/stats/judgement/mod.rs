@@ -129,8 +129,9 @@ impl Judge {
 
     fn learn_spread(&mut self, rows: &[&Observation], total: &Observation) {
         let spreads: Vec<RowSpread> = rows.iter().filter_map(|row| self.row_spread(row)).collect();
+        let of_processes = 1.0 + total.mean() / self.sample / EFFECTIVE_SAMPLES_PER_RUN;
         let base = match self.design.counting {
-            _ if self.freedom == 0.0 => 1.0 + total.mean() / self.sample / EFFECTIVE_SAMPLES_PER_RUN,
+            _ if self.freedom == 0.0 => of_processes,
             Counting::Samples => 1.0,
             _ => median(spreads.iter().map(|row| row.dispersion).collect()).max(LEAST_DISPERSION),
         };
@@ -143,7 +144,8 @@ impl Judge {
         let informative = if is_sampled { INFORMATIVE_SAMPLES } else { 0.0 };
         self.peers = match self.shared.as_ref().is_some_and(|shared| shared.is_of_total) {
             false => Peers::of_runs(&spreads, base, self.freedom, informative),
-            true if is_sampled => Peers::of_runs(&[], base, self.freedom, informative),
+            // Few rows do not show what to expect of each other: as much as of one run a side.
+            true if is_sampled => Peers::of_runs(&[], of_processes, self.freedom, informative),
             // All that is known is the spread of few rows that mirror each other: no second opinion about any of them.
             true => Peers::unknown(base),
         };

@@ -237,3 +237,57 @@ fn growth_by_a_fifth_is_found() {
         assert!(share >= least - 0.15, "{found} of {trials} with {count} runs");
     }
 }
+
+/// Compares programs of one to eight functions that vary by more than their samples tell: equal ones, and such in which the first
+/// function takes a fifth longer. `FG_VERDICT_TRIALS` is the number of comparisons of each kind, 40 by default.
+#[test]
+fn programs_of_few_functions_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(40, |trials| trials.parse().unwrap());
+    let mut random = Random(0x3c6e_f372_fe94_f82b);
+    let mut least = f64::INFINITY;
+    println!("| functions | samples | deviation | runs | A/A | found |");
+    for functions in [1, 2, 3, 4, 5, 8, 12] {
+        let stacks: Vec<Vec<String>> = (0..functions).map(|number| vec!["main".into(), format!("f{number}")]).collect();
+        for (samples, deviation) in [(2000.0, 0.0), (2000.0, 0.03), (20_000.0, 0.05)] {
+            for count in [2, 3, 5] {
+                let mut alarms = 0;
+                let mut found = 0;
+                for trial in 0..2 * trials {
+                    let growth = if trial < trials { 1.0 } else { 1.2 };
+                    let mut run = |growth: f64| -> Vec<u64> {
+                        let speed = (0.02 * random.normal()).exp() * samples;
+                        let mut function = |number: usize| {
+                            let noise = (deviation * random.normal()).exp();
+                            random.count(speed * noise * if number == 0 { growth } else { 1.0 })
+                        };
+                        (0..functions).map(&mut function).collect()
+                    };
+                    let before = (0..count).map(|_| run(1.0)).collect();
+                    let after = (0..count).map(|_| run(growth)).collect();
+                    let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+                    let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+                    let functions = runs.functions();
+                    let any = |function: &Function| {
+                        significant(function.self_chance) || significant(function.inclusive_chance)
+                    };
+                    match trial < trials {
+                        true => alarms += usize::from(functions.values().any(any)),
+                        false => found += usize::from(significant(functions["f0"].self_chance)),
+                    }
+                }
+                let expected = 0.05 * trials as f64;
+                assert!(alarms as f64 <= 1.0 + expected + 3.0 * expected.sqrt(), "{alarms} of {trials}");
+                let share = |count: usize| count as f64 / trials as f64;
+                println!(
+                    "| {functions} | {samples} | {deviation} | {count} | {:.2} | {:.2} |",
+                    share(alarms),
+                    share(found)
+                );
+                if count == 5 {
+                    least = least.min(share(found));
+                }
+            }
+        }
+    }
+    assert!(least > 0.4, "with five runs, {least}");
+}
