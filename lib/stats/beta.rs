@@ -11,7 +11,7 @@ pub fn regularized(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
+    let front = (a * x.ln() + b * (-x).ln_1p() - ln_beta(a, b)).exp();
     // The continued fraction converges fast below the mean; above it, the symmetry I_x(a, b) = 1 - I_(1-x)(b, a) helps.
     match x < (a + 1.0) / (a + b + 2.0) {
         true => front * fraction(x, a, b) / a,
@@ -43,6 +43,11 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
 /// Returns the value, or a tiny number if it is too close to zero to divide by.
 fn away_from_zero(value: f64) -> f64 {
     if value.abs() < 1e-300 { 1e-300 } else { value }
+}
+
+/// Returns the logarithm of the beta function of positive numbers.
+pub fn ln_beta(a: f64, b: f64) -> f64 {
+    ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
 /// Returns the logarithm of the gamma function of a positive number, by Stirling's series after shifting it beyond 10.

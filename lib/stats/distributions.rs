@@ -21,6 +21,30 @@ pub fn f_tail(value: f64, freedom_above: f64, freedom_below: f64) -> f64 {
     }
 }
 
+/// Density of the F distribution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FDensity {
+    /// Halves of the degrees of freedom.
+    halves: (f64, f64),
+    /// Logarithm of the beta function of the halves.
+    ln_beta: f64,
+}
+
+impl FDensity {
+    /// Returns the density of a ratio of variances with these degrees of freedom.
+    pub fn new(freedom_above: f64, freedom_below: f64) -> Self {
+        let halves = (freedom_above / 2.0, freedom_below / 2.0);
+        Self { halves, ln_beta: beta::ln_beta(halves.0, halves.1) }
+    }
+
+    /// Returns the density at a positive ratio.
+    pub fn at(&self, ratio: f64) -> f64 {
+        let (above, below) = self.halves;
+        let scaled = ratio * above / below;
+        (above * scaled.ln() - (above + below) * scaled.ln_1p() - self.ln_beta).exp() / ratio
+    }
+}
+
 /// Returns the probability that a chi-square exceeds a value: the limit of [`f_tail`].
 pub fn chi_square_tail(value: f64, freedom: f64) -> f64 {
     f_tail(value / freedom, freedom, 1e8)
@@ -34,34 +58,9 @@ pub fn binomial_p_value(before: f64, after: f64, chance: f64) -> f64 {
     (2.0 * at_least.min(at_most)).min(1.0)
 }
 
-/// Returns the argument of which the trigamma function is `value`, a positive number.
-pub fn inverse_trigamma(value: f64) -> f64 {
-    let (mut low, mut high) = (1e-4_f64, 1e6_f64);
-    for _ in 0..80 {
-        let middle = (low * high).sqrt();
-        match trigamma(middle) > value {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    low
-}
-
-/// Returns the second derivative of the logarithm of the gamma function of a positive number, by its asymptotic series
-/// after shifting it beyond 12.
-pub fn trigamma(x: f64) -> f64 {
-    let (mut z, mut sum) = (x, 0.0);
-    while z < 12.0 {
-        sum += 1.0 / (z * z);
-        z += 1.0;
-    }
-    let inverse = 1.0 / (z * z);
-    sum + 1.0 / z + inverse / 2.0 + inverse / z * (1.0 / 6.0 - inverse * (1.0 / 30.0 - inverse / 42.0))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{binomial_p_value, chi_square_tail, f_tail, inverse_trigamma, student_p_value, trigamma};
+    use super::{FDensity, binomial_p_value, chi_square_tail, f_tail, student_p_value};
 
     #[test]
     fn equal_tables() {
@@ -75,8 +74,8 @@ mod tests {
         assert_eq!(binomial_p_value(10.0, 10.0, 0.5), 1.0);
         // A run twice as long has twice the samples.
         assert!(binomial_p_value(1000.0, 2000.0, 2.0 / 3.0) > 0.9);
-        let pi = std::f64::consts::PI;
-        assert!((trigamma(1.0) - pi * pi / 6.0).abs() < 1e-10 && (trigamma(0.5) - pi * pi / 2.0).abs() < 1e-10);
-        assert!((inverse_trigamma(trigamma(3.7)) - 3.7).abs() < 1e-6);
+        // The density is the slope of the tail.
+        let slope = (f_tail(1.999, 4.0, 6.0) - f_tail(2.001, 4.0, 6.0)) / 0.002;
+        assert!((FDensity::new(4.0, 6.0).at(2.0) - slope).abs() < 1e-6);
     }
 }

@@ -6,3 +6,4 @@ pub mod false_discovery;
 pub mod judgement;
 pub mod sample_weight;
 mod spread;
+mod variance_prior;

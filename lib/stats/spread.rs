@@ -1,20 +1,15 @@
 //! The spread that rows of a similar size have from run to run, with which a row's own is averaged.
 //!
-//! Few runs estimate the variance of a row badly, so it is moderated as in limma: averaged with a prior, in which many
-//! rows agree, by degrees of freedom that follow from how much the rows differ (Smyth, Statistical Applications in
-//! Genetics and Molecular Biology 3, 2004, article 3).
+//! Few runs estimate the variance of a row badly, so it is moderated: averaged with a prior, by degrees of freedom that follow from
+//! how much the rows differ (`variance_prior`). The prior of a row begins with what its size suggests.
 //!
-//! The prior has a trend and what the neighbours add. The trend is the sum of the noise of counting, and of a share of the
+//! That has a trend and what the neighbours add. The trend is the sum of the noise of counting, and of a share of the
 //! weight that runs differ by, as in Anders and Huber (Genome Biology 11, 2010, R106): the variance of a row of many samples is
 //! proportional to the square of its weight. It tells what to expect of a function that is larger than all others. The
 //! neighbours multiply it by the mean of their ratios to it, by a kernel.
-//!
-//! A row whose own spread is far out of the prior's distribution is no member of it, such as a function that was slow in one
-//! run. The prior has fewer degrees of freedom for it, by the probability that it is a member (Phipson, Lee, Majewski,
-//! Alexander and Smyth, Annals of Applied Statistics 10, 2016, pages 946 to 963, section 4). Neither is a row that varies much
-//! less than the prior, where others vary much.
 
-use super::distributions::{chi_square_tail, f_tail, inverse_trigamma, trigamma};
+use super::distributions::chi_square_tail;
+use super::variance_prior::{Part, VariancePrior};
 
 /// Width of the kernel that weighs rows by their size, in units of the natural logarithm.
 const BAND: f64 = 1.0;
@@ -34,16 +29,6 @@ const TREND_ROWS: (f64, f64) = (2.0, 20.0);
 /// of comparisons with three and five runs a side instead of 41 and 82 %, and equal programs differed as rarely
 /// (`growth_by_a_fifth` and `noisy_programs` in `tests/cli/verdicts/rates.rs`, 200 comparisons).
 const TREND_ERRORS: f64 = 1.0;
-
-/// Fewest rows from which the degrees of freedom of the prior are estimated.
-const MIN_ROWS: usize = 5;
-
-/// Degrees of freedom of the prior if few rows are known, and the number of rows as which this counts in an estimate.
-const USUAL_FREEDOM: f64 = 6.0;
-const USUAL_ROWS: f64 = 6.0;
-
-/// Limits of an estimate of the degrees of freedom.
-const FREEDOM: (f64, f64) = (4.0, 40.0);
 
 /// A row's size, and its variance divided by its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,10 +54,8 @@ pub struct Peers {
     bins: Vec<(f64, f64)>,
     /// Logarithm of the size at which the bins begin.
     start: f64,
-    /// Degrees of freedom of a row, and of the prior.
-    freedom: (f64, f64),
-    /// For the rows that show their dispersion, its ratio to what is expected of them, in ascending order.
-    ratios: Vec<f64>,
+    /// The variances of rows relative to what is expected of them; `None` if they have none, with one run a side.
+    prior: Option<VariancePrior>,
 }
 
 impl Peers {
@@ -85,8 +68,7 @@ impl Peers {
             highest: (HIGHEST.0, 1.0),
             bins: Vec::new(),
             start: 0.0,
-            freedom: (0.0, 0.0),
-            ratios: Vec::new(),
+            prior: None,
         }
     }
 
@@ -106,8 +88,7 @@ impl Peers {
         let expected = |row: &RowSpread| peers.dispersion(row.size, Some(*row)).max(f64::MIN_POSITIVE);
         let mut ratios: Vec<f64> = large.iter().map(|row| row.dispersion / expected(row)).collect();
         ratios.sort_unstable_by(f64::total_cmp);
-        peers.freedom = (freedom, prior_freedom(&ratios, freedom));
-        peers.ratios = ratios;
+        peers.prior = Some(VariancePrior::of_ratios(&ratios, freedom));
         peers
     }
 
@@ -165,26 +146,15 @@ impl Peers {
         (sum / rows).max(0.0) * self.trend(size)
     }
 
-    /// Returns the degrees of freedom of the prior of a row that has this ratio to it.
-    pub fn prior_freedom(&self, ratio: f64) -> f64 {
-        let (own, prior) = self.freedom;
-        if prior == 0.0 {
-            return 0.0;
-        }
-        let larger = f_tail(ratio, own, prior);
-        let rows = self.ratios.len();
-        if rows < MIN_ROWS {
-            return prior * (larger / 0.5).min(1.0);
-        }
-        let share = |count: usize| (count.max(1) as f64 - 0.5) / rows as f64;
-        let as_large = share(rows - self.ratios.partition_point(|other| *other < ratio));
-        let as_small = share(self.ratios.partition_point(|other| *other <= ratio));
-        prior * (larger / as_large).min((1.0 - larger) / as_small).min(1.0)
+    /// Returns the multiples of what is expected of a row that its own variance, which has this ratio to it, makes probable.
+    /// Nothing is known of it if there are none.
+    pub fn parts(&self, ratio: f64) -> impl Iterator<Item = Part> {
+        self.prior.iter().flat_map(move |prior| prior.parts(ratio))
     }
 
-    /// Returns the degrees of freedom of the prior of its members.
-    pub fn usual_prior_freedom(&self) -> f64 {
-        self.freedom.1
+    /// Returns the degrees of freedom as which the other rows count.
+    pub fn freedom(&self) -> f64 {
+        self.prior.as_ref().map_or(0.0, VariancePrior::freedom)
     }
 }
 
@@ -228,26 +198,6 @@ impl TruncatedRatio {
     }
 }
 
-/// Returns the degrees of freedom of the prior, from the ratios of rows with `freedom` degrees of freedom each to it.
-///
-/// They follow from how much the rows differ, and from how well few rows tell the mean: the relative variance of an estimate is
-/// two divided by its degrees of freedom, and both add up. Without the second part, equal programs of five to eight functions
-/// differed in 7 to 12 % of comparisons with two runs a side, and in 1 to 5 % with it
-/// (`programs_of_few_functions` in `tests/cli/verdicts/rates.rs`, 200 comparisons).
-fn prior_freedom(ratios: &[f64], freedom: f64) -> f64 {
-    if ratios.len() < MIN_ROWS {
-        return USUAL_FREEDOM;
-    }
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.max(1e-3).ln()).collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let excess = variance - trigamma(freedom / 2.0);
-    let estimate = if excess > 0.0 { 2.0 * inverse_trigamma(excess) } else { FREEDOM.1 };
-    let agreement = (count * estimate.clamp(FREEDOM.0, FREEDOM.1) + USUAL_ROWS * USUAL_FREEDOM) / (count + USUAL_ROWS);
-    1.0 / (1.0 / agreement + 1.0 / (count * freedom))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Peers, RowSpread, TruncatedRatio};
@@ -286,23 +236,6 @@ mod tests {
         let peers = Peers::of_single_runs(&rows, 1.0);
         assert!((peers.dispersion(100.0, Some(rows[0])) - 1.0).abs() < 1e-9);
         assert!(peers.dispersion(100.0, Some(rows[1])) > 1.5);
-    }
-
-    #[test]
-    fn rows_that_agree_are_worth_more() {
-        let alike: Vec<RowSpread> = (0..40).map(|n| row(100.0, 1.0 + 0.02 * f64::from(n % 5))).collect();
-        let unlike: Vec<RowSpread> = (0..40).map(|n| row(100.0, 0.02 + f64::from(n % 2 * 5))).collect();
-        let freedom = |rows: &[RowSpread]| of_runs(rows).usual_prior_freedom();
-        assert!(freedom(&alike) > 15.0 && freedom(&unlike) < 6.0, "{} {}", freedom(&alike), freedom(&unlike));
-        assert_eq!(freedom(&alike[..3]), 6.0);
-    }
-
-    #[test]
-    fn rows_out_of_the_distribution_are_judged_by_themselves() {
-        let rows: Vec<RowSpread> = (0..40).map(|n| row(100.0, 0.5 + 0.05 * f64::from(n % 20))).collect();
-        let peers = of_runs(&rows);
-        assert!(peers.prior_freedom(1.0) > 0.8 * peers.usual_prior_freedom(), "{}", peers.prior_freedom(1.0));
-        assert!(peers.prior_freedom(30.0) < 0.1, "{}", peers.prior_freedom(30.0));
     }
 
     #[test]

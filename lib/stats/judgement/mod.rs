@@ -165,36 +165,42 @@ impl Judge {
         if self.design.counting == Counting::Exact && self.freedom == 0.0 {
             return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0 };
         }
-        let prior = self.prior(row, own);
+        let expected = self.expected_variance(row, own);
         let by_spread = match self.freedom > 0.0 {
-            true => self.test_by_spread(row, prior),
+            true => self.by_prior(row, expected, |prior| self.test_by_spread(row, prior)),
             false => {
-                let variance = self.floor(prior.variance, row) * 2.0;
-                student_p_value(self.smaller_difference(row).powi(2) / variance, prior.freedom)
+                let variance = self.floor(expected, row) * 2.0;
+                student_p_value(self.smaller_difference(row).powi(2) / variance, ONE_RUN_FREEDOM)
             }
         };
         if self.design.counting != Counting::Samples {
             return Test { p_value: by_spread, smallest: 0.0 };
         }
-        self.test_by_counts(row, by_spread, prior)
+        self.test_by_counts(row, by_spread, expected)
     }
 
-    /// Returns what is expected of a row's spread, apart from its own. `own` is as for [`test`](Self::test).
-    fn prior(&self, row: &Observation, own: Option<&Observation>) -> Prior {
+    /// Returns the variance that is expected of a row of this size. `own` is as for [`test`](Self::test).
+    fn expected_variance(&self, row: &Observation, own: Option<&Observation>) -> f64 {
         let own = own.and_then(|own| self.row_spread(own));
-        let variance = self.peers.dispersion(row.mean() / self.sample, own) * row.mean() * self.sample;
-        let freedom = match self.freedom > 0.0 {
-            true => self.peers.prior_freedom(self.variance(row) / variance.max(f64::MIN_POSITIVE)),
-            false => ONE_RUN_FREEDOM,
-        };
-        Prior { variance, freedom }
+        self.peers.dispersion(row.mean() / self.sample, own) * row.mean() * self.sample
+    }
+
+    /// Returns the mean of p-values by each variance that a row may have, apart from what its own spread tells.
+    fn by_prior(&self, row: &Observation, expected: f64, p_value: impl Fn(Prior) -> f64) -> f64 {
+        let mut parts = self.peers.parts(self.variance(row) / expected.max(f64::MIN_POSITIVE)).peekable();
+        if parts.peek().is_none() {
+            return p_value(Prior { variance: expected, freedom: 0.0 });
+        }
+        parts
+            .map(|part| part.probability * p_value(Prior { variance: part.multiple * expected, freedom: part.freedom }))
+            .sum()
     }
 
     /// Combines a p-value with that of the binomial test of the samples.
-    fn test_by_counts(&self, row: &Observation, by_spread: f64, prior: Prior) -> Test {
+    fn test_by_counts(&self, row: &Observation, by_spread: f64, expected: f64) -> Test {
         let dispersion = match self.freedom > 0.0 {
             true => self.rare_dispersion,
-            false => self.floor(prior.variance, row) / (row.mean() * self.sample),
+            false => self.floor(expected, row) / (row.mean() * self.sample),
         };
         let before = count_samples(&row.before, &self.design.before) / dispersion;
         let after = count_samples(&row.after, &self.design.after) / dispersion;
@@ -205,7 +211,7 @@ impl Judge {
         let counted = if is_normal { 0.0 } else { binomial_p_value(before, after, chance) };
         // All samples on one side: their binomial tail, and the t that their number amounts to.
         let tail = 2.0 * chance.min(1.0 - chance).powf(before + after);
-        let prior = if self.freedom > 0.0 { self.peers.usual_prior_freedom() } else { ONE_RUN_FREEDOM };
+        let prior = if self.freedom > 0.0 { self.peers.freedom() } else { ONE_RUN_FREEDOM };
         let smallest = tail.max(student_p_value(before + after, self.freedom + prior));
         Test { p_value: by_spread.max(counted), smallest }
     }
@@ -219,7 +225,8 @@ impl Judge {
         if self.freedom == 0.0 || after >= before {
             return 1.0;
         }
-        self.p_value_as_it_is(&grown, self.prior(&grown, own)) / 2.0
+        let expected = self.expected_variance(&grown, own);
+        self.by_prior(&grown, expected, |prior| self.p_value_as_it_is(&grown, prior)) / 2.0
     }
 
     /// Returns the p-value of a row with several runs a side.
