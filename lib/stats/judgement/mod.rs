@@ -48,9 +48,9 @@ pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 
 /// Factors of the p-values of the two tests, whose reciprocals add up to 1.
 ///
-/// With an even share of both, fewer functions that take 20 % longer are found with three runs a side: 76 % instead of 80 % if
-/// memory-bound, 81 % instead of 85 % if allocating; with the shares exchanged 44 % and 73 %. Only the test as it is finds
-/// growth of most functions. `benches/verdict/evaluate` measures again.
+/// With the shares exchanged, growth by a tenth of a compute-bound function is found in 92 instead of 46 % of comparisons with five
+/// runs a side, and about as often in memory-bound and allocating programs (`benches/verdict/evaluate`), but equal programs differ
+/// in 7 to 10 % of comparisons if the speed of runs varies by a tenth (`few_rows` in `tests/cli/verdicts/rates.rs`).
 const AS_IT_IS: f64 = 5.0;
 const RELATIVE: f64 = 1.25;
 
