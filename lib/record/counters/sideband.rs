@@ -13,6 +13,7 @@ use perf_event_open::config::{Inherit, OnExecve, Opts};
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use rustc_hash::FxHashSet;
+use rustix::process::{Resource, getrlimit};
 
 use super::scope::{Scope, open_counter};
 use super::{Counters, CpuRings};
@@ -31,6 +32,8 @@ pub(super) struct ThreadSideband {
     threads: FxHashSet<u32>,
     /// Their counters, which write into the rings of their CPUs.
     counters: Vec<Counter>,
+    /// The largest number of these counters: other files need to be opened too.
+    max_counters: usize,
     /// True if the counters that own the rings are not used.
     replaces_cpus: bool,
 }
@@ -41,7 +44,9 @@ impl ThreadSideband {
         // Any thread of a process changes the mappings that samples of the others refer to.
         options.inherit = Some(if target.includes_children() { Inherit::NewChild } else { Inherit::NewThread });
         options.on_execve = None::<OnExecve>;
-        Self { options, threads: FxHashSet::default(), counters: Vec::new(), replaces_cpus }
+        let files = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| files as usize);
+        let max_counters = MAX_COUNTERS.min(files / 2);
+        Self { options, threads: FxHashSet::default(), counters: Vec::new(), max_counters, replaces_cpus }
     }
 
     pub(super) fn counters(&self) -> &[Counter] {
@@ -60,7 +65,7 @@ impl ThreadSideband {
             sys::share_ring(counter.file(), ring.file())?;
             counter.enable()?;
             self.counters.push(counter);
-            if self.counters.len() > MAX_COUNTERS {
+            if self.counters.len() > self.max_counters {
                 return Err(io::Error::from_raw_os_error(libc::EMFILE));
             }
         }
