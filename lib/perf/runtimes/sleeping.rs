@@ -87,7 +87,7 @@ impl Interpreters {
         memory: Memory,
         thread: SleepingThread,
     ) -> Option<WalkedScripts> {
-        let found = self.find(mappings.iter().copied(), objects)?;
+        let found = self.find(mappings.iter().copied(), objects).filter(|found| !found.generates_code())?;
         let library = found.library(objects, memory)?;
         let anchor = found.interpreter.layout(library)?.anchor;
         let is_musl = mappings.iter().any(|mapping| objects.get(mapping.object).is_musl());
@@ -123,5 +123,39 @@ fn find_state(anchor: ThreadAnchor, library: Library<'_>, is_musl: bool, thread:
             }
         }
         ThreadAnchor::MainThread(_) | ThreadAnchor::Library(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_FRAMES, ScriptFrame, Step, WalkedScripts};
+
+    fn frame(code: u64) -> ScriptFrame {
+        ScriptFrame { code, instruction: 0, first_line: 0, hash: 0, is_outermost: false, native: 0 }
+    }
+
+    #[test]
+    fn the_frame_before_an_entry_is_the_outermost_of_its_loop() {
+        let scripts = WalkedScripts::walk(9, |address| {
+            Some(match address {
+                9 | 6 => Step::LoopEntry(address - 1),
+                4 => Step::Hidden(3),
+                _ => Step::Frame(frame(address), address - 1),
+            })
+        });
+        let stack = scripts.stack();
+        let frames: Vec<(u64, bool)> = stack.frames.iter().map(|frame| (frame.code, frame.is_outermost)).collect();
+        assert_eq!(frames, [(8, false), (7, true), (5, false), (3, false), (2, false), (1, false)]);
+        assert!(stack.is_entering && !stack.is_cut);
+    }
+
+    #[test]
+    fn a_walk_ends_where_memory_cannot_be_read_and_in_circles() {
+        let scripts = WalkedScripts::walk(3, |address| (address > 1).then(|| Step::Frame(frame(address), address - 1)));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (2, true));
+        let scripts = WalkedScripts::walk(3, |address| Some(Step::Frame(frame(address), address)));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (MAX_FRAMES, true));
+        let scripts = WalkedScripts::walk(3, |address| Some(Step::Hidden(address)));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (0, true));
     }
 }

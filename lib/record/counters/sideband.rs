@@ -55,9 +55,11 @@ impl ThreadSideband {
 
     /// Opens and enables counters of a thread, on each CPU.
     fn attach(&mut self, tid: u32, rings: &[CpuRings]) -> io::Result<()> {
+        // Where the counters that own the rings count the CPU time of threads, these take their place.
+        let event = if self.replaces_cpus { Software::Dummy } else { Software::TaskClock };
         for rings in rings {
             let ring = &rings.sideband;
-            let counter = match open_counter(Software::Dummy, Scope::Thread(tid), ring.cpu, &mut self.options) {
+            let counter = match open_counter(event, Scope::Thread(tid), ring.cpu, &mut self.options) {
                 // The thread has exited in the meantime.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
                 result => result?,
