@@ -98,8 +98,9 @@ struct Section<'a> {
 
 /// Groups the spans of each thread that overlap. Spans are not empty.
 fn nest(mut spans: Vec<RecordedSpan<'_>>) -> Vec<SpanGroup<'_>> {
-    // A span comes after those that contain it.
-    spans.sort_by_key(|span| (span.tid, span.start, Reverse(span.end)));
+    // A span comes after those that contain it. One that was exported twice is one.
+    spans.sort_by_key(|span| (span.tid, span.start, Reverse(span.end), span.name));
+    spans.dedup();
     let mut groups = Vec::new();
     let mut rest = &spans[..];
     while let [first, others @ ..] = rest {
@@ -160,6 +161,7 @@ mod tests {
         let groups = nest(vec![
             span("inner", 1, 20, 30),
             span("outer", 1, 10, 100),
+            span("leaf", 1, 20, 25),
             span("leaf", 1, 20, 25),
             span("same", 1, 20, 30),
             // It is within no other span.
