@@ -103,13 +103,13 @@ struct FrameArgs {
     /// Add the label KEY of samples as a root frame `KEY=VALUE`; may be repeated
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     label: Vec<OsString>,
-    /// Add the span of each sample, such as a request, as a root frame
+    /// Add the spans of each sample, such as a request, as root frames
     ///
     /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example `{"name":
     /// "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span
-    /// contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
-    /// began last wins. Samples outside all spans have the root `[no span]`. If FILE is `-`, it is standard input. If no sample
-    /// belongs to a thread with a span, that is an error.
+    /// contains the samples of its thread from `start` up to, but not including, `end`. A span within another one of its thread
+    /// is below it: `GET /;query;STACK`. If spans overlap otherwise, the one that began last wins. Samples outside all spans have the
+    /// root `[no span]`. If FILE is `-`, it is standard input. If no sample belongs to a thread with a span, that is an error.
     ///
     /// FILE may also be an OpenTelemetry trace (OTLP), in protobuf or JSON, as an exporter or the collector writes it. Then the
     /// attribute `thread.id` of a span must be the thread id that gettid(2) returns, in Python `threading.get_native_id()`; spans

@@ -16,8 +16,9 @@ pub struct OffCpuArgs {
     /// runs again, so it includes the wait for a CPU after the wakeup. If a thread is off the CPU when the recording
     /// ends, the time up to the end counts. Threads that -p and -t select and that sleep already when the recording begins
     /// have the stack in which they sleep, and the time from then on: this shows what a process waits for that hangs. The stack
-    /// has no functions of scripts, and requires what --wakers requires. Else the block is `[unsampled]`. Of a whole system or a
-    /// cgroup, such threads are left out until they run.
+    /// has the functions of Python, Ruby and PHP, but none that a virtual machine such as Java's has compiled, and requires what
+    /// --wakers requires. Else the block is `[unsampled]`. Of a whole system or a cgroup, such threads are left out until they
+    /// run.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
@@ -97,9 +98,10 @@ pub struct OffCpuArgs {
     /// stays where it is. All switches and samples are kept until the end, the last 4194304 of them.
     ///
     /// With `spans:FILE`, each span in FILE, such as a request, has a path of its own from its end back to its start, below a root
-    /// frame with the name of the span: what the time of the requests was for, in whatever threads. FILE is read at the end of
-    /// the recording; for its form, see --span in fg-collapse(1). Spans must lie within the recording. The weights add up to their
-    /// durations.
+    /// frame with the name of the span: what the time of the requests was for, in whatever threads. A span within another one of its
+    /// thread is a part of it, and its frame is below: `request;query;STACK`. If spans of a thread overlap otherwise, the one that began
+    /// last wins. So the weights add up to the time in which threads were in spans. Spans of other threads have paths of their own.
+    /// FILE is read at the end of the recording; for its form, see --span in fg-collapse(1). Spans must lie within the recording.
     ///
     /// Captures the stacks of all switches, and requires the same rights as --wakers.
     #[arg(long, value_name = "THREAD", hide_short_help = true)]

@@ -1,14 +1,17 @@
 //! Spans of work, such as requests, that a program recorded. A sample belongs to the span that its thread was in.
 //!
 //! Spans are half-open: the start is included, the end is not. If spans overlap, the one that started last wins; of
-//! those that started together, the one that ends first.
+//! those that started together, the one that ends first. It is below the spans that contain it, as OpenTelemetry nests them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::sink::Sink;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
+use crate::markers::NO_SPAN;
+use crate::profile::FrameId;
 
 /// A span of one thread.
 #[derive(Clone, Debug)]
@@ -55,6 +58,8 @@ pub struct Spans {
     is_partial: bool,
     /// For each thread, the times at which the innermost span changes, and the new one.
     transitions: HashMap<u32, Vec<(u64, Option<usize>)>>,
+    /// For each span, the innermost one of those that contain it.
+    parents: Vec<Option<usize>>,
     /// Best match of any sample: one of the constants below.
     best_match: AtomicU8,
 }
@@ -65,6 +70,13 @@ const OTHER_TIME: u8 = 2;
 const WITHIN: u8 = 3;
 /// The times of samples are not those of the spans' clock.
 const OTHER_CLOCK: u8 = 4;
+
+/// The largest number of spans within each other that are frames.
+const MAX_DEPTH: usize = 256;
+
+/// The number of spans that began before another one, did not end, and are looked at because they may contain it. Properly nested
+/// spans need one.
+const MAX_OVERLAPPING: usize = 1024;
 
 /// Times since 1970 are larger, those since the start of a machine smaller: 2001, or 31 years.
 const FIRST_UNIX_TIME: u64 = 1_000_000_000_000_000_000;
@@ -77,8 +89,10 @@ impl Spans {
             let bounds = ends.entry(span.tid).or_default();
             bounds.extend([(span.start, true, number), (span.end, false, number)]);
         }
-        let transitions = ends.into_iter().map(|(tid, ends)| (tid, find_transitions(&spans, ends))).collect();
-        Self { name, clock, spans, is_partial, transitions, best_match: AtomicU8::new(NO_SAMPLE) }
+        let mut parents = vec![None; spans.len()];
+        let transitions =
+            ends.into_iter().map(|(tid, ends)| (tid, find_transitions(&spans, ends, &mut parents))).collect();
+        Self { name, clock, spans, is_partial, transitions, parents, best_match: AtomicU8::new(NO_SAMPLE) }
     }
 
     /// Iterates over all spans. Times since 1970 become those of the recording, whose clock is `unix_offset` behind.
@@ -101,8 +115,25 @@ impl Spans {
         }
     }
 
-    /// Returns the name of the innermost span of a thread at a time.
-    pub(super) fn find(&self, pid: Option<u32>, tid: u32, time: u64) -> Option<&[u8]> {
+    /// Adds the frames of the spans that a thread is in at a time, or one that says that it is in none.
+    pub(super) fn push_frames(
+        &self,
+        pid: Option<u32>,
+        tid: u32,
+        time: u64,
+        sink: &mut Sink,
+        frames: &mut Vec<FrameId>,
+    ) {
+        let names = self.find(pid, tid, time);
+        if names.is_empty() {
+            frames.push(sink.intern(NO_SPAN));
+        }
+        frames.extend(names.into_iter().map(|name| sink.intern(name)));
+    }
+
+    /// Returns the names of the innermost span of a thread at a time, and of those that contain it, outermost first. Of more than
+    /// [`MAX_DEPTH`], the outermost ones are left out.
+    fn find(&self, pid: Option<u32>, tid: u32, time: u64) -> Vec<&[u8]> {
         // Some programs number their threads themselves: the thread of another process may have the same number.
         let is_other_process = |number: usize| pid.zip(self.spans[number].pid).is_some_and(|(pid, other)| pid != other);
         let transitions = self.transitions.get(&tid);
@@ -123,7 +154,10 @@ impl Spans {
         if self.best_match.load(Ordering::Relaxed) < matched {
             self.best_match.fetch_max(matched, Ordering::Relaxed);
         }
-        found.flatten().map(|number| &self.spans[number].name[..])
+        let spans = std::iter::successors(found.flatten(), |number| self.parents[*number]).take(MAX_DEPTH);
+        let mut names: Vec<&[u8]> = spans.map(|number| &self.spans[number].name[..]).collect();
+        names.reverse();
+        names
     }
 
     /// Warns if no sample matched a span.
@@ -166,19 +200,34 @@ impl Spans {
     }
 }
 
-/// Returns the innermost span after each start and end of a span of one thread.
-fn find_transitions(spans: &[Span], mut ends: Vec<(u64, bool, usize)>) -> Vec<(u64, Option<usize>)> {
+/// Returns the innermost span after each start and end of a span of one thread. Notes for each span the innermost one of those
+/// that contain it.
+fn find_transitions(
+    spans: &[Span],
+    mut ends: Vec<(u64, bool, usize)>,
+    parents: &mut [Option<usize>],
+) -> Vec<(u64, Option<usize>)> {
     ends.sort_unstable();
     let (mut open, mut transitions) = (BTreeSet::new(), Vec::with_capacity(ends.len()));
     for bounds in ends.chunk_by(|(a, ..), (b, ..)| a == b) {
+        let key = |number: usize| (spans[number].start, Reverse(spans[number].end), number);
         for (_, begins, number) in bounds {
-            let span = &spans[*number];
-            let key = (span.start, Reverse(span.end), *number);
-            if *begins && span.start < span.end {
-                open.insert(key);
+            if *begins && spans[*number].start < spans[*number].end {
+                open.insert(key(*number));
             } else {
-                open.remove(&key);
+                open.remove(&key(*number));
             }
+        }
+        for (_, _, number) in bounds.iter().filter(|(_, begins, _)| *begins) {
+            let before = open.range(..key(*number)).rev().take(MAX_OVERLAPPING);
+            let mut containing = before.filter(|(_, Reverse(end), _)| *end >= spans[*number].end);
+            let parent = containing.next().map(|(.., parent)| *parent);
+            // A span that was exported twice is one.
+            let is_same = |parent: usize| {
+                let (span, parent) = (&spans[*number], &spans[parent]);
+                (span.start, span.end, &span.name) == (parent.start, parent.end, &parent.name)
+            };
+            parents[*number] = parent.and_then(|parent| if is_same(parent) { parents[parent] } else { Some(parent) });
         }
         transitions.push((bounds[0].0, open.last().map(|(.., number)| *number)));
     }
@@ -196,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_innermost_span() {
+    fn finds_the_innermost_span_and_those_that_contain_it() {
         let spans = Spans::new(
             String::new(),
             SpanClock::Samples,
@@ -207,25 +256,28 @@ mod tests {
                 span("over the end", 1, 90, 110),
                 span("long", 2, 10, 100),
                 span("short", 2, 10, 20),
+                span("short", 2, 10, 20),
                 span("empty", 2, 50, 50),
             ],
             false,
         );
         for (tid, time, expected) in [
-            (1, 9, None),
-            (1, 10, Some("outer")),
-            (1, 20, Some("inner")),
-            (1, 29, Some("inner")),
-            (1, 30, Some("next")),
-            (1, 40, Some("outer")),
-            (1, 109, Some("over the end")),
-            (1, 110, None),
-            (2, 10, Some("short")),
-            (2, 20, Some("long")),
-            (2, 50, Some("long")),
-            (3, 20, None),
+            (1, 9, ""),
+            (1, 10, "outer"),
+            (1, 20, "outer;inner"),
+            (1, 29, "outer;inner"),
+            (1, 30, "outer;next"),
+            (1, 40, "outer"),
+            // It is within no other span.
+            (1, 95, "over the end"),
+            (1, 109, "over the end"),
+            (1, 110, ""),
+            (2, 10, "long;short"),
+            (2, 20, "long"),
+            (2, 50, "long"),
+            (3, 20, ""),
         ] {
-            assert_eq!(spans.find(Some(1), tid, time), expected.map(str::as_bytes), "{tid} at {time}");
+            assert_eq!(spans.find(Some(1), tid, time).join(&b';'), expected.as_bytes(), "{tid} at {time}");
         }
     }
 
@@ -233,7 +285,7 @@ mod tests {
     fn a_span_belongs_to_its_process() {
         let spans = vec![Span { pid: Some(7), ..span("work", 1, 10, 20) }];
         let spans = Spans::new(String::new(), SpanClock::Samples, spans, false);
-        let found = [Some(7), Some(8), None].map(|pid| spans.find(pid, 1, 15).is_some());
+        let found = [Some(7), Some(8), None].map(|pid| !spans.find(pid, 1, 15).is_empty());
         assert_eq!(found, [true, false, true]);
     }
 
@@ -243,11 +295,18 @@ mod tests {
             let spans: Vec<Span> = list.iter().enumerate().map(|(number, (start, length))| {
                 Span { name: number.to_string().into(), tid: 1, pid: None, start: *start, end: start + length }
             }).collect();
-            let holding = spans.iter().filter(|span| (span.start..span.end).contains(&time));
-            let innermost = holding.max_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-            let expected = innermost.map(|span| span.name.clone());
+            let mut holding: Vec<(usize, &Span)> =
+                spans.iter().enumerate().filter(|(_, span)| (span.start..span.end).contains(&time)).collect();
+            holding.sort_by_key(|(number, span)| (span.start, std::cmp::Reverse(span.end), *number));
+            let mut expected: Vec<&Span> = Vec::new();
+            for (_, span) in holding.iter().rev() {
+                if expected.last().is_none_or(|inner| inner.end <= span.end) {
+                    expected.push(span);
+                }
+            }
+            let expected: Vec<Vec<u8>> = expected.iter().rev().map(|span| span.name.clone()).collect();
             let spans = Spans::new(String::new(), SpanClock::Samples, spans, false);
-            prop_assert_eq!(spans.find(None, 1, time).map(<[u8]>::to_vec), expected);
+            prop_assert_eq!(spans.find(None, 1, time), expected);
         }
     }
 }

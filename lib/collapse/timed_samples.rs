@@ -8,7 +8,7 @@ use super::sink::Sink;
 use super::spans::Spans;
 use super::timeline::SampleTime;
 use crate::Error;
-use crate::markers::{NO_SPAN, TRUNCATED, UNKNOWN};
+use crate::markers::{TRUNCATED, UNKNOWN};
 use crate::profile::{FrameId, Weight, Weights};
 
 /// The selection of samples, and the buffer for their stacks.
@@ -66,7 +66,7 @@ impl TimedSamples {
             let (Some(tid), Some(time)) = (sample.info.tid, sample.info.time) else {
                 return Err(Error::Invalid("a sample has no time or no thread ID, which --span needs".to_owned()));
             };
-            self.stack.push(sink.intern(spans.find(sample.info.pid, tid, time).unwrap_or(NO_SPAN)));
+            spans.push_frames(sample.info.pid, tid, time, sink, &mut self.stack);
         }
         self.stack.extend_from_slice(sample.roots);
         if sample.is_truncated {

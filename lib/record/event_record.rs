@@ -48,7 +48,8 @@ pub struct EventRecord {
     pub subject: u64,
     /// The duration of a pair, or the size of a stack in bytes.
     pub nanoseconds: u64,
-    /// A number that differs from one program to another, also if a process runs one after the other.
+    /// A number that differs from one program to another, also if a process runs one after the other; of a thread that sleeps,
+    /// its thread pointer.
     pub program: u64,
     /// The process in which the event happened.
     pub pid: u32,

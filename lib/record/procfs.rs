@@ -51,6 +51,15 @@ pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
     Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
+/// True if a thread has begun to exit, or is gone (`PF_EXITING` in its `stat`).
+pub fn is_exiting(tid: u32) -> bool {
+    const PF_EXITING: u64 = 4;
+    let stat = fs::read_to_string(thread_stat(tid)).unwrap_or_default();
+    // The flags are field 9, as in proc(5), and the name, field 2, may contain anything.
+    let flags = stat.rsplit(')').next().and_then(|fields| fields.split_whitespace().nth(9 - 3)?.parse::<u64>().ok());
+    flags.is_none_or(|flags| flags & PF_EXITING != 0)
+}
+
 /// Returns the path of a process's `stat`.
 pub fn process_stat(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/stat"))
@@ -113,6 +122,18 @@ pub fn load_mappings(pid: u32, time: u64, recording: &mut Recording) {
     }
 }
 
+/// Adds the code that a running process has mapped to a recording, as far as that does not know it, as if it had been mapped at
+/// `time`.
+pub fn load_missing_mappings(pid: u32, time: u64, recording: &mut Recording) {
+    let maps = read_maps(pid);
+    for mmap in maps.split(|byte| *byte == b'\n').filter_map(|line| parse_mapping(pid, line)) {
+        let is_known = recording.mappings(pid).any(|known| (known.start..known.end).contains(&mmap.start));
+        if !is_known {
+            recording.map(&mmap, time);
+        }
+    }
+}
+
 /// Reads the mappings of a process. If its first thread has exited, only the other threads tell them.
 fn read_maps(pid: u32) -> Vec<u8> {
     let threads = list_threads(pid).unwrap_or_default().into_iter().map(|tid| format!("/proc/{pid}/task/{tid}/maps"));
@@ -155,6 +176,18 @@ mod tests {
         assert_eq!(status("S (sleeping)"), Some(154));
         assert_eq!(status("T (stopped)"), Some(154));
         assert_eq!(status("R (running)"), None);
+    }
+
+    #[test]
+    fn a_thread_that_runs_is_not_exiting() {
+        assert!(!super::is_exiting(std::process::id()));
+        assert!(super::is_exiting(u32::MAX));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // A zombie.
+        while !super::is_exiting(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
     }
 
     #[test]

@@ -22,7 +22,9 @@ use super::off_cpu::switches::SwitchTracker;
 use super::overhead::Overhead;
 use super::pairs::spec::PairSpec;
 use super::pairs::tracker::PairTracker;
+use super::rings::attachments::Unattached;
 use super::rings::epoll::EpollSet;
+use super::rings::followed::Followed;
 use super::rings::reader::RingReader;
 use super::target::Target;
 use super::usage::UsageMeter;
@@ -163,7 +165,8 @@ impl RecordingSession {
         pair: Option<&PairSpec>,
     ) -> Result<(), Error> {
         // `/proc` is read once the kernel reports everything new, so that nothing is missed between the two.
-        self.counters.enable_sideband().map_err(|error| system_error(&error))?;
+        let attached = self.counters.enable_sideband(target).map_err(|error| system_error(&error))?;
+        self.reader.attachments.note_attached(attached, clock::now());
         let followed = match &mut self.reader.sampler {
             Some(sampler) => sampler.start(target).map_err(Error::System)?,
             None => Vec::new(),
@@ -203,7 +206,8 @@ impl RecordingSession {
     fn load_processes(&mut self, target: &Target, followed: Vec<u32>) {
         let pids = target.running_processes();
         if self.reader.sampler.is_some() && target.has_followed_processes() {
-            self.reader.followed = Some(pids.iter().copied().chain(followed).collect());
+            let pids = pids.iter().copied().chain(followed);
+            self.reader.followed = Some(Followed::new(pids, target.includes_children()));
         }
         for pid in pids {
             procfs::load_process(pid, &mut self.recording);
@@ -307,6 +311,7 @@ impl RecordingSession {
         let window = self.aggregation.as_mut().and_then(Aggregation::close_window);
         let known = self.reader.sideband_records;
         self.reader.read(&self.counters, &mut self.recording);
+        self.attach_again();
         if let (Some(aggregation), Some(window)) = (&mut self.aggregation, window) {
             // By now everything that the sums refer to is known.
             aggregation.charge_window(window, &mut self.recording);
@@ -315,6 +320,18 @@ impl RecordingSession {
         let has_news = self.reader.sideband_records > known;
         let next = self.startup_interval.map(|interval| if has_news { STARTUP_INTERVAL } else { interval * 5 / 4 });
         self.startup_interval = next.filter(|interval| *interval < POLL_INTERVAL);
+    }
+
+    /// Attaches to the processes of which side-band records are missing, and reads what they have mapped.
+    fn attach_again(&mut self) {
+        for Unattached { pid, tid, since } in self.reader.attachments.take_unattached() {
+            let now = clock::now();
+            // It fails if the process has exited.
+            let attached = self.counters.attach_sideband_again(pid, tid).unwrap_or_default();
+            self.reader.attachments.note_attached(attached, now);
+            procfs::load_missing_mappings(pid, since, &mut self.recording);
+            self.reader.note_process(pid);
+        }
     }
 
     /// Adapts the sample rate to our own CPU usage.

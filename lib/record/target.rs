@@ -39,6 +39,11 @@ impl Target {
         matches!(self, Self::Threads(_) | Self::Processes { .. })
     }
 
+    /// True if it consists of processes or threads that are named, and what they create.
+    pub(super) fn is_followed(&self) -> bool {
+        !matches!(self, Self::Cgroup(_) | Self::System)
+    }
+
     /// True if samples refer to the mappings and threads of some processes only, which have to be followed: those of
     /// [`Target::running_processes`], and their children. Of a command only its own processes are reported.
     pub(super) fn has_followed_processes(&self) -> bool {

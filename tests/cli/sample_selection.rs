@@ -103,7 +103,7 @@ not a span
         run("fg-collapse", options, text.as_bytes())
     };
     let outcome = with(&[], SAMPLES).ok();
-    assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
+    assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ntoo early;outer;inner;a_b;main;f;g 6\n");
     assert_eq!(outcome.stderr, format!("fg-collapse: {message}\nfg-collapse: skipped 1 malformed line\n"));
     let outcome = with(&["--strict"], SAMPLES);
     assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {message}\n")));

@@ -119,6 +119,11 @@ __attribute__((noinline)) static void *serve_requests(void *unused) {
 }
 
 __attribute__((noinline)) static void do_other_work(void) { spin(20 * MS); }
+__attribute__((noinline)) static void prepare_request(void) { spin(10 * MS); }
+
+static void write_span(FILE *spans, const char *name, long start, long end) {
+    fprintf(spans, "{\"name\": \"%s\", \"tid\": %d, \"start\": %ld, \"end\": %ld}\n", name, getpid(), start, end);
+}
 
 static int make_requests(const char *path) {
     FILE *spans = fopen(path, "w");
@@ -129,10 +134,12 @@ static int make_requests(const char *path) {
     for (int i = 0; i < 3; i++) {
         do_other_work();
         long start = now(CLOCK_MONOTONIC);
+        prepare_request();
         move_item(&queues[0], 1);
+        long inner = now(CLOCK_MONOTONIC);
         move_item(&queues[1], -1);
-        fprintf(spans, "{\"name\": \"request\", \"tid\": %d, \"start\": %ld, \"end\": %ld}\n", getpid(), start,
-                now(CLOCK_MONOTONIC));
+        write_span(spans, "answer", inner, now(CLOCK_MONOTONIC));
+        write_span(spans, "request", start, now(CLOCK_MONOTONIC));
     }
     pthread_join(server, NULL);
     return fclose(spans);

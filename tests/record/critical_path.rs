@@ -127,17 +127,25 @@ fn the_path_of_a_span_leads_through_the_thread_that_serves_it() {
     let spans = folder.path().join("spans").to_str().unwrap().to_owned();
     let outcome = record(["--critical-path", &format!("spans:{spans}"), "--", &program, "requests", &spans]).ok();
     let profile = Profile::from_stdout(&outcome);
-    profile.assert_contains(&["request", "server", "serve_requests"]);
+    profile.assert_contains(&["request", "answer", "server", "serve_requests"]);
     profile.assert_lacks(&["do_other_work"]);
     let lines = std::fs::read_to_string(&spans).unwrap();
-    let numbers = |line: &str| -> Vec<u64> {
-        line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+    let durations = |name: &str| -> u64 {
+        let numbers = |line: &str| -> Vec<u64> {
+            line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+        };
+        let spans = lines.lines().filter(|line| line.contains(name)).map(numbers);
+        spans.map(|numbers| numbers[2] - numbers[1]).sum::<u64>() / 1000
     };
-    let durations = lines.lines().map(numbers).map(|numbers| numbers[2] - numbers[1]).sum::<u64>() / 1000;
     // Each stack is rounded to microseconds.
     let stacks = outcome.text().lines().count() as u64;
-    assert!(profile.total().abs_diff(durations) <= stacks, "{durations}: {outcome:?}");
+    assert!(profile.total().abs_diff(durations("request")) <= stacks, "{lines}: {outcome:?}");
     assert_eq!(profile.total(), profile.thread_weight("request"), "{outcome:?}");
+    // A span within another one is a part of it.
+    let inner: Vec<_> = profile.0.iter().filter(|stack| stack.frames[1] == "answer").collect();
+    let weight = inner.iter().map(|stack| stack.weight).sum::<u64>();
+    assert!(weight.abs_diff(durations("answer")) <= stacks, "{lines}: {outcome:?}");
+    assert!(inner.iter().all(|stack| !stack.contains(&["prepare_request"])), "{outcome:?}");
 }
 
 #[test]

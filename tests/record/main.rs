@@ -32,6 +32,7 @@ mod refusals;
 mod ring;
 mod ruby;
 mod script;
+mod sleeping_scripts;
 mod streams;
 mod subprocesses;
 mod targets;

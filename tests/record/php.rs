@@ -24,7 +24,7 @@ const CALLERS: Callers<'_> = &[
 
 /// True if the PHP of this machine is one whose functions are shown. Otherwise reports the test as skipped.
 #[track_caller]
-fn has_php() -> bool {
+pub fn has_php() -> bool {
     let mut check = command("php");
     check.args(["-r", "exit(PHP_VERSION_ID >= 80100 && PHP_VERSION_ID < 80500 && !PHP_ZTS ? 0 : 1);"]);
     let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());

@@ -23,7 +23,7 @@ const CALLERS: Callers<'_> = &[
 
 /// True if the Ruby of this machine is one whose methods are shown. Otherwise reports the test as skipped.
 #[track_caller]
-fn has_ruby() -> bool {
+pub fn has_ruby() -> bool {
     let mut check = command("ruby");
     check.args(["-e", "exit RUBY_ENGINE == 'ruby' && (RUBY_VERSION >= '3.0' && RUBY_VERSION < '3.4')"]);
     let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());

@@ -1,5 +1,7 @@
 //! What can be recorded: commands with their threads and children, running processes, CPUs, cgroups.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use crate::support::process::Background;
 use crate::support::programs::{copy_program, program, workload};
 use crate::support::recording::{
     Profile, can_record, can_record_switches, finish, record, record_process, recorder, until_cpu_time,
+    wait_until_recording,
 };
 use crate::support::{command, directory, eventually, require, run_bounded, skip, tool};
 
@@ -259,6 +262,31 @@ fn runs_a_command_as_another_user() {
     assert!(outcome.stderr.starts_with("65534\nnogroup\nnobody\n"), "{outcome:?}");
     let outcome = record(["--user", "no-such-user", "--", "true"]);
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: --user no-such-user: no such user\n"));
+}
+
+/// The kernel takes the counters away from a process that runs a program with other rights.
+#[test]
+fn the_mappings_of_a_set_user_id_program_are_known() {
+    let (true, true, Some(busy)) = (can_record(), rustix::process::geteuid().is_root(), program("busy")) else {
+        return;
+    };
+    let folder = directory();
+    let program = folder.path().join("rights");
+    copy_program(&busy, &program);
+    for (path, mode) in [(folder.path(), 0o755), (&program, 0o4755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let script = "while ! [ -e start ]; do sleep 0.05; done; ./rights 1; true";
+    let mut shell = command("sh");
+    let shell = Background::start(shell.args(["-c", script]).current_dir(&folder).uid(65534).gid(65534));
+    let mut running = recorder(["-F", "997", "-p", &shell.pid()]).spawn().unwrap();
+    wait_until_recording(&mut running);
+    std::fs::write(folder.path().join("start"), "").unwrap();
+    let own = ["-F", "997", "--user", "nobody", "--", "sh", "-c", "$0 1; true", program.to_str().unwrap()];
+    for outcome in [finish(running), record(own)] {
+        // The first samples may come before the recorder has attached to the process again.
+        Profile::from_stdout(&outcome).assert_contains(&["rights", "main", "spin", "step"]);
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ fn a_recorder_sleeps_while_its_target_sleeps() {
     }
     statistical(|| {
         let target = Background::sleeping();
+        // What other processes do does not wake it.
+        let _forks = Background::start(command("sh").args(["-c", "while :; do /bin/true; done"]));
         // At this frequency there are no samples, whose symbolization would cost more than all else.
         let mut recorder = command(tool("fg-record"));
         recorder.args(["-q", "-F", "1", "-p", &target.pid()]).stdin(Stdio::null()).stdout(Stdio::null());

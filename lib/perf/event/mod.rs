@@ -17,6 +17,8 @@ pub use layout::{Layout, branch_type, record_type, sample_type};
 pub use parse::{parse, parse_counter_id};
 pub use stack_record::{SentContext, StackRecord, StackRecordPart};
 
+use super::runtimes::merge::ScriptStack;
+
 /// The time, the thread, the CPU and the counter of a record (`struct sample_id`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
@@ -154,4 +156,6 @@ pub struct UserState<'a> {
     pub is_copy_short: bool,
     /// The stack as the BPF program took it, if it did.
     pub record: Option<StackRecord<'a>>,
+    /// The script frames, if they were read from the memory of a thread that sleeps.
+    pub scripts: Option<ScriptStack<'a>>,
 }

@@ -168,7 +168,7 @@ fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64, has_stack: bool) -> Op
     }
     let registers = if abi == ABI_64 { registers } else { &[] };
     let is_copy_short = stack.is_some_and(|stack| stack.len() < size);
-    Some((abi != 0).then_some(UserState { mask, registers, stack, is_copy_short, record: None }))
+    Some((abi != 0).then_some(UserState { mask, registers, stack, is_copy_short, record: None, scripts: None }))
 }
 
 fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {

@@ -3,11 +3,13 @@
 use super::{Recording, ScriptFrameOptions};
 use crate::perf::event::{Sample, StackRecord, Stamp};
 use crate::perf::location::Location;
+use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::Objects;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
 use crate::perf::runtimes::processes::ProcessInterpreter;
+use crate::perf::runtimes::sleeping::{SleepingThread, WalkedScripts};
 use crate::perf::stop_reason::StopReason;
 use crate::perf::unwind::Frame;
 
@@ -52,18 +54,31 @@ impl Recording {
                 self.interpreters.add_sent_name(frame, sent);
             }
         }
+        let is_entering = record.is_entering_script();
+        let stack = ScriptStack { frames: &scripts, is_cut: record.is_script_cut(), is_entering };
+        self.merge_scripts(stamp, stack, frames, stop)
+    }
+
+    /// Merges script frames into native frames, whose unwinding stopped for `stop`. `None` if there are no script frames, or they do
+    /// not match.
+    pub(super) fn merge_scripts(
+        &mut self,
+        stamp: Stamp,
+        stack: ScriptStack<'_>,
+        frames: &[Frame],
+        stop: StopReason,
+    ) -> Option<MergedStack> {
+        let scripts = stack.frames;
         if scripts.is_empty() || self.options.scripts == ScriptFrameOptions::NativeOnly {
             return None;
         }
         let objects = &self.objects;
         let interpreter = self.interpreters.find(self.processes.mappings(stamp.pid), objects)?;
         if interpreter.generates_code() {
-            let locations = self.merge_generated(&interpreter, self.memory(stamp.pid), &scripts, frames.len());
+            let locations = self.merge_generated(&interpreter, self.memory(stamp.pid), scripts, frames.len());
             return Some(MergedStack { locations, stop });
         }
         let kinds = native_kinds(&interpreter, frames, stop == StopReason::Root, objects);
-        let is_cut = record.is_script_cut();
-        let stack = ScriptStack { frames: &scripts, is_cut, is_entering: record.is_entering_script() };
         let keep_interpreter = self.options.scripts == ScriptFrameOptions::WithInterpreter;
         let Some(merged) = merge(&kinds, stop == StopReason::Root, stack, keep_interpreter) else {
             self.counts.unmatched_scripts += 1;
@@ -80,7 +95,7 @@ impl Recording {
             }
         });
         let locations = locations.collect();
-        let stop = if is_cut && stop == StopReason::Root { StopReason::TooDeep } else { stop };
+        let stop = if stack.is_cut && stop == StopReason::Root { StopReason::TooDeep } else { stop };
         Some(MergedStack { locations, stop })
     }
 
@@ -104,6 +119,17 @@ impl Recording {
             locations.extend(found.into_iter().map(MergedLocation::Script));
         }
         locations
+    }
+
+    /// Returns the script frames of a thread that sleeps, as they are in the memory of its process. They are true if the thread
+    /// does not run meanwhile. `None` if it runs no interpreter that is known, or is outside of its functions.
+    pub fn walk_sleeping(&mut self, thread: SleepingThread) -> Option<WalkedScripts> {
+        if self.options.scripts == ScriptFrameOptions::NativeOnly {
+            return None;
+        }
+        let mappings: Vec<Mapping> = self.processes.mappings(thread.pid).collect();
+        let memory = self.memory(thread.pid);
+        self.interpreters.walk_sleeping(&mappings, &self.objects, memory, thread)
     }
 
     /// Returns the memory of a process.

@@ -243,7 +243,11 @@ impl Recording {
             self.sparse_objects.extend(mappings.chain(rowless).map(|mapping| mapping.object));
         }
         let frames = std::mem::take(&mut self.unwinder.frames);
-        let merged = user.record.and_then(|record| self.merge_script_frames(stamp, &record, &frames, stop));
+        let merged = match (user.record, user.scripts) {
+            (Some(record), _) => self.merge_script_frames(stamp, &record, &frames, stop),
+            (None, Some(scripts)) => self.merge_scripts(stamp, scripts, &frames, stop),
+            (None, None) => None,
+        };
         let stop = merged.as_ref().map_or(stop, |merged| merged.stop);
         let merged = merged.map(|merged| merged.locations);
         for location in merged.unwrap_or_else(|| (0..frames.len()).map(MergedLocation::Native).collect()) {

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::merge::NativeKind;
 use super::python::TaskOffsets;
+use super::sleeping::{SleepingThread, WalkedScripts};
 use super::thread_anchor::ThreadAnchor;
 use crate::perf::objects::object::Elf;
 
@@ -87,6 +88,12 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     ///
     /// The process runs meanwhile, and may make another function there: the caller compares the hashes before and after.
     fn read_function(&self, _memory: Memory, _function: u64) -> Option<Function> {
+        None
+    }
+
+    /// Returns the script frames of a thread that sleeps, from its state on. They are those that the BPF program would find.
+    /// `None` if it is in no script function, or if they are not in memory of the interpreter.
+    fn walk_sleeping(&self, _memory: Memory, _state: u64, _thread: SleepingThread) -> Option<WalkedScripts> {
         None
     }
 

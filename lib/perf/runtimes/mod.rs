@@ -23,6 +23,7 @@ mod php;
 pub mod processes;
 mod python;
 mod ruby;
+pub mod sleeping;
 mod thread_anchor;
 mod v8;
 

@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 use super::function_parts::find_parts;
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::interpreter::{
+    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
 use super::loop_frame::LoopFrame;
 use super::merge::NativeKind;
+use super::sleeping::{SleepingThread, Step, WalkedScripts};
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
 
@@ -59,6 +62,14 @@ const INTERNAL_FUNCTION: u64 = 1;
 
 /// The field with the size of the frame in which compiled functions run. The next one is the place of the frame pointer in it.
 const LOOP_FRAME_SIZE: usize = 5;
+
+/// The fields with the places of the first instruction and of their number, and the size of an instruction.
+const OPCODES: usize = 1;
+const OPCODE_COUNT: usize = 2;
+const OPCODE_SIZE: u64 = 32;
+
+/// A flag of frames that are the outermost of a loop.
+const CALL_TOP: u64 = 0x20000;
 
 /// The longest name or path that is read.
 const MAX_LENGTH: u64 = 1 << 16;
@@ -152,6 +163,10 @@ impl Interpreter for Php {
         Some(Function { name: name?, class: class?, file: file?, first_line, lines: None })
     }
 
+    fn walk_sleeping(&self, memory: Memory, state: u64, _: SleepingThread) -> Option<WalkedScripts> {
+        Some(WalkedScripts::walk(state, |frame| self.read_frame(memory, frame)))
+    }
+
     fn find_line(&self, _: &Function, instruction: i32) -> Option<u32> {
         u32::try_from(instruction).ok().filter(|line| *line > 0)
     }
@@ -175,6 +190,39 @@ impl Php {
             file: if is_internal { 0 } else { memory.field(function, self.file)? },
             first_line: if is_internal { 0 } else { memory.field(function, self.first_line)? as u32 },
         })
+    }
+}
+
+impl Php {
+    /// Reads a frame of a thread that sleeps: see `step_php` in the BPF program. `None` for the placeholder of generators that
+    /// delegate to others.
+    fn read_frame(&self, memory: Memory, frame: u64) -> Option<Step> {
+        let [instruction, code, flags, caller] = [0, 24, 40, 48].map(|offset| memory.field(frame, offset));
+        let (instruction, code, flags, caller) = (instruction?, code.filter(|code| *code != 0)?, flags?, caller?);
+        let is_internal = memory.u64(code)? & 0xff == INTERNAL_FUNCTION;
+        let parts = self.read_parts(memory, code)?;
+        // A fiber begins behind a function without a name. Its caller is on another stack.
+        if is_internal && parts.name == 0 {
+            return Some(Step::Hidden(0));
+        }
+        let line = if is_internal { 0 } else { self.read_line(memory, code, instruction)? };
+        let frame = ScriptFrame {
+            code,
+            instruction: line.cast_signed(),
+            first_line: parts.first_line,
+            hash: self.hash_function(memory, code)?,
+            is_outermost: flags & CALL_TOP != 0,
+            native: 0,
+        };
+        Some(Step::Frame(frame, caller))
+    }
+
+    /// Returns the line of an instruction of a function; 0 if it is in another one.
+    fn read_line(&self, memory: Memory, function: u64, instruction: u64) -> Option<u32> {
+        let [opcodes, count] = [OPCODES, OPCODE_COUNT].map(|field| u64::from(self.layout.fields[field]));
+        let (first, count) = (memory.field(function, opcodes)?, memory.field(function, count)? & 0xffff_ffff);
+        let is_inside = instruction.wrapping_sub(first) < count * OPCODE_SIZE;
+        if is_inside { memory.field(instruction, 24).map(|line| line as u32) } else { Some(0) }
     }
 }
 

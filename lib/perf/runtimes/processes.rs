@@ -55,7 +55,7 @@ pub struct Interpreters {
 #[derive(Clone, Debug)]
 pub struct ProcessInterpreter {
     mapping: Mapping,
-    interpreter: Arc<dyn Interpreter>,
+    pub(super) interpreter: Arc<dyn Interpreter>,
 }
 
 impl Interpreters {
@@ -219,7 +219,7 @@ impl ProcessInterpreter {
     }
 
     /// Returns the file of the interpreter in the process.
-    fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
+    pub(super) fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
         let Mapping { start, end, offset, object, .. } = self.mapping;
         let Object::Elf(elf) = objects.get(object) else { return None };
         let bias = elf.bias_of_mapping(start, offset, end - start)?;

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use super::function_parts::{find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::interpreter::{
+    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
 use super::merge::NativeKind;
+use super::sleeping::{SleepingThread, Step, WalkedScripts};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -63,6 +66,11 @@ const FIRST_LINE: u64 = 88;
 const TYPE: u64 = 0x1f;
 const ARRAY: u64 = 7;
 const STORAGE_FLAG: u64 = 0x2000;
+
+/// The kind of a frame in its flags, the kinds without a method in Ruby, and a flag of frames that are the outermost of a loop.
+const FRAME_KIND: u64 = 0x7fff_0001;
+const HIDDEN_KINDS: [u64; 3] = [0x5555_0001, 0x6666_0001, 0x7999_0001];
+const FINISH: u64 = 0x20;
 
 /// The longest name or path, and the largest number of lines, that are read.
 const MAX_LENGTH: u64 = 1 << 16;
@@ -130,6 +138,14 @@ impl Interpreter for Ruby {
         })
     }
 
+    fn walk_sleeping(&self, memory: Memory, state: u64, _: SleepingThread) -> Option<WalkedScripts> {
+        // The frames are at the upper end of the thread's stack of values.
+        let (start, size, first) = (memory.u64(state)?, memory.field(state, 8)?, memory.field(state, 16)?);
+        let end = start.checked_add(size.checked_mul(8)?)?;
+        let read = |frame| if frame < end { self.read_frame(memory, frame) } else { Some(Step::Hidden(0)) };
+        (first >= start).then(|| WalkedScripts::walk(first, read))
+    }
+
     fn find_line(&self, function: &Function, instruction: i32) -> Option<u32> {
         let lines = function.lines.as_ref()?;
         let (count, lines) = lines.split_first_chunk().map(|(count, lines)| (u32::from_le_bytes(*count), lines))?;
@@ -159,6 +175,29 @@ impl Ruby {
             label: self.string(memory, memory.field(method, LABEL)?)?,
             path: self.string(memory, path(memory, memory.field(method, PATH)?)?)?,
         })
+    }
+
+    /// Reads a frame of a thread that sleeps: see `step_ruby` in the BPF program.
+    fn read_frame(&self, memory: Memory, frame: u64) -> Option<Step> {
+        let (next, method) = (memory.u64(frame)?, memory.field(frame, 16)?);
+        let flags = memory.u64(memory.field(frame, 32)?)?;
+        let caller = frame.checked_add(self.fields.frame_size.into())?;
+        // Methods in C are native frames, and the outermost frame of a thread is none.
+        if method == 0 || HIDDEN_KINDS.contains(&(flags & FRAME_KIND)) {
+            return Some(Step::Hidden(caller));
+        }
+        let code = memory.field(method, 16)?;
+        let parts = self.read_parts(memory, code)?;
+        let instruction = if next == 0 { 0 } else { next.wrapping_sub(parts.code) / 8 };
+        let frame = ScriptFrame {
+            code,
+            instruction: (instruction as u32).cast_signed(),
+            first_line: parts.first_line,
+            hash: self.hash_function(memory, code)?,
+            is_outermost: flags & FINISH != 0,
+            native: 0,
+        };
+        Some(Step::Frame(frame, caller))
     }
 
     /// Returns the start and the length of a string.

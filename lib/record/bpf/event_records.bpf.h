@@ -5,7 +5,8 @@ enum { EVENT_FRAMES = KERNEL_FRAMES, EVENT_REGISTERS = 21 };
 
 // The first bit of `kind` tells a record from a stack, whose first word is an address of user space. `kind` also has the
 // type in bits 56 to 62, the number of events that the record stands for in bits 16 to 47, and that of kernel addresses in bits
-// 0 to 15. `program` differs from one program to another, in the same process too, and `comm` is the name of the thread. `ids` has
+// 0 to 15. `program` differs from one program to another, in the same process too, and `comm` is the name of the thread; of
+// a sleeper, `program` is the thread pointer. `ids` has
 // the process and the thread: a thread that exits may wake others when perf's own sample has no ID of it any more.
 // `registers` is a struct pt_regs, or 0 if there is no 64-bit user code.
 struct event_record {

@@ -46,6 +46,7 @@ int on_task(struct bpf_iter__task *context) {
     if (task->mm && !(task->flags & PF_KTHREAD) && registers->cs == USER64_CS) {
         bpf_probe_read_kernel(event->registers, sizeof event->registers, registers);
         size = stack_size(task, registers->sp);
+        event->program = task->thread.fsbase;
     }
     long bytes = bpf_get_task_stack(task, event->kernel, EVENT_FRAMES * 8, 0);
     u64 frames = bytes > 0 ? (u64)bytes / 8 : 0;

@@ -9,6 +9,7 @@ mod open;
 pub mod ring_size;
 pub mod sampling;
 mod scope;
+mod sideband;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,6 +20,7 @@ use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::sampling::{Rate, SampledEvent};
+use self::sideband::ThreadSideband;
 use crate::perf::event::{self, Event, Layout, Sample, Stamp};
 use crate::record::cpus::online_cpus;
 use crate::record::events::value::SampleValue;
@@ -98,7 +100,9 @@ pub struct Counters {
     ringless: Vec<Counter>,
     /// The event and owner of each counter of samples or switches, by counter ID.
     sources: FxHashMap<u64, Source>,
-    /// Threads that have counters of their own.
+    /// The side-band counters of threads that are not opened with those of samples. `None` without a BPF program.
+    thread_sideband: Option<ThreadSideband>,
+    /// Threads that have counters of samples of their own.
     owner_threads: FxHashSet<u32>,
     /// Counters that the command's exec enables.
     enabled_by_exec: FxHashSet<u64>,
@@ -123,14 +127,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Enables the counters of side-band records, unless the command's exec does.
-    ///
-    /// # Errors
-    /// Errors of the system call.
-    pub fn enable_sideband(&self) -> io::Result<()> {
-        self.all().filter(|counter| self.is_sideband(counter)).try_for_each(|counter| self.enable_counter(counter))
-    }
-
     /// Enables all counters, unless the command's exec does.
     ///
     /// # Errors
@@ -140,7 +136,8 @@ impl Counters {
         // functions in them, which it sends once.
         let outputs =
             self.all().filter(|counter| self.source(counter).is_some_and(|source| source.event == STACK_EVENT));
-        outputs.chain(self.all()).try_for_each(|counter| self.enable_counter(counter))
+        let others = self.all().filter(|counter| !(self.replaces_cpu_sideband() && self.is_sideband(counter)));
+        outputs.chain(others).try_for_each(|counter| self.enable_counter(counter))
     }
 
     fn enable_counter(&self, counter: &Counter) -> io::Result<()> {
@@ -295,7 +292,8 @@ impl Counters {
     }
 
     fn all(&self) -> impl Iterator<Item = &Counter> {
-        self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.ringless)
+        let of_rings = self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter);
+        of_rings.chain(&self.ringless).chain(self.thread_sideband.iter().flat_map(ThreadSideband::counters))
     }
 }
 

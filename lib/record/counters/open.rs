@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::attr;
 use super::sampling::Sampling;
 use super::scope::{Scope, open_counter};
+use super::sideband::ThreadSideband;
 use super::{Counters, CpuRings, NO_EVENT, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
@@ -142,6 +143,7 @@ impl<'a> Opener<'a> {
                 rings: Vec::new(),
                 ringless: Vec::new(),
                 sources: FxHashMap::default(),
+                thread_sideband: None,
                 owner_threads: FxHashSet::default(),
                 records_period: sampling.records_period(),
                 stack_copies: stack_copy.map(|copy| StackCopies { copy, ring: 4096 << sample_ring_order }),
@@ -177,6 +179,11 @@ impl<'a> Opener<'a> {
         }
         if let Some(sampler) = self.sampler {
             self.open_stack_outputs(sampler)?;
+            if self.target.is_followed() {
+                let replaces_cpus = !self.sampling.has_sideband_of_threads(self.target);
+                let options = self.sideband_options.clone();
+                self.counters.thread_sideband = Some(ThreadSideband::new(self.target, options, replaces_cpus));
+            }
         }
         Ok(self.counters)
     }

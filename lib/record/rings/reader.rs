@@ -14,8 +14,10 @@
 mod sideband;
 
 use self::sideband::SidebandRecord;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::attachments::Attachments;
+use super::followed::Followed;
 use super::outsiders::Outsiders;
 use super::pending_stack::PendingStack;
 use crate::perf::event::{Event, Sample, StackRecordPart, Stamp};
@@ -64,7 +66,9 @@ pub struct RingReader {
     /// counters of a thread.
     inherited_from: FxHashMap<u32, u32>,
     /// The processes whose side-band records are used; `None` for all. Counters of CPUs report those of all processes.
-    pub followed: Option<FxHashSet<u32>>,
+    pub followed: Option<Followed>,
+    /// Finds processes to which the side-band counters have to be attached again.
+    pub attachments: Attachments,
     /// Processes that are not recorded, but wake those that are.
     outsiders: Outsiders,
 }
@@ -87,6 +91,7 @@ impl RingReader {
             sideband_records: 0,
             inherited_from: FxHashMap::default(),
             followed: None,
+            attachments: Attachments::default(),
             outsiders: Outsiders::default(),
         }
     }
@@ -304,7 +309,7 @@ impl RingReader {
     /// again before the record of a fork.
     fn forget_process(&mut self, pid: u32) {
         if let Some(followed) = &mut self.followed {
-            followed.remove(&pid);
+            followed.forget(pid);
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.tables.forget_process(pid);

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::RecordingSession;
 use crate::perf::event::{Callchain, Sample, Stamp, UserState};
 use crate::perf::recording::{Recording, SchedulerCode};
+use crate::perf::runtimes::sleeping::{SleepingThread, WalkedScripts};
 use crate::perf::unwind;
 use crate::record::event_record::EventRecord;
 use crate::record::target::Target;
@@ -82,6 +83,8 @@ fn intern_stack(record: &EventRecord, buffers: &mut Buffers, recording: &mut Rec
     kernel.extend_from_slice(&record.kernel);
     let callchain = Callchain::write(kernel, &[], callchain);
     let sample = record.sample();
+    let thread = SleepingThread { pid: record.pid, tid: record.tid, pointer: record.program };
+    let scripts = recording.walk_sleeping(thread);
     let mut is_unread = false;
     let user = sample.user.map(|user| {
         let sp = unwind::read_position(&user).map_or(0, |(_, sp)| sp);
@@ -89,7 +92,12 @@ fn intern_stack(record: &EventRecord, buffers: &mut Buffers, recording: &mut Rec
         stack.resize(size, 0);
         let read = sys::read_process_memory(record.pid, sp, stack);
         is_unread = read == 0 && size > 0;
-        UserState { stack: Some(&stack[..read.min(size)]), is_copy_short: read < size, ..user }
+        UserState {
+            stack: Some(&stack[..read.min(size)]),
+            is_copy_short: read < size,
+            scripts: scripts.as_ref().map(WalkedScripts::stack),
+            ..user
+        }
     });
     let stamp = Stamp { pid: record.pid, tid: record.tid, time: clock::now(), ..Stamp::default() };
     let id = recording.intern_stack(stamp, &Sample { callchain, user, ..sample });

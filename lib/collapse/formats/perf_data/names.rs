@@ -64,9 +64,14 @@ fn add_each_sample(
         names.resolve_stack(sample.stack, sink, &mut stack);
         let time = (*has_times && sink.needs_times()).then(|| names.sample_time(sample, *has_cpus, sink));
         if let Some(spans) = &options.spans {
+            let (pid, tid) = (sample.stamp.pid, sample.stamp.tid);
             let time = spans.convert_time(sample.stamp.time, machine.unix_offset);
-            let span = spans.find(Some(sample.stamp.pid), sample.stamp.tid, time).filter(|_| *has_times);
-            stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
+            let mut roots = Vec::new();
+            match has_times {
+                true => spans.push_frames(Some(pid), tid, time, sink, &mut roots),
+                false => roots.push(sink.intern(NO_SPAN)),
+            }
+            stack.splice(0..0, roots);
         }
         let mut weight = weight_of_samples(recording.options.weight, 1, sample.period.into());
         if let Some(wait) = waits.as_mut().and_then(Iterator::next) {

@@ -117,6 +117,8 @@ struct PerfScript {
     symbols: SymbolCache,
     selection: Selection,
     spans: Option<Arc<Spans>>,
+    /// The frames of the spans that contain the sample.
+    span_frames: Vec<FrameId>,
     roots: ByteMap<Root>,
     /// A buffer for the keys of `roots`.
     key: Vec<u8>,
@@ -150,8 +152,6 @@ struct Sample<'a> {
     weight: Weight,
     /// `None` if times are not needed.
     time: Option<SampleTime>,
-    /// `None` without `--span`.
-    span: Option<FrameId>,
     /// The text after the event in its first line.
     rest: &'a [u8],
     /// True if its first line has only the thread.
@@ -249,7 +249,16 @@ impl PerfScript {
 
     fn from_parts(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
         let symbols = SymbolCache::new(naming);
-        Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
+        Self {
+            symbols,
+            selection,
+            spans,
+            span_frames: vec![],
+            roots: ByteMap::default(),
+            key: vec![],
+            stack: vec![],
+            lost: 0,
+        }
     }
 
     /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their
@@ -337,8 +346,11 @@ impl PerfScript {
             Some(weight) => {
                 let time = if sink.needs_times() { selection::sample_time(header, sink) } else { None };
                 let root = self.find_root(header, sink);
-                let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, report));
-                State::Sample(Sample { root, weight, time, span, rest: header.rest, is_bare: false, has_root: false })
+                self.span_frames.clear();
+                if let Some(spans) = &self.spans {
+                    selection::push_span_frames(spans, header, sink, report, &mut self.span_frames);
+                }
+                State::Sample(Sample { root, weight, time, rest: header.rest, is_bare: false, has_root: false })
             }
         }
     }
@@ -381,7 +393,7 @@ impl PerfScript {
         if !sample.has_root {
             self.stack.push(sample.root.frame);
         }
-        self.stack.extend(sample.span);
+        self.stack.extend(self.span_frames.iter().rev());
         self.stack.reverse();
         let added = sink.add_timed(&self.stack, Weights::plain(sample.weight), sample.time);
         self.stack.clear();

@@ -159,8 +159,9 @@ fn parse_switch(header: &Header<'_>, naming: &Naming, options: &Options, sink: &
     let time = parse_seconds(header.time?)?;
     let mut roots = vec![sink.intern(&name)];
     if let Some(spans) = &options.spans {
-        let span = u32::try_from(prev_pid).ok().and_then(|tid| spans.find(None, tid, time));
-        roots.push(sink.intern(span.unwrap_or(markers::NO_SPAN)));
+        let mut frames = Vec::new();
+        spans.push_frames(None, u32::try_from(prev_pid).unwrap_or(u32::MAX), time, sink, &mut frames);
+        roots.extend(frames.into_iter().rev());
     }
     Some(Switch {
         time,

@@ -88,12 +88,18 @@ pub(super) fn sample_time(header: &Header<'_>, sink: &mut Sink) -> Option<Sample
     Some(SampleTime { time, thread: sink.intern_thread(thread.trim_ascii()), cpu: parse_number(header.cpu) })
 }
 
-/// Returns the frame of the span that contains the sample.
-pub(super) fn span_frame(spans: &Spans, header: &Header<'_>, sink: &mut Sink, report: &mut BlockReport) -> FrameId {
+/// Adds the frames of the spans that contain the sample.
+pub(super) fn push_span_frames(
+    spans: &Spans,
+    header: &Header<'_>,
+    sink: &mut Sink,
+    report: &mut BlockReport,
+    frames: &mut Vec<FrameId>,
+) {
     let SampleInfo { time, pid, tid, .. } = sample_info(header);
-    if time.is_none() || tid.is_none() {
-        report.add_malformed("the sample has no time or no thread ID, which --span needs");
+    if let Some((tid, time)) = tid.zip(time) {
+        return spans.push_frames(pid, tid, time, sink, frames);
     }
-    let name = tid.zip(time).and_then(|(tid, time)| spans.find(pid, tid, time));
-    sink.intern(name.unwrap_or(NO_SPAN))
+    report.add_malformed("the sample has no time or no thread ID, which --span needs");
+    frames.push(sink.intern(NO_SPAN));
 }

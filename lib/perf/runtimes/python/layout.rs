@@ -9,11 +9,11 @@ use crate::perf::runtimes::thread_anchor::ThreadAnchor;
 const KIND: u32 = 1;
 
 /// The value of `INDIRECT_FRAME` if the thread's state points to the frame itself.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// Where an interpreter loop begins, as in the BPF program.
 #[derive(Clone, Copy, Debug)]
-enum LoopStart {
+pub(super) enum LoopStart {
     /// At each frame.
     EachFrame = 0,
     /// At frames with a flag.
@@ -24,21 +24,21 @@ enum LoopStart {
 
 /// The offsets of one version, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Offsets {
-    thread_id: u32,
-    first_frame: u32,
-    indirect_frame: u32,
-    code: u32,
-    previous: u32,
-    instruction: u32,
-    is_pointer: bool,
-    owner: u32,
-    loop_start: LoopStart,
+pub(super) struct Offsets {
+    pub thread_id: u32,
+    pub first_frame: u32,
+    pub indirect_frame: u32,
+    pub code: u32,
+    pub previous: u32,
+    pub instruction: u32,
+    pub is_pointer: bool,
+    pub owner: u32,
+    pub loop_start: LoopStart,
     first_line: u32,
     file: u32,
     name: u32,
     lines: u32,
-    bytecode: u32,
+    pub bytecode: u32,
     string: StringOffsets,
 }
 
@@ -171,7 +171,7 @@ pub(super) struct PythonLayout {
     pub strings: StringOffsets,
     /// Where the name of a task is found; the version, if it does not say which task a thread runs.
     pub task_names: Result<TaskNameOffsets, u32>,
-    offsets: Offsets,
+    pub offsets: Offsets,
 }
 
 /// The places of what tells whether an object is a string or a number, and in numbers.

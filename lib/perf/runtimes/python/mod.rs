@@ -6,6 +6,7 @@
 
 mod layout;
 mod lines;
+mod sleeping;
 mod tasks;
 
 use std::ops::Range;
@@ -15,6 +16,7 @@ use self::layout::PythonLayout;
 pub(super) use self::tasks::TaskOffsets;
 use super::function_parts::find_parts;
 use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
+use super::sleeping::{SleepingThread, WalkedScripts};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -70,6 +72,10 @@ impl Interpreter for Python {
             first_line: code.first_line,
             lines: self.layout.read_bytes(memory, code.lines),
         })
+    }
+
+    fn walk_sleeping(&self, memory: Memory, state: u64, thread: SleepingThread) -> Option<WalkedScripts> {
+        self.layout.walk_sleeping(memory, state, thread)
     }
 
     fn has_tasks(&self) -> bool {

@@ -19,6 +19,7 @@ mod walk;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
@@ -240,33 +241,71 @@ impl ThreadLogs {
     /// Returns what the critical path of a thread consists of, from its beginning, or the start of the recording, to its exit or
     /// the end of the recording. The charges add up to that time.
     pub fn charge_path(&self, life: Life, start: u64) -> Vec<PathCharge> {
+        self.charge_path_by_time(life, start, &[]).swap_remove(0)
+    }
+
+    /// Returns the same as [`ThreadLogs::charge_path`] by time: what is before the first bound, before each of the others, and
+    /// after the last one. `bounds` are in ascending order.
+    pub fn charge_path_by_time(&self, life: Life, start: u64, bounds: &[u64]) -> Vec<Vec<PathCharge>> {
         let Life { tid, begin, end } = life;
         let start = start.max(begin);
         let known = self.known_since.clamp(start, end.max(start));
-        let mut charges = Vec::new();
-        let mut runs: BTreeMap<u32, RunTime> = BTreeMap::new();
-        walk(self, tid, known..end, |part, log| {
-            if part.activity == Activity::Running {
-                runs.entry(part.tid).or_default().add(part, log);
-            } else {
-                charges.push(charge_part(part));
+        let mut collected = vec![CollectedCharges::default(); bounds.len() + 1];
+        let mut add = |part: &PathPart, log: Option<&ThreadLog>| {
+            for (range, time) in divide_time(part.time.clone(), bounds) {
+                collected[range].add(&PathPart { time, ..part.clone() }, log);
             }
-        });
+        };
+        walk(self, tid, known..end, &mut add);
         if known > start {
-            let part = PathPart { tid, activity: Activity::Blocked(None, BlockEnd::Unseen), time: start..known };
-            charges.push(charge_part(&part));
+            add(&PathPart { tid, activity: Activity::Blocked(None, BlockEnd::Unseen), time: start..known }, None);
         }
-        runs.iter().for_each(|(tid, run)| run.charge(*tid, &mut charges));
-        for charge in charges.iter_mut().filter(|charge| charge.stack.is_none()) {
-            let name = self.get(charge.tid, charge.time).and_then(|log| log.name);
-            charge.stack = name.map(|name| name.stack);
-        }
-        charges
+        collected.into_iter().map(|charges| charges.finish(self)).collect()
     }
 
     /// Returns how much of the time from `start` on is forgotten, in nanoseconds.
     pub fn forgotten_since(&self, start: u64) -> u64 {
         self.known_since.saturating_sub(start)
+    }
+}
+
+/// Divides a time at bounds in ascending order. Returns the number of bounds up to each part, and the part.
+fn divide_time(time: Range<u64>, bounds: &[u64]) -> impl Iterator<Item = (usize, Range<u64>)> {
+    let first = bounds.partition_point(|bound| *bound <= time.start);
+    let last = bounds.partition_point(|bound| *bound < time.end);
+    (first..=last).map(move |range| {
+        let from = if range == first { time.start } else { bounds[range - 1] };
+        let until = if range == last { time.end } else { bounds[range] };
+        (range, from..until)
+    })
+}
+
+/// The charges of a part of a path.
+#[derive(Clone, Debug, Default)]
+struct CollectedCharges {
+    charges: Vec<PathCharge>,
+    /// The time that each thread ran.
+    runs: BTreeMap<u32, RunTime>,
+}
+
+impl CollectedCharges {
+    fn add(&mut self, part: &PathPart, log: Option<&ThreadLog>) {
+        if part.activity == Activity::Running {
+            self.runs.entry(part.tid).or_default().add(part, log);
+        } else {
+            self.charges.push(charge_part(part));
+        }
+    }
+
+    /// Returns the charges. Those without a stack get that of the name of their thread.
+    fn finish(self, logs: &ThreadLogs) -> Vec<PathCharge> {
+        let mut charges = self.charges;
+        self.runs.iter().for_each(|(tid, run)| run.charge(*tid, &mut charges));
+        for charge in charges.iter_mut().filter(|charge| charge.stack.is_none()) {
+            let name = logs.get(charge.tid, charge.time).and_then(|log| log.name);
+            charge.stack = name.map(|name| name.stack);
+        }
+        charges
     }
 }
 

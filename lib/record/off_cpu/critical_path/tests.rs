@@ -231,6 +231,13 @@ proptest! {
             let charges = logs.charge_path(life, start);
             let elapsed = life.end.saturating_sub(start.max(life.begin));
             prop_assert_eq!(charges.iter().map(|charge| charge.amount.nanoseconds).sum::<u64>(), elapsed);
+            // So do the parts between bounds.
+            let begin = start.max(life.begin).min(life.end);
+            let bounds = [begin + elapsed / 3, begin + elapsed / 2, life.end + 1];
+            let parts = logs.charge_path_by_time(life, start, &bounds);
+            let sums = parts.iter().map(|charges| charges.iter().map(|charge| charge.amount.nanoseconds).sum::<u64>());
+            let lengths = [elapsed / 3, elapsed / 2 - elapsed / 3, elapsed - elapsed / 2, 0];
+            prop_assert_eq!(sums.collect::<Vec<u64>>(), lengths);
         }
     }
 }

@@ -106,7 +106,7 @@ impl PathTracker {
             let recorded = if names.is_empty() { String::new() } else { format!("; recorded: {names}") };
             return Err(format!("--critical-path {}: no recorded thread has this name or ID{recorded}", self.thread));
         };
-        self.logs.charge_path(life, start).iter().for_each(|charge| add_charge(charge, None, recording));
+        self.logs.charge_path(life, start).iter().for_each(|charge| add_charge(charge, &[], recording));
         let forgotten = self.logs.forgotten_since(start);
         let forgotten = (forgotten > 0).then(|| {
             let seconds = forgotten as f64 / 1e9;
@@ -142,11 +142,11 @@ fn join_names(names: &[String]) -> String {
     first.join(", ") + &more
 }
 
-/// Adds a charge to a recording, below a root frame if one is given.
-pub(super) fn add_charge(charge: &PathCharge, root: Option<&[u8]>, recording: &mut Recording) {
+/// Adds a charge to a recording, below root frames, of which the outermost is the first.
+pub(super) fn add_charge(charge: &PathCharge, roots: &[&[u8]], recording: &mut Recording) {
     let PathCharge { tid, time, stack, waker, state, amount } = *charge;
     let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
-    let stack = root.map_or(stack, |root| recording.intern_below_root(root, stack));
+    let stack = roots.iter().rev().fold(stack, |stack, root| recording.intern_below_root(root, stack));
     let waker = waker.map(|waker| waker.unwrap_or_else(|| recording.intern_waker_marker(markers::UNKNOWN)));
     recording.charge(stack, waker.as_slice(), state, amount.since(None));
 }

@@ -1,7 +1,7 @@
 //! Side-band records: forks, mappings, names and exits, in the order of their times.
 
 use super::{RingReader, for_each_record};
-use crate::perf::event::{Event, Stamp};
+use crate::perf::event::Event;
 use crate::perf::recording::Recording;
 use crate::record::clock;
 use crate::record::counters::{Counters, CpuRings};
@@ -32,22 +32,6 @@ impl RingReader {
         self.process_pending(counters, recording);
     }
 
-    /// True if a side-band record is of a process that is recorded, or will be.
-    fn is_followed(&mut self, stamp: Stamp, event: &Event<'_>) -> bool {
-        let Some(followed) = &mut self.followed else { return true };
-        match event {
-            Event::Fork { pid, parent_pid, .. } => {
-                followed.contains(parent_pid) && {
-                    followed.insert(*pid);
-                    true
-                }
-            }
-            Event::Mmap(mmap) => followed.contains(&mmap.pid),
-            Event::Comm { pid, .. } | Event::Exit { pid, .. } => followed.contains(pid),
-            _ => followed.contains(&stamp.pid),
-        }
-    }
-
     /// Processes the pending side-band records up to the horizon.
     pub(super) fn process_pending(&mut self, counters: &Counters, recording: &mut Recording) {
         let mut pending = std::mem::take(&mut self.pending);
@@ -55,7 +39,8 @@ impl RingReader {
         let ready = pending.partition_point(|record| record.time <= self.horizon);
         for record in pending.drain(..ready) {
             if let Some((stamp, event)) = counters.rings[record.rings].sideband.parse(&record.bytes)
-                && self.is_followed(stamp, &event)
+                && self.followed.as_mut().is_none_or(|followed| followed.includes(stamp, &event))
+                && !self.attachments.note_event(stamp.time, &event)
             {
                 if let Some(sampler) = &mut self.sampler {
                     sampler.tables.note_event(stamp.time, &event);
@@ -78,24 +63,5 @@ impl RingReader {
         {
             self.inherited_from.insert(*tid, owner);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::RingReader;
-    use crate::perf::event::{Event, Stamp};
-
-    #[test]
-    fn a_process_that_is_gone_is_not_followed() {
-        let mut reader = RingReader::new(None);
-        reader.followed = Some([1].into_iter().collect());
-        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 1, parent_tid: 1 };
-        assert!(reader.is_followed(Stamp::default(), &fork));
-        reader.forget_process(2);
-        assert_eq!(reader.followed, Some([1].into_iter().collect()));
-        // Its ID belongs to the child of somebody else.
-        let fork = Event::Fork { pid: 2, tid: 2, parent_pid: 3, parent_tid: 3 };
-        assert!(!reader.is_followed(Stamp::default(), &fork));
     }
 }
