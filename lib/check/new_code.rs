@@ -1,0 +1,222 @@
+//! The code that only one side of a comparison has: the noise of its callers does not hide that it costs more.
+//!
+//! The cost of such code counts for functions that both sides have. Where these vary from run to run, growth by the code is within
+//! their noise. So the code is judged by itself: the self weights of its functions, and for rules about callees too the stacks
+//! that it is part of, against those that are equal without it. Functions that replace others, or are extracted from their
+//! callers, have grown only as far as the whole has.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::accumulate::{Accumulator, Subject};
+use super::chances::{Chances, observe};
+use super::rule::{Measure, Rule};
+use super::{Finding, Verdict, join_names};
+use crate::Error;
+use crate::diff::{ComparedRuns, Hiding, OneSided};
+use crate::profile::{FrameId, Weights};
+use crate::stats::judgement::Observation;
+use crate::tally::{Charging, GroupBy, Row, is_significant};
+
+/// Most functions that a finding names.
+const MOST_NAMES: usize = 3;
+
+/// The stacks with functions that only one side has, and those that are equal without these functions.
+pub(super) struct NewCode {
+    stacks: Vec<Stack>,
+    /// For each frame, true if it is a function that only the side after has.
+    is_new: Vec<bool>,
+}
+
+/// A stack of [`NewCode`].
+struct Stack {
+    frames: Vec<FrameId>,
+    /// The frames without functions that only one side has.
+    rest: Vec<FrameId>,
+    weights: Weights,
+    observation: Observation,
+    /// True if a function that only one side has is charged with it.
+    is_own: bool,
+    /// What the stacks with the same rest are.
+    of_rest: Kinds,
+}
+
+/// Kinds of stacks that are equal without functions that only one side has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kinds {
+    /// True if such a function is charged with one of them.
+    has_own: bool,
+    /// True if one has such a function, and another one is charged with it.
+    has_inner: bool,
+}
+
+/// A rule, and what was found without regard to new code.
+pub(super) struct Search<'a> {
+    pub number: usize,
+    pub rule: &'a Rule,
+    /// The subjects that exceed the limit within noise.
+    pub noisy: &'a BTreeSet<Subject>,
+    /// True if a subject exceeds the limit by more than noise.
+    pub has_failed: bool,
+    pub chances: &'a Chances,
+    pub total: Weights,
+}
+
+/// Sum of some stacks.
+struct Sum {
+    weights: Weights,
+    observation: Observation,
+}
+
+impl NewCode {
+    /// Collects stacks from those of a differential profile.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn new(
+        mut rows: Vec<Row>,
+        all: &Accumulator<'_>,
+        one_sided: &OneSided,
+        hiding: &Hiding,
+        runs: Option<&ComparedRuns>,
+    ) -> Result<Self, Error> {
+        let charging = Charging::new(&all.frames);
+        let is_one_sided = |frame: FrameId| one_sided.is_new(all.frames.name(frame)).is_some();
+        let is_own = |stack: &[FrameId]| charging.charged(stack).is_some_and(is_one_sided);
+        let mut rests = BTreeMap::<Vec<FrameId>, Kinds>::new();
+        for row in &rows {
+            if let Cow::Owned(rest) = hiding.apply(&row.frames) {
+                let kinds = rests.entry(rest).or_default();
+                let is_own = is_own(&row.frames);
+                kinds.has_own |= is_own;
+                kinds.has_inner |= !is_own;
+            }
+        }
+        rows.retain(|row| rests.contains_key(&*hiding.apply(&row.frames)));
+        let observed = observe(&rows, all, runs, GroupBy::Stack)?;
+        let stacks = rows.into_iter().zip(observed).filter_map(|(row, observed)| {
+            let rest = hiding.apply(&row.frames).into_owned();
+            let of_rest = rests.get(&rest).copied().unwrap_or_default();
+            let (is_own, observation) = (is_own(&row.frames), observed.into_iter().next()?);
+            Some(Stack { rest, weights: row.weights[0], observation, is_own, of_rest, frames: row.frames })
+        });
+        let is_new = all.frames.iter().map(|(_, name)| one_sided.is_new(name) == Some(true));
+        Ok(Self { stacks: stacks.collect(), is_new: is_new.collect() })
+    }
+
+    /// Returns the new functions that exceed the limit of a rule, or all of them together if they do: those of subjects that exceed
+    /// it within noise, else all new functions if that is by how much what they are part of has grown.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn find(&self, search: &Search<'_>, accumulator: &mut Accumulator<'_>) -> Result<Vec<Finding>, Error> {
+        let rule = search.rule;
+        let has_callees = rule.measure.includes_callees();
+        let counted = || self.stacks.iter().filter(move |stack| stack.is_own || has_callees && stack.of_rest.has_inner);
+        let is_common = rule.is_of_common_functions();
+        let of_noisy = counted().filter(|stack| {
+            let frames = if is_common { &stack.rest } else { &stack.frames };
+            accumulator.find_subjects(search.number, frames).iter().any(|subject| search.noisy.contains(subject))
+        });
+        let of_noisy: Vec<&Stack> = of_noisy.collect();
+        let found = self.judge(search, &of_noisy, accumulator)?;
+        if !found.is_empty() || search.has_failed || !is_common {
+            return Ok(found);
+        }
+        let beside = |stack: &&Stack| stack.of_rest.has_own || has_callees && stack.of_rest.has_inner;
+        let Some(whole) = sum(self.stacks.iter().filter(beside))? else { return Ok(Vec::new()) };
+        match rule.measure.percent(whole.weights, search.total) > rule.limit {
+            true => self.judge(search, &counted().collect::<Vec<_>>(), accumulator),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Judges each new function of some stacks, then all of them together.
+    fn judge(
+        &self,
+        search: &Search<'_>,
+        stacks: &[&Stack],
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Vec<Finding>, Error> {
+        let rule = search.rule;
+        let mut by_key = BTreeMap::<Vec<FrameId>, Vec<&Stack>>::new();
+        let mut others = BTreeMap::<&[FrameId], Vec<&Stack>>::new();
+        for stack in stacks {
+            match self.key(rule.measure, stack) {
+                Some(key) => by_key.entry(key).or_default().push(stack),
+                None => others.entry(&stack.rest).or_default().push(stack),
+            }
+        }
+        let mut largest: Vec<(&Vec<FrameId>, Weights)> = Vec::new();
+        let mut findings = Vec::new();
+        for (key, own) in &by_key {
+            let Some(alone) = sum(own.iter().copied())? else { continue };
+            largest.push((key, alone.weights));
+            if rule.measure.percent(alone.weights, search.total) <= rule.limit {
+                continue;
+            }
+            // What it replaces counts for it.
+            let rests: BTreeSet<&[FrameId]> = own.iter().map(|stack| &stack.rest[..]).collect();
+            let replaced = rests.iter().filter_map(|rest| others.get(rest)).flatten();
+            let subject = join_names(key, &accumulator.frames);
+            findings.extend(search.finding(own.iter().chain(replaced).copied(), subject, accumulator)?);
+        }
+        if !findings.is_empty() || by_key.len() < 2 {
+            return Ok(findings);
+        }
+        largest.sort_by(|a, b| b.1.after.cmp(&a.1.after));
+        let names = largest.iter().take(MOST_NAMES).map(|(key, _)| join_names(key, &accumulator.frames));
+        let mut subject = b"[new functions] ".to_vec();
+        subject.extend(names.collect::<Vec<_>>().join(&b", "[..]));
+        if largest.len() > MOST_NAMES {
+            subject.extend(format!(" and {} more", largest.len() - MOST_NAMES).into_bytes());
+        }
+        Ok(search.finding(stacks.iter().copied(), subject, accumulator)?.into_iter().collect())
+    }
+
+    /// Returns the new function, or the call of it, that a stack counts for; `None` if the stack has none.
+    fn key(&self, measure: Measure, stack: &Stack) -> Option<Vec<FrameId>> {
+        let is_new = |frame: &FrameId| self.is_new[frame.index()];
+        let first = match measure.includes_callees() {
+            true => stack.frames.iter().position(is_new),
+            false => stack.frames.iter().rposition(is_new).filter(|_| stack.is_own),
+        }?;
+        let start = if measure == Measure::EdgeGrowth { first.saturating_sub(1) } else { first };
+        Some(stack.frames[start..=first].to_vec())
+    }
+}
+
+impl Search<'_> {
+    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise.
+    fn finding<'s>(
+        &self,
+        stacks: impl Iterator<Item = &'s Stack> + Clone,
+        subject: Vec<u8>,
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Option<Finding>, Error> {
+        let Some(Sum { weights, observation }) = sum(stacks.clone())? else { return Ok(None) };
+        let percent = self.rule.measure.percent(weights, self.total);
+        if percent <= self.rule.limit || !is_significant(self.chances.chance_of_group(&observation)) {
+            return Ok(None);
+        }
+        let grown = |stack: &&Stack| self.rule.measure.contribution()(stack.weights);
+        let worst =
+            stacks.max_by_key(grown).map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
+        Ok(Some(Finding { rule: self.number, subject, percent, weights, verdict: Verdict::Failed, worst }))
+    }
+}
+
+/// Returns the sum of some stacks; `None` if there are none.
+fn sum<'s>(stacks: impl Iterator<Item = &'s Stack>) -> Result<Option<Sum>, Error> {
+    let mut sum: Option<Sum> = None;
+    for stack in stacks {
+        match &mut sum {
+            Some(sum) => {
+                sum.weights.add(stack.weights)?;
+                sum.observation.add(&stack.observation);
+            }
+            None => sum = Some(Sum { weights: stack.weights, observation: stack.observation.clone() }),
+        }
+    }
+    Ok(sum)
+}
