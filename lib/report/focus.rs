@@ -11,7 +11,7 @@ use super::measure::{Measure, format_count, format_percent, percent, percent_cha
 use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
 use super::survey::Survey;
-use super::tables::tree_table;
+use super::tables::{column, tree_table};
 use super::waits::waits_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
@@ -32,9 +32,9 @@ struct Parts {
     count: usize,
 }
 
-/// Removes the column of self weights: where stacks of callers end is no function that ran.
+/// Removes the column of self weights: where stacks of callers end is no function that ran. The other one has the share of a caller.
 fn without_self(mut table: Table) -> Table {
-    table.columns.remove(0);
+    table.columns = vec![column("share_pct", "share")];
     for row in &mut table.rows {
         row.numbers.remove(0);
     }
@@ -140,5 +140,5 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     };
     let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
     let items = [whole].into_iter().chain(each).collect();
-    Fact { label: "focus", value: Value::List(items), numbers: vec![("total_pct", share)] }
+    Fact { label: "focus", value: Value::List(items), numbers: vec![("inclusive_pct", share)] }
 }

@@ -226,6 +226,8 @@ pub(super) struct Table {
     pub(super) details_key: &'static str,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row>,
+    /// Number of rows that are left out.
+    pub(super) left_out: usize,
 }
 
 /// A row of a table.

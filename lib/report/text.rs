@@ -85,7 +85,9 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
         let barest = Item { parts: Vec::new(), ..bare.clone() };
         let forms = [item, &bare, &barest].map(|item| item.text_with(&shortened));
         let used = lines.last().map_or(0, |line| width(line));
-        let left = if used == 0 { room } else { room.saturating_sub(used + 2) };
+        // A line that is not the last one ends in a comma.
+        let room_here = room.saturating_sub(usize::from(lines.len() < max_lines));
+        let left = if used == 0 { room_here } else { room_here.saturating_sub(used + 2) };
         let fits_here = forms.iter().find(|form| width(form) <= left);
         let fits_below = forms.iter().find(|form| width(form) <= room).filter(|_| lines.len() < max_lines);
         // Better whole on the next line than cut on this one.
@@ -266,7 +268,7 @@ mod tests {
         let rows = vec![long_row(0, &["caller", "another caller"]), long_row(40, &[]), long_row(3, &["x"])];
         let columns = vec![Column { key: "self", heading: "self" }, Column { key: "total", heading: "total" }];
         let title = "a title that is long enough for two".repeat(3);
-        let table = Table { key: "t", title, details_key: "d", columns, rows };
+        let table = Table { key: "t", title, details_key: "d", columns, rows, left_out: 0 };
         let facts = vec![
             Fact::new("label", Value::Text("some words ".repeat(20))),
             Fact::new("path", Value::Path(vec![Item::share("x", 1.0); 90], PathLines::Two)),
