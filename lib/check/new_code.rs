@@ -6,6 +6,7 @@
 //! callers, have grown only as far as the whole has.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::accumulate::{Accumulator, Subject};
@@ -164,7 +165,7 @@ impl NewCode {
         if !findings.is_empty() || by_key.len() < 2 {
             return Ok(findings);
         }
-        largest.sort_by(|a, b| b.1.after.cmp(&a.1.after));
+        largest.sort_by_key(|(_, weights)| Reverse(weights.after));
         let names = largest.iter().take(MOST_NAMES).map(|(key, _)| join_names(key, &accumulator.frames));
         let mut subject = b"[new functions] ".to_vec();
         subject.extend(names.collect::<Vec<_>>().join(&b", "[..]));

@@ -54,7 +54,7 @@ impl Shown {
         match self {
             Self::Grew => ("grew", "own functions that grew"),
             Self::Shrank => ("shrank", "own functions that shrank"),
-            Self::Noise => ("noise", "largest differences, all within noise"),
+            Self::Noise => ("noise", "differences within noise"),
         }
     }
 }
@@ -180,7 +180,10 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         text.push_str(&format!("; {} within it", differing(noise)));
     }
     let has_changed = !parts.is_empty() || !judgement.callees.is_empty() || judgement.inclusive.is_some();
-    let single = (has_changed && judgement.is_uncertain).then_some("one run a side: a busy machine may cause it");
+    let single = judgement.is_uncertain.then_some(match has_changed {
+        true => "one run a side: a busy machine may cause it",
+        false => "one run a side shows large changes only: compare several",
+    });
     if let Some(caveat) = judgement.caveat.clone().or(single.map(Caveat::from)) {
         text.push_str(&format!(" ({caveat})"));
     }

@@ -150,14 +150,7 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
         }
     });
     let columns = vec![column("self_pct", "self"), column("inclusive_pct", "inclusive")];
-    Ok(table(
-        "self",
-        "functions by self weight, and the own functions above them",
-        "callers",
-        columns,
-        rows.collect(),
-        all,
-    ))
+    Ok(table("self", "functions by self weight, and the own ones above", "callers", columns, rows.collect(), all))
 }
 
 /// Returns all functions.

@@ -153,8 +153,11 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
     }
 }
 
-/// Returns the width of the names of a table, so that details have room beside most of them.
+/// Returns the width of the names of a table, so that details have room beside most of them. If details are short, names have the rest
+/// of the room.
 fn name_width(rows: &[Row], room: usize) -> usize {
+    let details = rows.iter().map(|row| row.details.iter().map(|item| width(&item.text()) + 2).sum::<usize>());
+    let beside_details = room.saturating_sub(details.max().unwrap_or(0) + 2);
     let widths = |min: f64| {
         let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
         rows.map(|row| indent(row) + chain_width(row)).max()
@@ -162,7 +165,7 @@ fn name_width(rows: &[Row], room: usize) -> usize {
     // Small rows take little room from the details of large ones.
     let widest = widths(0.0).unwrap_or(0);
     let of_large = widths(WIDE_SHARE).unwrap_or(widest);
-    of_large.max(widest.min(room / 4)).min(room * 2 / 5)
+    of_large.max(widest.min(room / 4)).min(room * 2 / 5).max(widest.min(beside_details))
 }
 
 /// Returns the width of the names of a row with the arrows between them.
