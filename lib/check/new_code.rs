@@ -19,12 +19,18 @@ use crate::profile::{FrameId, Weights};
 use crate::stats::judgement::Observation;
 use crate::tally::{Charging, GroupBy, Row, is_significant};
 
+/// Least growth of the stacks that new code is part of, relative to its own. With less, its cost was more likely that of its callers
+/// before than a new one.
+const MIN_GROWTH_OF_WHOLE: f64 = 0.5;
+
 /// Most functions that a finding names.
 const MOST_NAMES: usize = 3;
 
 /// The stacks with functions that only one side has, and those that are equal without these functions.
 pub(super) struct NewCode {
     stacks: Vec<Stack>,
+    /// By their number, the stacks without functions that only one side has.
+    rests: Vec<Rest>,
     /// For each frame, true if it is a function that only the side after has.
     is_new: Vec<bool>,
 }
@@ -32,19 +38,20 @@ pub(super) struct NewCode {
 /// A stack of [`NewCode`].
 struct Stack {
     frames: Vec<FrameId>,
-    /// The frames without functions that only one side has.
-    rest: Vec<FrameId>,
+    /// Number of the stack without functions that only one side has.
+    rest: usize,
     weights: Weights,
     observation: Observation,
     /// True if a function that only one side has is charged with it.
     is_own: bool,
-    /// What the stacks with the same rest are.
-    of_rest: Kinds,
 }
 
-/// Kinds of stacks that are equal without functions that only one side has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Kinds {
+/// The stacks that are equal without functions that only one side has.
+#[derive(Debug, Default)]
+struct Rest {
+    frames: Vec<FrameId>,
+    /// The weights of all of them.
+    weights: Weights,
     /// True if such a function is charged with one of them.
     has_own: bool,
     /// True if one has such a function, and another one is charged with it.
@@ -84,39 +91,46 @@ impl NewCode {
         let charging = Charging::new(&all.frames);
         let is_one_sided = |frame: FrameId| one_sided.is_new(all.frames.name(frame)).is_some();
         let is_own = |stack: &[FrameId]| charging.charged(stack).is_some_and(is_one_sided);
-        let mut rests = BTreeMap::<Vec<FrameId>, Kinds>::new();
+        let mut rests = BTreeMap::<Vec<FrameId>, Rest>::new();
         for row in &rows {
             if let Cow::Owned(rest) = hiding.apply(&row.frames) {
-                let kinds = rests.entry(rest).or_default();
+                let rest = rests.entry(rest).or_default();
                 let is_own = is_own(&row.frames);
-                kinds.has_own |= is_own;
-                kinds.has_inner |= !is_own;
+                rest.has_own |= is_own;
+                rest.has_inner |= !is_own;
             }
         }
         rows.retain(|row| rests.contains_key(&*hiding.apply(&row.frames)));
         let observed = observe(&rows, all, runs, GroupBy::Stack)?;
-        let stacks = rows.into_iter().zip(observed).filter_map(|(row, observed)| {
-            let rest = hiding.apply(&row.frames).into_owned();
-            let of_rest = rests.get(&rest).copied().unwrap_or_default();
-            let (is_own, observation) = (is_own(&row.frames), observed.into_iter().next()?);
-            Some(Stack { rest, weights: row.weights[0], observation, is_own, of_rest, frames: row.frames })
-        });
+        let mut rests: Vec<Rest> = rests.into_iter().map(|(frames, rest)| Rest { frames, ..rest }).collect();
+        let mut stacks = Vec::with_capacity(rows.len());
+        for (row, observed) in rows.into_iter().zip(observed) {
+            let frames = hiding.apply(&row.frames);
+            let found = rests.binary_search_by(|rest| rest.frames[..].cmp(&frames));
+            let (Ok(rest), Some(observation)) = (found, observed.into_iter().next()) else { continue };
+            rests[rest].weights.add(row.weights[0])?;
+            let is_own = is_own(&row.frames);
+            stacks.push(Stack { rest, weights: row.weights[0], observation, is_own, frames: row.frames });
+        }
         let is_new = all.frames.iter().map(|(_, name)| one_sided.is_new(name) == Some(true));
-        Ok(Self { stacks: stacks.collect(), is_new: is_new.collect() })
+        Ok(Self { stacks, rests, is_new: is_new.collect() })
     }
 
     /// Returns the new functions that exceed the limit of a rule, or all of them together if they do: those of subjects that exceed
-    /// it within noise, else all new functions if that is by how much what they are part of has grown.
+    /// it within noise, else all new functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn find(&self, search: &Search<'_>, accumulator: &mut Accumulator<'_>) -> Result<Vec<Finding>, Error> {
         let rule = search.rule;
         let has_callees = rule.measure.includes_callees();
-        let counted = || self.stacks.iter().filter(move |stack| stack.is_own || has_callees && stack.of_rest.has_inner);
+        let counted = || {
+            let is_inner = |stack: &Stack| has_callees && self.rests[stack.rest].has_inner;
+            self.stacks.iter().filter(move |stack| stack.is_own || is_inner(stack))
+        };
         let is_common = rule.is_of_common_functions();
         let of_noisy = counted().filter(|stack| {
-            let frames = if is_common { &stack.rest } else { &stack.frames };
+            let frames = if is_common { &self.rests[stack.rest].frames } else { &stack.frames };
             accumulator.find_subjects(search.number, frames).iter().any(|subject| search.noisy.contains(subject))
         });
         let of_noisy: Vec<&Stack> = of_noisy.collect();
@@ -124,12 +138,7 @@ impl NewCode {
         if !found.is_empty() || search.has_failed || !is_common {
             return Ok(found);
         }
-        let beside = |stack: &&Stack| stack.of_rest.has_own || has_callees && stack.of_rest.has_inner;
-        let Some(whole) = sum(self.stacks.iter().filter(beside))? else { return Ok(Vec::new()) };
-        match rule.measure.percent(whole.weights, search.total) > rule.limit {
-            true => self.judge(search, &counted().collect::<Vec<_>>(), accumulator),
-            false => Ok(Vec::new()),
-        }
+        self.judge(search, &counted().collect::<Vec<_>>(), accumulator)
     }
 
     /// Judges each new function of some stacks, then all of them together.
@@ -141,11 +150,11 @@ impl NewCode {
     ) -> Result<Vec<Finding>, Error> {
         let rule = search.rule;
         let mut by_key = BTreeMap::<Vec<FrameId>, Vec<&Stack>>::new();
-        let mut others = BTreeMap::<&[FrameId], Vec<&Stack>>::new();
+        let mut others = BTreeMap::<usize, Vec<&Stack>>::new();
         for stack in stacks {
             match self.key(rule.measure, stack) {
                 Some(key) => by_key.entry(key).or_default().push(stack),
-                None => others.entry(&stack.rest).or_default().push(stack),
+                None => others.entry(stack.rest).or_default().push(stack),
             }
         }
         let mut largest: Vec<(&Vec<FrameId>, Weights)> = Vec::new();
@@ -157,10 +166,11 @@ impl NewCode {
                 continue;
             }
             // What it replaces counts for it.
-            let rests: BTreeSet<&[FrameId]> = own.iter().map(|stack| &stack.rest[..]).collect();
+            let rests: BTreeSet<usize> = own.iter().map(|stack| stack.rest).collect();
             let replaced = rests.iter().filter_map(|rest| others.get(rest)).flatten();
+            let stacks: Vec<&Stack> = own.iter().chain(replaced).copied().collect();
             let subject = join_names(key, &accumulator.frames);
-            findings.extend(search.finding(own.iter().chain(replaced).copied(), subject, accumulator)?);
+            findings.extend(self.finding(search, &stacks, subject, accumulator)?);
         }
         if !findings.is_empty() || by_key.len() < 2 {
             return Ok(findings);
@@ -172,7 +182,7 @@ impl NewCode {
         if largest.len() > MOST_NAMES {
             subject.extend(format!(" and {} more", largest.len() - MOST_NAMES).into_bytes());
         }
-        Ok(search.finding(stacks.iter().copied(), subject, accumulator)?.into_iter().collect())
+        Ok(self.finding(search, stacks, subject, accumulator)?.into_iter().collect())
     }
 
     /// Returns the new function, or the call of it, that a stack counts for; `None` if the stack has none.
@@ -185,25 +195,32 @@ impl NewCode {
         let start = if measure == Measure::EdgeGrowth { first.saturating_sub(1) } else { first };
         Some(stack.frames[start..=first].to_vec())
     }
-}
 
-impl Search<'_> {
-    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise.
-    fn finding<'s>(
+    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise, and is no cost that moved there:
+    /// the stacks that are equal without new functions must have grown by at least half as much.
+    fn finding(
         &self,
-        stacks: impl Iterator<Item = &'s Stack> + Clone,
+        search: &Search<'_>,
+        stacks: &[&Stack],
         subject: Vec<u8>,
         accumulator: &Accumulator<'_>,
     ) -> Result<Option<Finding>, Error> {
-        let Some(Sum { weights, observation }) = sum(stacks.clone())? else { return Ok(None) };
-        let percent = self.rule.measure.percent(weights, self.total);
-        if percent <= self.rule.limit || !is_significant(self.chances.chance_of_group(&observation)) {
+        let (measure, limit) = (search.rule.measure, search.rule.limit);
+        let Some(Sum { weights, observation }) = sum(stacks.iter().copied())? else { return Ok(None) };
+        let percent = measure.percent(weights, search.total);
+        let mut whole = Weights::default();
+        for rest in stacks.iter().map(|stack| stack.rest).collect::<BTreeSet<usize>>() {
+            whole.add(self.rests[rest].weights)?;
+        }
+        let whole_percent = measure.percent(whole, search.total);
+        let is_moved = whole_percent <= limit.max(percent * MIN_GROWTH_OF_WHOLE);
+        if percent <= limit || is_moved || !is_significant(search.chances.chance_of_group(&observation)) {
             return Ok(None);
         }
-        let grown = |stack: &&Stack| self.rule.measure.contribution()(stack.weights);
-        let worst =
-            stacks.max_by_key(grown).map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
-        Ok(Some(Finding { rule: self.number, subject, percent, weights, verdict: Verdict::Failed, worst }))
+        let grown = |stack: &&&Stack| measure.contribution()(stack.weights);
+        let worst = stacks.iter().max_by_key(grown);
+        let worst = worst.map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
+        Ok(Some(Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst }))
     }
 }
 

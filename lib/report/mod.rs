@@ -11,6 +11,7 @@ mod below;
 mod budget;
 mod call_tree;
 mod change;
+mod columns;
 mod commands;
 mod context;
 mod details;

@@ -2,7 +2,8 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::fit::{cut_end, cut_middle, fit_path, shortened, width, without_directories, wrap, wrap_path};
+use super::columns::width;
+use super::fit::{cut_end, cut_middle, fit_path, shortened, without_directories, wrap, wrap_path};
 use super::page::{Block, Fact, Item, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.

@@ -248,6 +248,16 @@ fn new_functions_fail_although_their_caller_varies() {
     }
 }
 
+/// The noise of callers makes no growth of what was extracted from them.
+#[test]
+fn extracted_functions_beside_noise_have_not_grown() {
+    let main = [(610, 510), (500, 500), (700, 620)];
+    for rule in RULES {
+        let extracted = check_beside_noise(rule, main, &[], &[("helper", 120)]);
+        assert_eq!(extracted, (0, String::new()), "{rule}");
+    }
+}
+
 /// New functions whose callers are many grow as a whole.
 #[test]
 fn new_functions_of_many_callers_add_up() {
