@@ -4,6 +4,7 @@ use crate::support::{assert_golden, data, directory, run};
 
 mod causes;
 mod interface;
+mod layout;
 mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.
@@ -390,17 +391,4 @@ fn large_weights_are_not_called_samples() {
     let profile = b"main;a 12345678\nmain;b 7654321\n";
     assert!(report(&[], profile).contains("weight 19,999,999"), "{}", report(&[], profile));
     assert!(report(&["--per-sample=1"], profile).contains("19,999,999 samples"), "{}", report(&[], profile));
-}
-
-/// Wide characters take two columns, so a page of them is no wider than any other.
-#[test]
-fn wide_characters_fit_the_page() {
-    let long = "文字列を結合する関数".repeat(9);
-    let profile = format!("アプリ;主処理;{long};memmove 500\nアプリ;主処理;読み込み;read 300\nアプリ;主処理;計算 200\n");
-    for options in [&[][..], &["--focus=主処理"]] {
-        let page = report(options, profile.as_bytes());
-        let columns = |line: &str| line.chars().map(|letter| 1 + usize::from(letter > '\u{2e80}')).sum::<usize>();
-        let lines = page.lines().take_while(|line| *line != "look closer");
-        assert!(lines.map(columns).all(|columns| columns <= 100), "{page}");
-    }
 }
