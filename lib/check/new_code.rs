@@ -129,14 +129,24 @@ impl NewCode {
             self.stacks.iter().filter(move |stack| stack.is_own || is_inner(stack))
         };
         let is_common = rule.is_of_common_functions();
-        let of_noisy = counted().filter(|stack| {
+        // Each subject by itself: the sum of those that seem to have grown would exceed what chance makes of each.
+        let mut of_noisy = BTreeMap::<Subject, Vec<&Stack>>::new();
+        for stack in counted() {
             let frames = if is_common { &self.rests[stack.rest].frames } else { &stack.frames };
-            accumulator.find_subjects(search.number, frames).iter().any(|subject| search.noisy.contains(subject))
-        });
-        let of_noisy: Vec<&Stack> = of_noisy.collect();
-        let found = self.judge(search, &of_noisy, accumulator)?;
+            for subject in accumulator.find_subjects(search.number, frames) {
+                if search.noisy.contains(&subject) {
+                    of_noisy.entry(subject).or_default().push(stack);
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        for stacks in of_noisy.values() {
+            for finding in self.judge(search, stacks, accumulator)? {
+                found.entry(finding.subject.clone()).or_insert(finding);
+            }
+        }
         if !found.is_empty() || search.has_failed || !is_common {
-            return Ok(found);
+            return Ok(found.into_values().collect());
         }
         self.judge(search, &counted().collect::<Vec<_>>(), accumulator)
     }
