@@ -95,6 +95,10 @@ struct GrowthArgs {
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
     /// weight of a function that only one side has counts for its nearest caller that both have: what was extracted,
     /// inlined, wrapped or renamed is no growth at equal cost. `[unmatched]` has the weight of stacks without such a caller.
+    ///
+    /// The noise of a caller hides no new function: if new functions exceed the limit by themselves, one or all together, by more than
+    /// noise and by more than what they replace, they break the rule as soon as their callers exceed it, be it within noise.
+    /// `[new functions]` are those that exceed it only together. The same holds for the other kinds of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

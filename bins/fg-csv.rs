@@ -183,7 +183,7 @@ impl Tool for Args {
             if self.runs.before().is_empty() {
                 counts.judge_sums(options)?;
             }
-            if let Some(caveat) = counts.caveat {
+            if let Some(caveat) = &counts.caveat {
                 session.diagnostics.warn(caveat);
             }
             session.diagnostics.note(&counts.weight_kind.describe());

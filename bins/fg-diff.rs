@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, plural};
 use fgkit::diff::{Comparison, Options, Renamed, diff, diff_streams};
-use fgkit::filter::{Rename, Threshold};
+use fgkit::filter::{Rename, Threshold, UnmatchedPattern};
 use fgkit::input::Source;
 use fgkit::profile::Profile;
 use fgkit::stats::sample_weight::WeightKind;
@@ -85,6 +85,9 @@ struct SignificanceArgs {
     /// Ignore differences below this, like 250 or 0.5%
     ///
     /// For these stacks, the weight before is set to the weight after. A percentage is of the total after.
+    ///
+    /// A stack `[flattened]` without weight says that the total before is not known. fg-filter keeps it, fg-svg shows both
+    /// weights of a function as shares of the total after, and programs that judge differences refuse the input.
     #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
@@ -100,8 +103,7 @@ struct SignificanceArgs {
     /// much runs differ. It then counts as at most 1000 samples, and a function must also differ relative to the others. A
     /// busy machine can still cause a difference.
     ///
-    /// A stack `[flattened]` without weight says that the total before is not known. fg-filter keeps it, fg-svg shows both
-    /// weights of a function as shares of the total after, and programs that judge differences refuse the input.
+    /// A stack `[flattened]` is added, as with --min-change.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.
@@ -255,6 +257,10 @@ impl Tool for Args {
         if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
             session.diagnostics.warn(&format!("--normalize has no effect: the total weight {side} is 0"));
         }
+        for rename in self.names.rename.iter().filter(|rename| !rename.has_matched()) {
+            let unmatched = UnmatchedPattern { option: "rename", pattern: rename.rule().to_owned() };
+            session.diagnostics.warn(&unmatched.to_string());
+        }
         warn_of_counterparts(&comparison.counterparts, &mut session.diagnostics);
         for Renamed { before, after } in &comparison.renamed {
             let [before, after] = [before, after].map(|name| String::from_utf8_lossy(name));
@@ -274,7 +280,7 @@ fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
     let per_sample = weight_kind.map_or_else(String::new, |kind| format!("; {}", WeightKind::describe(kind)));
     let flattened =
         if *flattened == 0 { String::new() } else { format!(", {} ignored", plural(*flattened, "difference")) };
-    if let Some(caveat) = comparison.caveat {
+    if let Some(caveat) = &comparison.caveat {
         diagnostics.warn(caveat);
     }
     diagnostics.note(&format!(

@@ -223,11 +223,8 @@ impl Tool for Args {
 
 /// Warns about patterns that match nothing, and with `-v` reports the kept and the dropped weight.
 fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostics) {
-    for (verb, matcher) in filter.matchers() {
-        let selects = matches!(verb, "root" | "focus");
-        if (selects || filtered.has_selected) && filtered.kind.is_some() && !matcher.has_matched() {
-            diagnostics.warn(&format!("--{verb} {}: no frame matches", matcher.pattern()));
-        }
+    if filtered.kind.is_some() {
+        filter.unmatched(filtered).iter().for_each(|unmatched| diagnostics.warn(&unmatched.to_string()));
     }
     let is_differential = filtered.kind == Some(LineKind::Differential);
     let shown = |weights: Weights| match is_differential {

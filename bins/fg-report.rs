@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
 use fgkit::diff::Scaling;
-use fgkit::filter::FrameMatcher;
+use fgkit::filter::{FrameMatcher, UnmatchedPattern};
 use fgkit::input::Source;
 use fgkit::report::{self, Format, Inputs, Missing, Options, Repeated, Subject, TextStyle};
 use fgkit::{Error, folded};
@@ -50,6 +50,9 @@ struct ContentArgs {
     focus: Option<FrameMatcher>,
 
     /// Write at most this many lines [default: height of the terminal, or 50]
+    ///
+    /// At least 10. A JSON object has by default all rows of its tables. With a budget, its rows are those of a page with this many
+    /// lines, and `left_out` has the number of the others by table.
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
@@ -82,6 +85,8 @@ struct FormatArgs {
     markdown: bool,
 
     /// Write a JSON object
+    ///
+    /// Its tables have all rows, but for branches of the call tree below 1 %, unless --budget is given.
     #[arg(long)]
     json: bool,
 }
@@ -130,13 +135,18 @@ const PARTS: &[(&str, &str)] = &[
     ),
     ("functions by self weight", "Leaves of stacks, whatever their origin, and the own functions above them."),
     (
-        "functions by total weight",
+        "functions by inclusive weight",
         "Functions whose weight is spread over many branches of the tree, by the weight of all stacks that contain them.",
     ),
     (
         "call tree",
         "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it. In \
          a comparison, branches are chosen by the sum of the differences of their stacks, whatever their signs.",
+    ),
+    (
+        "renamed?",
+        "In a comparison: functions that have probably another name after, as fg-diff --match-renames finds them. They have neither \
+         grown nor shrunk, and are one in the call tree. --exact-names keeps them apart.",
     ),
     (
         "verdict",
@@ -206,7 +216,7 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "A page has these parts, as far as there is something to say and room for it. The JSON object has the same \
-             keys; those of the tables are own, self, waits, total, tree, grew, shrank and noise.";
+             keys; those of the tables are own, self, waits, inclusive, tree, grew, shrank and noise.";
         vec![Section { heading: "PARTS OF THE PAGE", text, entries: PARTS.to_vec() }]
     }
 
@@ -231,14 +241,24 @@ impl Tool for Args {
                 (Subject::Profile(profile), Inputs::Files(list_names(&session.sources)))
             }
         };
+        let frames = match &subject {
+            Subject::Profile(profile) => &profile.frames,
+            Subject::Runs(compared) => &compared.profile.frames,
+        };
+        // A clone, because the frames of the page may have other numbers.
+        if let Some(own) = self.content.own.as_ref().filter(|own| !(*own).clone().matches_any(frames)) {
+            let unmatched = UnmatchedPattern { option: "own", pattern: own.pattern().to_owned() };
+            session.diagnostics.warn(&unmatched.to_string());
+        }
         let terminal = session.output.is_terminal().then(terminal_size);
         let format = self.format(terminal);
         let options = Options {
-            lines: self
-                .content
-                .budget
-                .unwrap_or(terminal.map_or(LINES, |(_, height)| height.saturating_sub(1).max(10))),
+            lines: self.content.budget.or(match format {
+                Format::Json => None,
+                _ => Some(terminal.map_or(LINES, |(_, height)| height.saturating_sub(1).max(10))),
+            }),
             weights,
+            exact_names: self.runs.copies.exact_names,
             categories: Categories::load(self.content.categories.as_deref())?,
             focus: self.content.focus,
             own: self.content.own,

@@ -24,6 +24,7 @@ pub struct Diagnostics {
     verbosity: i8,
     strict: bool,
     skipped_lines: u64,
+    has_warned: bool,
     first_failure: Option<String>,
     bold: bool,
     progress: Option<Progress>,
@@ -58,6 +59,7 @@ impl Diagnostics {
             verbosity,
             strict: false,
             skipped_lines: 0,
+            has_warned: false,
             first_failure: None,
             bold: false,
             progress: None,
@@ -90,6 +92,11 @@ impl Diagnostics {
         self.skipped_lines
     }
 
+    /// True if there was a warning, shown or not.
+    pub fn has_warned(&self) -> bool {
+        self.has_warned
+    }
+
     /// True if [`fail`](Self::fail) was called.
     pub fn has_failed(&self) -> bool {
         self.first_failure.is_some()
@@ -117,6 +124,7 @@ impl Diagnostics {
 
     /// Prints a warning, unless the tool is quiet.
     pub fn warn(&mut self, message: &str) {
+        self.has_warned = true;
         if self.verbosity >= 0 {
             self.print(message);
         }

@@ -33,7 +33,7 @@ pub const UNSAMPLED: &[u8] = b"[unsampled]";
 /// The only function of stacks none of whose functions is on both sides of a comparison.
 pub const UNMATCHED: &[u8] = b"[unmatched]";
 /// The only frame of a stack without weight: in all others, the weights before are those after wherever the difference is
-/// not significant.
+/// small or not significant.
 pub const FLATTENED: &[u8] = b"[flattened]";
 /// The root of samples outside all spans.
 pub const NO_SPAN: &[u8] = b"[no span]";

@@ -95,7 +95,7 @@ pub(super) struct Accumulator<'a> {
     /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
     pub functions: Tally,
     pub edges: Option<Tally>,
-    /// All stacks if a rule limits the growth of each function; in a differential profile only.
+    /// All stacks if a rule limits growth; in a differential profile only.
     pub stack_sums: Option<Tally>,
     /// Sums of all leaves if a rule limits the growth of categories; in a differential profile only.
     pub leaves: Option<Tally>,
@@ -134,7 +134,9 @@ impl<'a> Accumulator<'a> {
         self.total.add(weights)?;
         self.classify_new_frames();
         if self.differential {
-            self.survey.add_sides(weights);
+            if !self.frames.is_lost(stack) {
+                self.survey.add_sides(weights);
+            }
             self.is_flattened |= self.frames.is_flattened_mark(stack, weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
             for tally in [&mut self.edges, &mut self.leaves, &mut self.stack_sums].into_iter().flatten() {
@@ -170,7 +172,7 @@ impl<'a> Accumulator<'a> {
             is_flattened: false,
             functions: Tally::new(GroupBy::Function),
             edges: tally_for(Measure::EdgeGrowth, GroupBy::Edge),
-            stack_sums: rules.iter().any(Rule::is_of_common_functions).then(|| Tally::new(GroupBy::Stack)),
+            stack_sums: rules.iter().any(|rule| rule.measure.is_growth()).then(|| Tally::new(GroupBy::Stack)),
             leaves: tally_for(Measure::CategoryGrowth, GroupBy::Leaf),
             charging: Charging::default(),
             stacks: 0,
@@ -182,6 +184,13 @@ impl<'a> Accumulator<'a> {
     /// Returns the weights of all stacks that contribute to a rule as a whole.
     pub(super) fn rule_total(&self, number: usize) -> Weights {
         self.totals[number].get(&Subject::Rule).map_or_else(Weights::default, |total| total.weights)
+    }
+
+    /// Returns the subjects of a rule to which a stack contributes.
+    pub(super) fn find_subjects(&mut self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
+        self.classify_new_frames();
+        self.update_distinct_frames(stack);
+        self.subjects(number, stack)
     }
 
     /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.

@@ -9,7 +9,7 @@ use crate::diff::ComparedRuns;
 use crate::folded::{LineKind, StackSink as _};
 use crate::profile::{FrameId, Weights};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{WeightKind, WeightOptions};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions};
 use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
 
 /// Chances of the differences that rules limit.
@@ -18,7 +18,7 @@ pub(super) struct Chances {
     is_single: bool,
     weight_kind: WeightKind,
     /// A warning, if the weights deserve one.
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
     functions: Option<Judgement>,
     /// Row of each function.
     function_rows: BTreeMap<FrameId, usize>,
@@ -47,8 +47,8 @@ impl Chances {
             None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
         };
         let caveat = match runs {
-            Some(runs) => runs.caveat,
-            None => accumulator.survey.caveat(weight_kind),
+            Some(runs) => runs.caveat.clone(),
+            None => accumulator.survey.caveat(weight_kind, options),
         };
         let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);
         let is_single = design.is_single();
@@ -90,6 +90,11 @@ impl Chances {
         self.is_single && self.weight_kind != WeightKind::Exact
     }
 
+    /// Returns the chance of the difference of a group of stacks; 1 if the weights do not allow a judgement.
+    pub fn chance_of_group(&self, group: &Observation) -> f64 {
+        self.functions.as_ref().map_or(1.0, |functions| functions.chance_of_group(group, None))
+    }
+
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()
@@ -121,9 +126,10 @@ fn nonzero_rows(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-fn observe(
+/// Returns the weights of rows in each run, or their sums if the runs are not known.
+pub(super) fn observe(
     rows: &[Row],
-    accumulator: &Accumulator,
+    accumulator: &Accumulator<'_>,
     runs: Option<&ComparedRuns>,
     by: GroupBy,
 ) -> Result<Vec<Vec<Observation>>, Error> {

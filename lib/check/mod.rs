@@ -7,6 +7,7 @@ mod accumulate;
 mod busy_loop;
 mod chances;
 mod common;
+mod new_code;
 mod report;
 mod rule;
 
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use self::accumulate::{Accumulator, RuleTotal, Subject};
 use self::chances::Chances;
 use self::common::Common;
+use self::new_code::Search;
 use crate::Error;
 use crate::csv::Categories;
 use crate::diagnostics::Diagnostics;
@@ -118,14 +120,14 @@ pub fn check(
         if let Some(reason) = chances.refusal() {
             return Err(Error::Invalid(reason.to_owned()));
         }
-        chances.caveat.into_iter().for_each(|caveat| diagnostics.warn(caveat));
+        chances.caveat.iter().for_each(|caveat| diagnostics.warn(caveat));
         diagnostics.note(&chances.describe());
     }
     let common = match &chances {
         Some(_) => Common::new(&mut accumulator, runs.as_ref(), weights)?,
         None => None,
     };
-    let findings = find(accumulator, chances.as_ref(), common);
+    let findings = find(accumulator, chances.as_ref(), common)?;
     let is_uncertain = chances.as_ref().is_some_and(Chances::is_uncertain);
     if is_uncertain
         && findings.iter().any(|found| found.verdict == Verdict::Failed && rules[found.rule].measure.is_growth())
@@ -156,81 +158,76 @@ fn clone_frames(frames: &Frames) -> Frames {
 }
 
 /// Returns the findings of all rules, in their order, the largest value of each first.
-fn find<'a>(mut all: Accumulator<'a>, all_chances: Option<&Chances>, mut common: Option<Common<'a>>) -> Vec<Finding> {
+///
+/// # Errors
+/// [`Error::Overflow`] if a sum does not fit.
+fn find<'a>(
+    mut all: Accumulator<'a>,
+    all_chances: Option<&Chances>,
+    mut common: Option<Common<'a>>,
+) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     for (number, rule) in all.rules.iter().enumerate() {
-        let (accumulator, chances) = match &mut common {
-            Some(common) if rule.is_of_common_functions() => (&mut common.accumulator, Some(&common.chances)),
-            _ => (&mut all, all_chances),
-        };
-        let mut totals = std::mem::take(&mut accumulator.totals[number]);
-        let accumulator = &*accumulator;
         if rule.measure == Measure::BusyLoop {
-            findings.push(accumulator.busy_loop.finding(number, rule, &accumulator.frames));
+            findings.push(all.busy_loop.finding(number, rule, &all.frames));
             continue;
         }
-        if totals.is_empty() {
-            totals.insert(Subject::Rule, RuleTotal::default());
-        }
-        let mut noisy = BTreeSet::new();
-        let is_met = !rule.has_pattern() || accumulator.matches[number].contains(&true);
-        let found = totals.into_iter().map(|(subject, total)| {
-            let percent = rule.measure.percent(total.weights, accumulator.total);
-            let chance = chances.filter(|_| rule.measure.is_growth()).map(|all| all.chance(number, rule, subject));
-            let verdict = match percent > rule.limit {
-                true if !chance.flatten().is_none_or(is_significant) => {
-                    if let Subject::Function(frame) = subject {
-                        noisy.insert(frame);
-                    }
-                    Verdict::WithinNoise
-                }
-                true => Verdict::Failed,
-                false if is_met => Verdict::Passed,
-                false => Verdict::NoMatch,
-            };
-            Finding {
-                rule: number,
-                subject: accumulator.subject_name(rule, subject),
-                percent,
-                weights: total.weights,
-                verdict,
-                worst: total.worst.map(|(stack, weights)| (stack.to_text(&accumulator.frames), weights)),
+        let (accumulator, chances, new_code) = match &mut common {
+            Some(Common { accumulator, chances, new_code }) if rule.is_of_common_functions() => {
+                (accumulator, Some(&*chances), Some(&*new_code))
             }
-        });
-        let start = findings.len();
-        findings.extend(found);
-        if let (Measure::Growth, Some(common), Some(chances)) = (rule.measure, &common, all_chances) {
-            findings.extend(find_new(number, rule, common, &noisy, chances));
+            common => (&mut all, all_chances, common.as_ref().map(|common| &common.new_code)),
+        };
+        let chances = chances.filter(|_| rule.measure.is_growth());
+        let mut found = find_subjects(number, rule, accumulator, chances);
+        if let (Some(new_code), Some(chances)) = (new_code, all_chances.filter(|_| rule.measure.is_growth())) {
+            let is = |verdict: Verdict| found.iter().filter(move |(_, finding)| finding.verdict == verdict);
+            let noisy: BTreeSet<Subject> = is(Verdict::WithinNoise).map(|(subject, _)| *subject).collect();
+            let (has_failed, total) = (is(Verdict::Failed).next().is_some(), accumulator.total);
+            let search = Search { number, rule, noisy: &noisy, has_failed, chances, total };
+            let new = new_code.find(&search, accumulator)?;
+            found.extend(new.into_iter().map(|finding| (Subject::Rule, finding)));
         }
-        findings[start..].sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.subject.cmp(&b.subject)));
+        let mut found: Vec<Finding> = found.into_iter().map(|(_, finding)| finding).collect();
+        found.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.subject.cmp(&b.subject)));
+        findings.extend(found);
     }
-    findings
+    Ok(findings)
 }
 
-/// Returns the new functions that exceed a limit by themselves and count for functions that exceed it within noise: the noise of
-/// a caller does not hide what it calls now.
-fn find_new(
+/// Returns the findings about the subjects of a rule.
+fn find_subjects(
     number: usize,
     rule: &Rule,
-    common: &Common<'_>,
-    noisy: &BTreeSet<FrameId>,
-    chances: &Chances,
-) -> Vec<Finding> {
-    let total = common.accumulator.total;
-    let findings = common.new_functions_of(noisy).into_iter().filter_map(|(frame, after)| {
-        let weights = Weights { after, ..Weights::default() };
-        let (subject, percent) = (Subject::Function(frame), rule.measure.percent(weights, total));
-        let is_real = chances.chance(number, rule, subject).is_none_or(is_significant);
-        (percent > rule.limit && is_real).then(|| Finding {
+    accumulator: &mut Accumulator<'_>,
+    chances: Option<&Chances>,
+) -> Vec<(Subject, Finding)> {
+    let mut totals = std::mem::take(&mut accumulator.totals[number]);
+    if totals.is_empty() {
+        totals.insert(Subject::Rule, RuleTotal::default());
+    }
+    let is_met = !rule.has_pattern() || accumulator.matches[number].contains(&true);
+    let found = totals.into_iter().map(|(subject, total)| {
+        let percent = rule.measure.percent(total.weights, accumulator.total);
+        let verdict = match percent > rule.limit {
+            true => match chances.and_then(|all| all.chance(number, rule, subject)).is_none_or(is_significant) {
+                true => Verdict::Failed,
+                false => Verdict::WithinNoise,
+            },
+            false if is_met => Verdict::Passed,
+            false => Verdict::NoMatch,
+        };
+        let finding = Finding {
             rule: number,
-            subject: common.accumulator.subject_name(rule, subject),
+            subject: accumulator.subject_name(rule, subject),
             percent,
-            weights,
-            verdict: Verdict::Failed,
-            worst: None,
-        })
+            weights: total.weights,
+            verdict,
+            worst: total.worst.map(|(stack, weights)| (stack.to_text(&accumulator.frames), weights)),
+        };
+        (subject, finding)
     });
-    findings.collect()
+    found.collect()
 }
 
 /// Returns a stack as folded text, without its weight.

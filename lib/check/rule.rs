@@ -70,6 +70,11 @@ impl Measure {
         matches!(self, Self::Growth | Self::InclusiveGrowth | Self::EdgeGrowth | Self::CategoryGrowth)
     }
 
+    /// True if a function's weight includes that of its callees.
+    pub(super) fn includes_callees(self) -> bool {
+        matches!(self, Self::InclusiveGrowth | Self::EdgeGrowth)
+    }
+
     /// True if the subject is a category and not a pattern.
     fn is_of_category(self) -> bool {
         matches!(self, Self::Category | Self::CategoryGrowth)

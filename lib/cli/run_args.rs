@@ -56,7 +56,8 @@ pub struct RunArgs {
     ///
     /// Use this to compare shares if the runs differ in length, such as recordings of a server. For a fixed amount of
     /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack
-    /// to stack, so that both totals are exactly equal.
+    /// to stack, so that both totals are exactly equal. The totals are those of what was measured: without `[lost]`, whose
+    /// samples no function has.
     #[arg(short, long)]
     pub normalize: bool,
 
@@ -85,7 +86,7 @@ pub struct CopyArgs {
     ///
     /// By default, folders of sources whose files have functions of the same names are taken for one, such as old/ and new/,
     /// and so are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same functions.
-    /// The names that are taken for one are printed.
+    /// The names that are taken for one are printed. fg-report also looks for functions that were renamed.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }

@@ -6,7 +6,7 @@ use super::parser::BlockReport;
 use super::sink::OrderedSamples;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{DetectedKind, mixture_error};
+use crate::folded::{DetectedKind, MixtureCheck, mixture_error};
 use crate::markers;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
@@ -26,6 +26,7 @@ pub(super) struct OrderedLog<'a> {
     malformed_lines: u64,
     /// The number of weights per line of folded text.
     kind: Option<DetectedKind>,
+    mixture: MixtureCheck,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
@@ -52,6 +53,7 @@ impl<'a> OrderedLog<'a> {
             kind,
             problems: 0,
             malformed_lines: 0,
+            mixture: MixtureCheck::default(),
             waiting: BTreeMap::new(),
             diagnostics,
             in_order,
@@ -92,11 +94,15 @@ impl<'a> OrderedLog<'a> {
         self.problems += count;
     }
 
-    /// Returns an error if more than half of the lines of an input that was read in blocks are malformed.
+    /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may
+    /// have two weights.
     ///
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_malformed_share(&mut self) -> Result<(), Error> {
+        if let Some(doubtful) = self.mixture.doubtful() {
+            self.diagnostics.warn(&format!("{}:{}: {}", self.name, doubtful.line, doubtful.describe()));
+        }
         if self.malformed_lines * 2 <= self.lines {
             return Ok(());
         }
@@ -164,8 +170,10 @@ impl<'a> OrderedLog<'a> {
             for (line, what) in report.malformed {
                 self.report_malformed(self.lines + line, what)?;
             }
-            if let Some((line, kind)) = report.other_kind.zip(self.kind) {
-                return Err(mixture_error(&self.name, self.lines + line, kind));
+            self.mixture.add_block(report.mixture, self.lines);
+            let other_kind = report.other_kind.map(|line| self.lines + line).or(self.mixture.other_kind());
+            if let Some((line, kind)) = other_kind.zip(self.kind) {
+                return Err(mixture_error(&self.name, line, kind));
             }
             if let (Some(in_order), Some(samples)) = (&mut self.in_order, samples) {
                 in_order.add_samples(&samples)?;

@@ -3,6 +3,7 @@
 use super::input_summary::InputSummary;
 use super::sink::Sink;
 use crate::Error;
+use crate::folded::MixtureCheck;
 
 /// A parser of one format. It may cache frames between blocks, so each parser is used with one sink only.
 pub(super) trait Parser: Send {
@@ -28,6 +29,8 @@ pub(super) struct BlockReport {
     pub(super) malformed: Vec<(u64, &'static str)>,
     /// Number of the first line of folded text that has more or fewer weights than the others.
     pub(super) other_kind: Option<u64>,
+    /// The lines of folded text with one weight that may have two.
+    pub(super) mixture: MixtureCheck,
 }
 
 impl BlockReport {

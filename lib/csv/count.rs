@@ -10,7 +10,7 @@ use crate::folded::{LineKind, StackSink, read_all, read_parallel};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{
     GroupBy, Judgement, Row, Tally, check_not_flattened, observe_runs, observe_sum, observe_sums, tally_profile,
 };
@@ -35,7 +35,7 @@ pub struct Counts {
     /// The judgement of the functions.
     pub judgement: Option<Judgement>,
     /// A warning about the judgement, if the weights deserve one.
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
     survey: WeightSurvey,
     /// True if differences were flattened.
     is_flattened: bool,
@@ -51,7 +51,7 @@ impl Counts {
     pub fn judge_sums(&mut self, options: WeightOptions) -> Result<(), Error> {
         check_not_flattened(self.is_flattened)?;
         self.weight_kind = self.survey.kind(&self.frames, options);
-        self.caveat = self.survey.caveat(self.weight_kind);
+        self.caveat = self.survey.caveat(self.weight_kind, options);
         self.observations = observe_sums(&self.rows);
         let functions = self.functions.as_deref().map(observe_sums);
         let design = Design::of_sums(self.weight_kind, self.survey.scale_before());
@@ -86,7 +86,7 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
         differential: true,
         total: compared.profile.total(),
         weight_kind: compared.weight_kind,
-        caveat: compared.caveat,
+        caveat: compared.caveat.clone(),
         ..Counts::default()
     };
     counts.observations = observe_runs(&rows, &compared.profile.frames, &compared.runs, by)?;
@@ -217,7 +217,9 @@ impl StackSink for Accumulator {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.counts.total.add(weights)?;
         if self.counts.differential {
-            self.counts.survey.add_sides(weights);
+            if !self.counts.frames.is_lost(stack) {
+                self.counts.survey.add_sides(weights);
+            }
             self.counts.is_flattened |= self.counts.frames.is_flattened_mark(stack, weights);
             let functions = self.functions.as_mut();
             functions.map_or(Ok(()), |functions| functions.add(&self.counts.frames, stack, shared, weights))?;

@@ -6,7 +6,7 @@ use super::renamed::Renamed;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
-use crate::stats::sample_weight::WeightKind;
+use crate::stats::sample_weight::{Caveat, WeightKind};
 
 /// Share of the weight of each side that only this side has, above which names are taken to differ.
 const MISMATCH: f64 = 0.5;
@@ -37,8 +37,10 @@ pub struct Comparison {
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
     /// A warning, if significance was tested and the runs deserve one.
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
     scale: Scaler,
+    /// Number of stacks before that of lost samples.
+    lost_stack: Option<u64>,
     min_change: Weight,
 }
 
@@ -62,8 +64,14 @@ impl Comparison {
             weight_kind: None,
             caveat: None,
             scale: Scaler::new(ratio, unit),
+            lost_stack: None,
             min_change: options.min_change.map_or(Ok(Weight::ZERO), |min| min.resolve(totals.after))?,
         })
+    }
+
+    /// Names the position of the stack of lost samples, by which nothing is scaled: its rounding error is not carried on.
+    pub(super) fn with_lost_stack(self, position: Option<u64>) -> Self {
+        Self { lost_stack: position, ..self }
     }
 
     /// Returns the shares of the weight before and after that only that side has, if most of both is: then names differ, not
@@ -89,13 +97,16 @@ impl Comparison {
     /// # Errors
     /// [`Error::Overflow`] if the scaled weight does not fit.
     pub(super) fn scale_stack(&mut self, weights: Weights) -> Result<Weights, Error> {
+        let is_lost = self.lost_stack == Some(self.stacks);
         self.stacks += 1;
         self.only_before += u64::from(weights.after.is_zero() && !weights.before.is_zero());
         self.only_after += u64::from(weights.before.is_zero() && !weights.after.is_zero());
         if weights.before.is_zero() || weights.after.is_zero() {
             self.weights_only.add(weights)?;
         }
-        Ok(Weights { before: self.scale.scale_next(weights.before)?, after: weights.after })
+        let mut scale_alone = self.scale;
+        let scale = if is_lost { &mut scale_alone } else { &mut self.scale };
+        Ok(Weights { before: scale.scale_next(weights.before)?, after: weights.after })
     }
 
     /// Returns the weights of a scaled stack to write: the weight before is set to the weight after if the difference is

@@ -3,6 +3,7 @@
 mod common;
 mod comparison;
 mod counterparts;
+mod join_renamed;
 mod options;
 mod path_name;
 mod program;
@@ -12,23 +13,22 @@ mod scale;
 mod significant;
 mod stream;
 
-pub use common::{CommonRuns, OneSided, OneSidedFunction};
+pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
 pub use counterparts::{Counterpart, Counterparts};
+pub use join_renamed::find_renamed_in_sums;
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;
 pub use scale::Scaling;
 pub use stream::diff_streams;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
+use self::join_renamed::rename_functions;
 use crate::Error;
 use crate::filter::rename;
 use crate::markers;
 use crate::profile::{Profile, Weight, Weights};
-use crate::tally::{GroupBy, RunSums};
+use crate::tally::GroupBy;
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
 ///
@@ -54,9 +54,11 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
     let RenamedSides { mut before, mut after, counterparts } = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
-        MatchedRuns { before, after, renamed } = match_renames(before, after, options)?;
+        let (compared, _) = compare(before, after, options)?;
+        renamed = compared.find_renamed()?;
+        (before, after) = (rename_functions(&compared.runs.before, &renamed)?, compared.runs.after);
     }
-    let (both, mut comparison) = match options.significant {
+    let (mut both, mut comparison) = match options.significant {
         Some(by) => compare_significant(before, after, options, by),
         None if matches!(options.scaling, Scaling::Median) => {
             let (compared, comparison) = compare(before, after, options)?;
@@ -64,6 +66,9 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
         }
         None => compare_sums(before, after, options),
     }?;
+    if options.flattens() {
+        mark_as_flattened(&mut both)?;
+    }
     comparison.renamed = renamed;
     comparison.counterparts = counterparts;
     Ok((both, comparison))
@@ -117,46 +122,6 @@ fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error>
     })
 }
 
-/// Runs in which renamed functions have the same name.
-struct MatchedRuns {
-    before: Vec<Profile>,
-    after: Vec<Profile>,
-    renamed: Vec<Renamed>,
-}
-
-/// Gives functions that were probably renamed their names after, unless their weights then differ significantly.
-fn match_renames(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
-    let (compared, _) = compare(before, after, options)?;
-    let distinct = significant::find_one_sided(&compared)?;
-    let mut renamed = renamed::find_renamed(&compared.profile, &distinct)?;
-    let RunSums { before, after, .. } = compared.runs;
-    let before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
-    let (compared, _) = compare(before, after, options)?;
-    let differing = significant::find_functions(&compared)?;
-    let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(|pair| !differing.contains(&pair.after));
-    let RunSums { before, after, .. } = compared.runs;
-    // No run before has the name after but by the renaming.
-    let before = rename_functions(before, rejected.iter().map(|pair| (&pair.after, &pair.before)))?;
-    Ok(MatchedRuns { before, after, renamed: kept })
-}
-
-/// Renames functions, given by old and new names.
-fn rename_functions<'a>(
-    profiles: Vec<Profile>,
-    names: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
-) -> Result<Vec<Profile>, Error> {
-    let names: BTreeMap<&[u8], &[u8]> = names.map(|(from, to)| (&from[..], &to[..])).collect();
-    if names.is_empty() {
-        return Ok(profiles);
-    }
-    let renamed = profiles.iter().map(|profile| {
-        rename::rename_frames(profile, |name| {
-            names.get(name).map_or(Cow::Borrowed(name), |name| Cow::Owned(name.to_vec()))
-        })
-    });
-    renamed.collect()
-}
-
 /// Compares sums, and frees the runs.
 fn compare_sums(
     mut before: Vec<Profile>,
@@ -167,9 +132,9 @@ fn compare_sums(
     // The first run becomes the sum itself.
     let first = if before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
     let mut both = join_sides(first, &before, &after)?;
-    let ratio = options.ratio(both.total(), runs.0, runs.1, 1.0);
+    let ratio = options.ratio(both.measured_total(), runs.0, runs.1, 1.0);
     let unit = scale::rounding_unit(both.all_weights().all(Weights::are_whole));
-    let mut comparison = Comparison::new(both.total(), ratio, unit, options)?;
+    let mut comparison = Comparison::new(both.total(), ratio, unit, options)?.with_lost_stack(find_lost(&mut both));
     both.map_weights(|weights| {
         let weights = comparison.scale_stack(weights)?;
         Ok(comparison.flatten_stack(weights, true))
@@ -177,8 +142,13 @@ fn compare_sums(
     Ok((both, comparison))
 }
 
-/// Compares sums, and flattens differences that are not significant. [`markers::FLATTENED`] says so: shares of the total before
-/// would be wrong.
+/// Adds the stack that says of all others that their differences may have been flattened: shares of the total before are wrong.
+fn mark_as_flattened(profile: &mut Profile) -> Result<(), Error> {
+    let marker = [profile.frames.intern(markers::FLATTENED)];
+    profile.add(&marker, Weights::default())
+}
+
+/// Compares sums, and flattens differences that are not significant.
 fn compare_significant(
     before: Vec<Profile>,
     after: Vec<Profile>,
@@ -187,15 +157,12 @@ fn compare_significant(
 ) -> Result<(Profile, Comparison), Error> {
     let (compared, mut comparison) = compare(before, after, options)?;
     comparison.weight_kind = Some(compared.weight_kind);
-    comparison.caveat = compared.caveat;
+    comparison.caveat = compared.caveat.clone();
     let Some(kept) = significant::find_significant(&compared, by)? else {
         let caveat = compared.weight_kind.caveat(true).unwrap_or_default();
         return Err(Error::Invalid(caveat.to_owned()));
     };
-    let (mut both, comparison) = flatten(compared.profile, comparison, Some(kept))?;
-    let marker = [both.frames.intern(markers::FLATTENED)];
-    both.add(&marker, Weights::default())?;
-    Ok((both, comparison))
+    flatten(compared.profile, comparison, Some(kept))
 }
 
 /// Joins and scales runs, and keeps them. Rows of the joined profile are judged, so that a stack whose scaled weight is
@@ -203,15 +170,32 @@ fn compare_significant(
 fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(ComparedRuns, Comparison), Error> {
     let counts = (before.len(), after.len());
     let mut profile = join_sides(Profile::new(true), &before, &after)?;
-    let weight_kind = runs::find_weight_kind(&profile, &before, &after, options);
-    let caveat = runs::find_caveat(&before, &after, weight_kind);
+    let survey = runs::survey_weights(&profile, &before, &after);
+    let weight_kind = survey.kind(&profile.frames, options.weights);
+    let caveat = runs::find_caveat(&before, &after, &survey, weight_kind, options.weights);
     let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
     let median = mean(&runs.factors_before) / mean(&runs.factors_after);
-    let ratio = options.ratio(profile.total(), counts.0, counts.1, median);
+    let ratio = options.ratio(profile.measured_total(), counts.0, counts.1, median);
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
-    let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?;
+    let lost = find_lost(&mut profile);
+    let mut comparison = Comparison::new(profile.total(), ratio, unit, options)?.with_lost_stack(lost);
     profile.map_weights(|weights| comparison.scale_stack(weights))?;
     Ok((ComparedRuns { profile, runs, weight_kind, caveat, counterparts: Counterparts::default() }, comparison))
+}
+
+/// Returns the position of the stack of lost samples among the sorted stacks.
+fn find_lost(profile: &mut Profile) -> Option<u64> {
+    if profile.measured_total() == profile.total() {
+        return None;
+    }
+    profile.presort(crate::parallel::cores());
+    let (mut number, mut lost) = (0, None);
+    let _ = profile.for_each_sorted(|stack| {
+        lost = lost.or(profile.frames.is_lost(stack.frames).then_some(number));
+        number += 1;
+        Ok::<(), ()>(())
+    });
+    lost
 }
 
 /// Returns the mean of the factors of a side's runs; 0 if it has none.

@@ -28,6 +28,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// True if differences are flattened that are small or not significant.
+    pub(super) fn flattens(&self) -> bool {
+        self.significant.is_some() || self.min_change.is_some()
+    }
+
     /// Returns the factor by which weights before are multiplied. Sides with `median` factors are scaled by their
     /// means.
     pub(super) fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize, median: f64) -> Ratio {

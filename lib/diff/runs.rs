@@ -1,12 +1,11 @@
 //! Comparisons that keep their runs, so that each difference can be judged by its spread from run to run.
 
 use super::counterparts::Counterparts;
-use super::options::Options;
 use super::scale::Scaling;
 use crate::Error;
 use crate::profile::{Profile, Weights};
 use crate::stats::judgement::{Design, Observation, median};
-use crate::stats::sample_weight::{WeightKind, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
 /// Two runs with at least this many stacks of so many samples each are equal by chance in one of a million cases, at most:
@@ -24,7 +23,7 @@ pub struct ComparedRuns {
     /// Kind of the weights.
     pub weight_kind: WeightKind,
     /// A warning about a judgement, if the runs or their weights deserve one.
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
     /// Names before that are compared under other names.
     pub counterparts: Counterparts,
 }
@@ -61,10 +60,20 @@ impl ComparedRuns {
 }
 
 /// Returns a warning about judging these runs, if they or their weights deserve one.
-pub fn find_caveat(before: &[Profile], after: &[Profile], kind: WeightKind) -> Option<&'static str> {
+pub fn find_caveat(
+    before: &[Profile],
+    after: &[Profile],
+    survey: &WeightSurvey,
+    kind: WeightKind,
+    options: WeightOptions,
+) -> Option<Caveat> {
     let is_repeated = kind != WeightKind::Exact && [before, after].iter().any(|runs| has_repeated_run(runs, kind));
     let repeated = "two runs of one side are identical; a run that is given twice makes noise look smaller than it is";
-    if is_repeated { Some(repeated) } else { kind.caveat(before.len() <= 1 && after.len() <= 1) }
+    match before.len() <= 1 && after.len() <= 1 {
+        _ if is_repeated => Some(repeated.into()),
+        true => survey.caveat_of_single_runs(kind, options),
+        false => kind.caveat(false).map(Caveat::from),
+    }
 }
 
 /// True if two runs have the same weights, and so many of them that it is no chance.
@@ -84,26 +93,26 @@ fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
     })
 }
 
-/// Returns the kind of the weights of all runs. `joined` has their sums by stack, not scaled.
-pub fn find_weight_kind(joined: &Profile, before: &[Profile], after: &[Profile], options: &Options) -> WeightKind {
+/// Returns the statistics of the weights of all runs. `joined` has their sums by stack, not scaled.
+pub fn survey_weights(joined: &Profile, before: &[Profile], after: &[Profile]) -> WeightSurvey {
     let mut survey = WeightSurvey::default();
     if before.len() == 1 && after.len() == 1 {
         // As programs that read the comparison do.
-        joined.all_weights().for_each(|weights| survey.add_sides(weights));
+        joined.measured_weights().for_each(|weights| survey.add_sides(weights));
     } else {
-        before.iter().chain(after).flat_map(Profile::all_weights).for_each(|weights| survey.add(weights.after));
+        before.iter().chain(after).flat_map(Profile::measured_weights).for_each(|weights| survey.add(weights.after));
         if let (Some(before), Some(after)) = (before.first(), after.first()) {
             pair_weights(before, after).for_each(|weights| survey.compare(weights));
         }
     }
-    survey.kind(&joined.frames, options.weights)
+    survey
 }
 
 /// Returns the weights of each stack that one of two runs has.
 fn pair_weights(before: &Profile, after: &Profile) -> impl Iterator<Item = Weights> {
     let mut both = Profile::new(true);
     let joined = super::add_before(&mut both, before).and_then(|()| both.merge(after));
-    joined.ok().map(|()| both.all_weights().collect::<Vec<_>>()).into_iter().flatten()
+    joined.ok().map(|()| both.measured_weights().collect::<Vec<_>>()).into_iter().flatten()
 }
 
 /// Returns the runs with the factors that make their weights comparable. `joined` has the sums of all runs, not scaled.
@@ -126,7 +135,7 @@ pub fn scale_runs(
             runs.factors_before.fill(factor);
             return Ok(runs);
         }
-        Scaling::Totals => runs.iter().map(|(run, _)| run.total().after.as_f64()).collect(),
+        Scaling::Totals => runs.iter().map(|(run, _)| run.measured_total().after.as_f64()).collect(),
         Scaling::Median => median_levels(joined, &runs)?,
     };
     let after = &weights[count_before..];
@@ -141,7 +150,8 @@ pub fn scale_runs(
 /// Returns for each run the median of its functions' self weights relative to their means (Anders and Huber, Genome
 /// Biology 11, 2010, R106). The functions are those that make up nine tenths of all weight, at least five.
 fn median_levels(joined: &Profile, runs: &RunSums) -> Result<Vec<f64>, Error> {
-    let rows = tally_profile(joined, GroupBy::Function)?;
+    let mut rows = tally_profile(joined, GroupBy::Function)?;
+    rows.retain(|row| !joined.frames.is_lost(&row.frames));
     let observed = observe_runs(&rows, &joined.frames, runs, GroupBy::Function)?;
     let mut functions: Vec<(f64, Vec<f64>)> = observed
         .into_iter()

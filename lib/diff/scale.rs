@@ -11,7 +11,7 @@ pub enum Scaling {
     /// By the number of runs; unchanged if both sides have the same number.
     #[default]
     Runs,
-    /// To the total weight after.
+    /// To the total weight after, without lost samples on either side.
     Totals,
     /// By this factor.
     Factor(Weight),

@@ -1,8 +1,9 @@
 //! The stacks whose differences are significant.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::renamed::Renamed;
 use super::runs::ComparedRuns;
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};
@@ -47,27 +48,41 @@ pub fn find_significant(compared: &ComparedRuns, by: GroupBy) -> Result<Option<V
     }
 }
 
-/// Returns the names of the functions whose self or inclusive weight differs significantly. If the weights do not allow a
-/// judgement, these are all that differ by more than [`UNJUDGED_SHARE`].
+/// Keeps the pairs of functions whose self and inclusive weights do not differ significantly if each pair is one function. If the
+/// weights do not allow a judgement, these are all that do not differ by more than [`UNJUDGED_SHARE`].
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
-pub(super) fn find_functions(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>>, Error> {
+pub(super) fn keep_equal_pairs(compared: &ComparedRuns, renamed: Vec<Renamed>) -> Result<Vec<Renamed>, Error> {
+    if renamed.is_empty() {
+        return Ok(renamed);
+    }
     let profile = &compared.profile;
     let rows = tally_profile(profile, GroupBy::Function)?;
     let observations = observe_runs(&rows, &profile.frames, &compared.runs, GroupBy::Function)?;
     let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
+    let names = rows.iter().map(|row| profile.frames.name(row.frames[0]));
+    let by_name: BTreeMap<&[u8], &[Observation]> = names.zip(observations.iter().map(Vec::as_slice)).collect();
     let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
     let differs_much = |one: &Observation| {
         let (before, after) = (mean(&one.before), mean(&one.after));
         (after - before).abs() > UNJUDGED_SHARE * before.max(after)
     };
-    let differs = |number: usize| match &judgement {
-        Some(judgement) => judgement.chances[number].iter().any(|chance| is_significant(*chance)),
-        None => observations[number].iter().any(differs_much),
+    let differs = |pair: &Renamed| {
+        let [Some([own, all]), Some([new_own, new_all])] =
+            [&pair.before, &pair.after].map(|name| by_name.get(&name[..]))
+        else {
+            return true;
+        };
+        let (mut own, mut all) = (own.clone(), all.clone());
+        own.add(new_own);
+        all.add(new_all);
+        match &judgement {
+            Some(judged) => [&own, &all].iter().any(|one| is_significant(judged.chance_of_group(one, Some(&own)))),
+            None => differs_much(&own) || differs_much(&all),
+        }
     };
-    let names = (0..rows.len()).filter(|number| differs(*number));
-    Ok(names.map(|number| profile.frames.name(rows[number].frames[0]).to_vec()).collect())
+    Ok(renamed.into_iter().filter(|pair| !differs(pair)).collect())
 }
 
 /// Returns the names of the functions that are on one side only, and not by chance. If the weights do not allow a judgement,

@@ -5,11 +5,12 @@ use super::options::Options;
 use super::scale;
 use super::scale::Scaling;
 use crate::Error;
-use crate::folded::sorted_reader::{SortedReader, read_sorted};
+use crate::folded::sorted_profile::SortedProfile;
+use crate::folded::sorted_reader::{SortedInput, SortedReader, read_sorted};
 use crate::folded::{LineKind, merge_sorted, sort_files};
 use crate::input::Source;
 use crate::output::Output;
-use crate::profile::{Weight, Weights};
+use crate::profile::{Profile, Weight, Weights};
 
 /// Compares two files and writes the result, or returns `None` and writes nothing: if the options need all stacks at
 /// once, if the files may be of two copies of a program, whose names are joined, or if one cannot be read without a warning.
@@ -38,6 +39,10 @@ pub fn diff_streams(
     if before.is_empty || after.is_empty || (!options.exact_names && before.names.differ(&after.names)) {
         return Ok(None);
     }
+    // What was lost must be known before the first stack is scaled.
+    if matches!(options.scaling, Scaling::Totals) && (before.names.have_lost() || after.names.have_lost()) {
+        return Ok(None);
+    }
     let is_whole = before.is_whole && after.is_whole;
     let is_own_text = before.parts.len() == 1 && after.parts.len() == 1;
     // Fractions of one stack in several parts may add up to a whole number, which decides the unit of rounding.
@@ -60,7 +65,18 @@ pub fn diff_streams(
         let weights = comparison.scale_stack(weights)?;
         Ok(comparison.flatten_stack(weights, true))
     };
-    let inputs = read_sorted(before.parts.into_iter().chain(after.parts));
+    let mark = if options.flattens() { Some(flattened_mark()?) } else { None };
+    let has_mark = mark.is_some();
+    let inputs = read_sorted(before.parts.into_iter().chain(after.parts).chain(mark));
     merge_sorted(inputs, step, each, Some(LineKind::Differential), &name, output)?;
+    // The mark is no stack of either side.
+    comparison.stacks -= u64::from(has_mark);
     Ok(Some(comparison))
+}
+
+/// Returns an input with nothing but the stack that says that differences may have been flattened.
+fn flattened_mark() -> Result<SortedInput, Error> {
+    let mut profile = Profile::new(false);
+    super::mark_as_flattened(&mut profile)?;
+    Ok(SortedInput::Profile(Box::new(SortedProfile::new(profile))))
 }

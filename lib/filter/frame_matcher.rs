@@ -39,6 +39,11 @@ impl FrameMatcher {
         })
     }
 
+    /// True if any of these frames matches.
+    pub fn matches_any(&mut self, frames: &Frames) -> bool {
+        frames.iter().any(|(frame, _)| self.matches(frames, frame))
+    }
+
     /// True if a frame has matched.
     pub fn has_matched(&self) -> bool {
         self.results.contains(&Some(true))

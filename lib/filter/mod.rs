@@ -18,6 +18,7 @@ mod select;
 mod sorted_stacks;
 mod split;
 mod threshold;
+mod unmatched;
 
 pub use frame_matcher::FrameMatcher;
 pub use frames::{Recursion, Reshape};
@@ -26,6 +27,7 @@ pub use rename::Rename;
 pub use select::Select;
 pub use split::Split;
 pub use threshold::Threshold;
+pub use unmatched::UnmatchedPattern;
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -76,8 +78,8 @@ pub struct Filtered<'w> {
 }
 
 impl Filter {
-    /// Returns the patterns in use, each with the name of its verb: first those that select stacks to keep.
-    pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
+    /// Returns the patterns for frames in use, each with the name of its verb: first those that select stacks to keep.
+    fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
         // Every field is named, so that the compiler reports a new verb that is missing here.
         let Select { root, focus, ignore } = &self.select;
         let Reshape { hide, show, show_from, prune_from, drop_unknown: _, no_delimiters: _, recursion: _ } =

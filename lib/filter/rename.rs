@@ -1,6 +1,8 @@
 //! Renames frames by regular expressions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use regex::bytes::Regex;
 
@@ -13,15 +15,33 @@ use crate::profile::{FrameId, Profile};
 pub struct Rename {
     pattern: Regex,
     text: Vec<u8>,
+    /// The rule as it was given.
+    rule: String,
+    /// True once a name has matched; all clones share it.
+    has_matched: Arc<AtomicBool>,
 }
 
 impl Rename {
     /// Replaces all matches in a name; returns `[unknown]` if nothing is left.
     pub fn apply<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.pattern.replace_all(name, &self.text[..]) {
+        let renamed = self.pattern.replace_all(name, &self.text[..]);
+        if matches!(renamed, Cow::Owned(_)) {
+            self.has_matched.store(true, Ordering::Relaxed);
+        }
+        match renamed {
             Cow::Owned(renamed) if renamed.is_empty() => Cow::Borrowed(markers::UNKNOWN),
             renamed => renamed,
         }
+    }
+
+    /// True if a name has matched.
+    pub fn has_matched(&self) -> bool {
+        self.has_matched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the rule as it was given.
+    pub fn rule(&self) -> &str {
+        &self.rule
     }
 }
 
@@ -38,7 +58,8 @@ impl std::str::FromStr for Rename {
                 "the pattern has no group {group}; to put text right after a group's number, write ${{1}}x"
             ));
         }
-        Ok(Self { pattern, text: rule[at + 1..].replace("\\=", "=").into_bytes() })
+        let text = rule[at + 1..].replace("\\=", "=").into_bytes();
+        Ok(Self { pattern, text, rule: rule.to_owned(), has_matched: Arc::default() })
     }
 }
 

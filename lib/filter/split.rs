@@ -1,17 +1,37 @@
 //! Splits frames into several, such as a qualified name into packages and a function.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use regex::bytes::Regex;
 
 /// A pattern at whose matches names are split.
 #[derive(Clone, Debug)]
-pub struct Split(Regex);
+pub struct Split {
+    pattern: Regex,
+    /// True once a name has matched; all clones share it.
+    has_matched: Arc<AtomicBool>,
+}
 
 impl Split {
     /// Returns the parts of a name without the empty ones, or the whole name if there is no other part.
     pub fn parts<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        let mut parts = self.0.split(name).filter(|part| !part.is_empty()).peekable();
+        if self.pattern.is_match(name) {
+            self.has_matched.store(true, Ordering::Relaxed);
+        }
+        let mut parts = self.pattern.split(name).filter(|part| !part.is_empty()).peekable();
         let whole = if parts.peek().is_none() { Some(name) } else { None };
         parts.chain(whole)
+    }
+
+    /// True if a name has matched.
+    pub fn has_matched(&self) -> bool {
+        self.has_matched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the source text of the pattern.
+    pub fn pattern(&self) -> &str {
+        self.pattern.as_str()
     }
 }
 
@@ -23,7 +43,7 @@ impl std::str::FromStr for Split {
         if pattern.is_match(b"") {
             return Err("the pattern matches the empty text, so it would split names into letters".to_owned());
         }
-        Ok(Self(pattern))
+        Ok(Self { pattern, has_matched: Arc::default() })
     }
 }
 

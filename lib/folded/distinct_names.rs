@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::markers::LOST;
 use crate::profile::Profile;
 
 /// Names of the programs (first frames) and of the functions with a path.
@@ -44,6 +45,11 @@ impl DistinctNames {
         if memchr::memchr(b'/', name).is_some() && !self.paths.contains(name) {
             self.paths.insert(name.to_vec());
         }
+    }
+
+    /// True if there are lost samples.
+    pub fn have_lost(&self) -> bool {
+        self.programs.contains(LOST)
     }
 
     /// True if each profile has a program, or a path, that the other does not have: they may be two copies of one.

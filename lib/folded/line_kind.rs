@@ -13,9 +13,6 @@ const MAX_LINES: usize = 64;
 /// A text of this size or more may have been cut within its last line.
 const MAYBE_CUT: usize = 64 * 1024;
 
-/// A mixture has at least one of this many lines of the other kind: fewer are names that end in a number.
-const OTHER_SHARE: u64 = 8;
-
 /// The kind of the lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectedKind {
@@ -55,64 +52,91 @@ pub fn detect_kind(head: &[u8]) -> Option<DetectedKind> {
 
 /// Finds lines with two weights in a text whose lines have one.
 ///
-/// A few lines that end in two numbers are taken for names that end in a number, and so is one stack with several numbers.
-/// Several stacks are not, if they have many lines, in whatever order: a sorted mixture is one too.
+/// A name may end in a number, like `Thread 3`, so a line that ends in two numbers may have one weight. All such lines must then
+/// be of one function: stacks that differ in the number only, as no comparison has them, or stacks with the same leaf.
+/// Different ones are a mixture, however few they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MixtureCheck {
-    lines: u64,
-    /// Number of lines that end in two numbers, and the number of the first.
-    others: u64,
-    first_other: u64,
-    /// The stack of the first of them, without its numbers, and true if another has a different one.
+    /// The first line that ends in two numbers.
+    first: Option<DoubtfulLine>,
+    /// True if another one is of another function.
+    is_mixture: bool,
+}
+
+/// A line that ends in two numbers, of which the first may belong to the name of the leaf.
+#[derive(Clone, Debug)]
+pub(crate) struct DoubtfulLine {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The stack with the first of the numbers.
     stack: Vec<u8>,
-    has_several: bool,
+}
+
+impl DoubtfulLine {
+    /// Returns the name of the leaf with the number.
+    fn leaf(&self) -> &[u8] {
+        leaf(&self.stack)
+    }
+
+    fn is_of_one_function(&self, stack: &[u8]) -> bool {
+        leaf(stack) == self.leaf() || split_number(stack) == split_number(&self.stack)
+    }
+
+    /// Returns the warning about this line, if it is the only one of its kind.
+    pub(crate) fn describe(&self) -> String {
+        let name = String::from_utf8_lossy(self.leaf());
+        format!("ends in two numbers; read as the function {name:?} with one weight")
+    }
+}
+
+/// Returns the text after the last semicolon.
+fn leaf(stack: &[u8]) -> &[u8] {
+    &stack[memchr::memrchr(b';', stack).map_or(0, |separator| separator + 1)..]
 }
 
 impl MixtureCheck {
     /// Adds a line with one weight; `stack` is the text before it.
     #[inline]
     pub(crate) fn add(&mut self, stack: &[u8], line: u64) {
-        self.lines += 1;
-        if ends_like_a_weight(stack)
-            && let Some(stack) = split_number(stack)
-        {
-            self.add_number(stack, line);
+        if ends_like_a_weight(stack) {
+            self.add_doubtful(stack, line);
         }
     }
 
-    /// Adds lines with one weight whose stacks do not end in a number.
-    pub(super) fn add_regular(&mut self, count: u64) {
-        self.lines += count;
-    }
-
-    fn add_number(&mut self, stack: &[u8], line: u64) {
-        if self.others == 0 {
-            self.first_other = line;
-            self.stack.extend_from_slice(stack);
+    fn add_doubtful(&mut self, stack: &[u8], line: u64) {
+        match &self.first {
+            Some(first) => self.is_mixture |= !first.is_of_one_function(stack),
+            None => self.first = Some(DoubtfulLine { line, stack: stack.to_vec() }),
         }
-        self.others += 1;
-        self.has_several |= self.stack != stack;
     }
 
-    /// True if lines may be of the other kind.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.has_several
+    /// Adds the lines of a block that follows this number of lines.
+    pub(crate) fn add_block(&mut self, block: Self, lines_before: u64) {
+        if let Some(first) = block.first {
+            self.add_doubtful(&first.stack, lines_before + first.line);
+        }
+        self.is_mixture |= block.is_mixture;
+    }
+
+    /// Returns the first line that ends in two numbers.
+    pub(crate) fn doubtful(&self) -> Option<&DoubtfulLine> {
+        self.first.as_ref()
     }
 
     /// Returns the number of the first line of the other kind, if the text is a mixture.
     pub(crate) fn other_kind(&self) -> Option<u64> {
-        (self.has_several && self.others * OTHER_SHARE >= self.lines).then_some(self.first_other)
+        self.first.as_ref().filter(|_| self.is_mixture).map(|first| first.line)
     }
 }
 
 /// Returns the error for a line that is not of the kind of the text.
 pub(crate) fn mixture_error(name: &str, line: u64, kind: DetectedKind) -> Error {
     let first = kind.line;
-    let what = match kind.kind {
-        LineKind::Plain => format!("has two weights, but line {first} has one"),
-        LineKind::Differential => format!("has one weight, but line {first} has two"),
+    let (what, hint) = match kind.kind {
+        LineKind::Plain => (format!("has two weights, but line {first} has one"), ", and end no name in a number"),
+        LineKind::Differential => (format!("has one weight, but line {first} has two"), ""),
     };
-    let what = format!("{what}; do not mix profiles and comparisons (fg-diff) in one input");
+    let what = format!("{what}; do not mix profiles and comparisons (fg-diff) in one input{hint}");
     Error::Unreadable { name: format!("{name}:{line}"), what }
 }
 
@@ -152,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_of_different_stacks_make_a_mixture() {
+    fn lines_of_different_functions_make_a_mixture() {
         assert_eq!(mixture(&["a", "b", "a 1", "b 2"]), Some(3));
         assert_eq!(mixture(&["a", "a 1", "b", "b 2"]), Some(2), "sorted");
         assert_eq!(mixture(&["a", "line 1", "line 2", "line 3"]), None, "one name with numbers");
         assert_eq!(mixture(&["a", "Thread 3", "b", "Thread 4"]), None);
-        assert_eq!(
-            mixture(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o 1", "p 1", "q"]),
-            None
-        );
+        assert_eq!(mixture(&["a", "x;Thread 3", "y;Thread 3"]), None, "one name");
+        assert_eq!(mixture(&["a", "x;copy 3", "y;copy 4"]), Some(2));
+        let few = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o 1", "p 1", "q"];
+        assert_eq!(mixture(&few), Some(15), "few");
     }
 }

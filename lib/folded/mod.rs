@@ -17,7 +17,7 @@ mod parallel_read;
 mod read;
 mod repeated_stacks;
 mod sort_file;
-mod sorted_profile;
+pub(crate) mod sorted_profile;
 pub mod sorted_reader;
 mod sortedness;
 mod stack_order;

@@ -18,6 +18,7 @@ pub fn read_parallel<T: StackSink + Send>(source: &Source, new_sink: impl Fn() -
         return None;
     }
     let mut input = source.open().ok()?;
+    input.drop_colours().ok()?;
     let head = input.head().ok()?;
     let kind = detect_kind(head)?.kind;
     // Not a blank line, a byte order mark, or another encoding.

@@ -108,7 +108,7 @@ pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Resul
 fn read_flawless(source: &Source) -> Option<Profile> {
     let mut diagnostics = Diagnostics::silent();
     diagnostics.set_strict(true);
-    read_any_profile(source, &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
+    read_any_profile(source, &mut diagnostics).ok().filter(|_| !diagnostics.has_failed() && !diagnostics.has_warned())
 }
 
 /// Reads a source that may have no stacks.
@@ -126,6 +126,7 @@ fn read_any_profile(source: &Source, diagnostics: &mut Diagnostics) -> Result<Pr
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { LineKind::Differential } else { LineKind::Plain };
     let mut builder = ProfileBuilder { profile, batch: Batch::default() };
+    input.drop_colours()?;
     check_is_folded(input)?;
     let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
     let next_block = |block: &mut Block| input.read_block(block, last_line_end);

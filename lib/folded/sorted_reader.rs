@@ -241,6 +241,7 @@ impl LineParser {
     /// Replaces the lines by those of the next block; `false` at the end.
     fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
         if self.line_number == 0 && self.kind.is_none() {
+            self.input.drop_colours()?;
             self.kind = detect_kind(self.input.head()?).map(|detected| detected.kind);
         }
         if self.at_end || !self.input.read_block(&mut lines.block, last_line_end)? {

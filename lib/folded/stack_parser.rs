@@ -113,11 +113,12 @@ impl<'a> StackParser<'a> {
 
     /// True if lines may be of the other kind, which only a parser of the whole text can decide.
     pub(super) fn may_be_mixture(&self) -> bool {
-        self.lines.mixture.is_doubtful()
+        self.lines.mixture.doubtful().is_some()
     }
 
     /// Parses a whole input, which another thread reads unless it is short.
     pub(super) fn read_input(&mut self, mut input: Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+        input.drop_colours()?;
         check_is_folded(&mut input)?;
         let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
         // Searching is faster than passing text from one CPU to another.
@@ -138,7 +139,7 @@ impl<'a> StackParser<'a> {
     ) -> Result<(), Error> {
         self.lines = LineCheck { detected, ..LineCheck::default() };
         self.read_blocks(name, next_block, diagnostics)?;
-        self.lines.finish(name)
+        self.lines.finish(name, diagnostics)
     }
 
     /// Parses blocks of whole lines.
@@ -321,7 +322,6 @@ impl LineCheck {
     /// Counts stacks with one weight that do not end in a number.
     fn add_regular(&mut self, count: u64) {
         self.stacks += count;
-        self.mixture.add_regular(count);
     }
 
     #[inline]
@@ -342,9 +342,12 @@ impl LineCheck {
     }
 
     /// Rejects a text that mixes kinds, or most of whose lines are malformed.
-    fn finish(&self, name: &str) -> Result<(), Error> {
+    fn finish(&self, name: &str, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         if let Some((line, detected)) = self.mixture.other_kind().zip(self.detected) {
             return Err(mixture_error(name, line, detected));
+        }
+        if let Some(doubtful) = self.mixture.doubtful() {
+            diagnostics.warn(&format!("{name}:{}: {}", doubtful.line, doubtful.describe()));
         }
         if self.malformed <= self.stacks {
             return Ok(());

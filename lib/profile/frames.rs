@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use super::weight::{Weight, Weights};
-use crate::markers::{FLATTENED, UNKNOWN};
+use crate::markers::{FLATTENED, LOST, UNKNOWN};
 
 /// The id of a frame name within one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,11 +45,18 @@ impl Frames {
         Self::default()
     }
 
-    /// True for the stack that says of all others that differences which are not significant were flattened
+    /// True for the stack that says of all others that differences which are small or not significant were flattened
     /// ([`FLATTENED`]).
     #[inline]
     pub fn is_flattened_mark(&self, stack: &[FrameId], weights: Weights) -> bool {
         weights == Weights::default() && matches!(stack, [frame] if self.name(*frame) == FLATTENED)
+    }
+
+    /// True for the stack of the samples that were lost ([`LOST`]): these say nothing of the program, so they take no part in
+    /// scaling and judgement.
+    #[inline]
+    pub fn is_lost(&self, stack: &[FrameId]) -> bool {
+        matches!(stack, [frame] if self.name(*frame) == LOST)
     }
 
     /// Returns the number of distinct names.

@@ -98,6 +98,23 @@ impl Profile {
         self.total
     }
 
+    /// Returns the sums of all weights but those of lost samples: see [`Frames::is_lost`].
+    pub fn measured_total(&self) -> Weights {
+        self.lost_number().map_or(self.total, |number| self.total.saturating_sub(self.weights(number)))
+    }
+
+    /// Returns the weights of all stacks but that of lost samples, in order of first appearance.
+    pub fn measured_weights(&self) -> impl Iterator<Item = Weights> {
+        let lost = self.lost_number();
+        (0..self.len() as u32).filter(move |number| Some(*number) != lost).map(|number| self.weights(number))
+    }
+
+    /// Returns the number of the stack of lost samples.
+    fn lost_number(&self) -> Option<u32> {
+        (0..self.len() as u32)
+            .find(|number| matches!(self.stacks.get(*number), [id] if self.frames.is_lost(&[FrameId(*id)])))
+    }
+
     /// Returns the weights of all stacks, in order of first appearance.
     pub fn all_weights(&self) -> impl Iterator<Item = Weights> {
         (0..self.after.len() as u32).map(|number| self.weights(number))

@@ -11,12 +11,13 @@ use super::details;
 use super::facts;
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, percent_change};
-use super::page::{Block, Column, Fact, Item, Number, Page, PathLines, Row, Table, Value};
+use super::page::{Block, Fact, Item, Number, Page, PathLines, Row, Table, Value};
 use super::survey::OwnFunction;
-use super::tables::{comparison_columns, comparison_numbers, tree_table};
+use super::tables::{column, comparison_columns, comparison_numbers, table, tree_table};
 use crate::Error;
 use crate::diagnostics::{plural, printable};
 use crate::profile::{FrameId, Weight, Weights};
+use crate::stats::sample_weight::Caveat;
 
 /// Most functions of libraries that are named.
 const MOST_CALLEES: usize = 5;
@@ -39,11 +40,12 @@ enum Shown {
 }
 
 impl Shown {
-    fn contains(self, change: &Change<'_>, total: Weight) -> bool {
+    /// True for a change that the table shows. Differences within noise are shown from `least_noise` percent points on.
+    fn contains(self, change: &Change<'_>, total: Weight, least_noise: f64) -> bool {
         match self {
             Self::Grew => change.counts && change.is_growth(),
             Self::Shrank => change.counts && !change.is_growth(),
-            Self::Noise => !change.counts && percent_change(change.function.weights, total).abs() >= MIN_NOISE,
+            Self::Noise => !change.counts && percent_change(change.function.weights, total).abs() >= least_noise,
         }
     }
 
@@ -52,7 +54,7 @@ impl Shown {
         match self {
             Self::Grew => ("grew", "own functions that grew"),
             Self::Shrank => ("shrank", "own functions that shrank"),
-            Self::Noise => ("noise", "largest differences, all within noise"),
+            Self::Noise => ("noise", "differences within noise"),
         }
     }
 }
@@ -84,13 +86,16 @@ impl Change<'_> {
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2], lines: usize) -> Result<Page, Error> {
     let (changes, judgement) = find_changes(context)?;
-    let tree = CallTree::new(context.profile, Measure::Growth)?;
+    let joined = context.renamed.join(context.profile)?;
+    let joined = joined.as_ref().unwrap_or(context.profile);
+    let tree = CallTree::new(joined, Measure::Growth)?;
     let quality = facts::quality(context);
     let mut facts = vec![facts::totals(context, &Amount::new(context), sides)];
     let is_defect = facts::is_defect(&quality);
     let (first, second) = if is_defect { (Some(quality), None) } else { (None, Some(quality)) };
     facts.extend(first);
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
+    facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(callees(context, &judgement));
     let is_growth = |weights: &Weights| weights.after > weights.before;
@@ -103,10 +108,14 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
     let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third)?;
     // Without any, the largest differences are all that there is to look at.
-    let noise_rows = if grew.rows.is_empty() && shrank.rows.is_empty() { rows.first.min(MOST_NOISE) } else { 0 };
+    let noise_rows = match grew.rows.is_empty() && shrank.rows.is_empty() {
+        _ if context.is_whole => rows.first,
+        true => rows.first.min(MOST_NOISE),
+        false => 0,
+    };
     let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
     let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
-    let changed_tree = CallTree::new(context.profile, Measure::Moved)?;
+    let changed_tree = CallTree::new(joined, Measure::Moved)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
     let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
     let commands = commands.for_function(context, largest, rows.commands);
@@ -128,7 +137,9 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
     let mut changes: Vec<Change<'_>> = own
         .into_iter()
         .enumerate()
-        .filter(|(_, (_, function))| function.weights.before != function.weights.after)
+        .filter(|(_, (frame, function))| {
+            function.weights.before != function.weights.after && !context.renamed.contains(**frame)
+        })
         .map(|(number, (frame, function))| {
             let chance = judgement.chances.get(number).copied();
             Change { frame: *frame, function, chance, counts: judgement.counts(number) }
@@ -169,8 +180,11 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         text.push_str(&format!("; {} within it", differing(noise)));
     }
     let has_changed = !parts.is_empty() || !judgement.callees.is_empty() || judgement.inclusive.is_some();
-    let single = (has_changed && judgement.is_uncertain).then_some("one run a side: a busy machine may cause it");
-    if let Some(caveat) = judgement.caveat.or(single) {
+    let single = judgement.is_uncertain.then_some(match has_changed {
+        true => "one run a side: a busy machine may cause it",
+        false => "one run a side shows large changes only: compare several",
+    });
+    if let Some(caveat) = judgement.caveat.clone().or(single.map(Caveat::from)) {
         text.push_str(&format!(" ({caveat})"));
     }
     let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();
@@ -210,7 +224,8 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
 /// Returns the table of the functions with these changes.
 fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, limit: usize) -> Result<Table, Error> {
     let total = context.survey.total.before;
-    let wanted: Vec<&Change<'_>> = changes.iter().filter(|change| shown.contains(change, total)).collect();
+    let least_noise = if context.is_whole { 0.0 } else { MIN_NOISE };
+    let wanted: Vec<&Change<'_>> = changes.iter().filter(|change| shown.contains(change, total, least_noise)).collect();
     let all = wanted.len();
     let wanted = &wanted[..wanted.len().min(limit)];
     let below = below::find(context, &wanted.iter().map(|change| change.frame).collect::<Vec<_>>())?;
@@ -227,11 +242,9 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, lim
     });
     let rows: Vec<Row> = rows.collect();
     let (key, what) = shown.names();
-    let count = if rows.len() < all { format!(" ({} of {})", rows.len(), format_count(all)) } else { String::new() };
-    let title = format!("{what}, in % of the total before{count}");
     let mut columns = comparison_columns();
-    columns.push(Column { key: "chance", heading: "chance" });
-    Ok(Table { key, title, details_key: "calls", columns, rows })
+    columns.push(column("chance", "chance"));
+    Ok(table(key, &format!("{what}, in % of the total before"), "calls", columns, rows, all))
 }
 
 /// Returns if a function is new or gone, and the changes of what it calls.

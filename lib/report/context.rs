@@ -7,6 +7,7 @@ use super::judgement::FunctionJudgement;
 use super::measure::percent;
 use super::own_code::{Origin, Origins};
 use super::page::Item;
+use super::renamed::RenamedFrames;
 use super::survey::Survey;
 use super::waits::Waits;
 use super::work::Work;
@@ -32,10 +33,14 @@ pub(super) struct Context<'a> {
     pub(super) judged: Option<&'a FunctionJudgement>,
     /// Names before that are compared under other names.
     pub(super) counterparts: &'a Counterparts,
+    /// Functions that were probably renamed.
+    pub(super) renamed: &'a RenamedFrames,
     /// The parts of the inputs that could not be read.
     pub(super) missing: Missing,
     /// The unit of weights, if the user named it.
     pub(super) unit: Option<&'a str>,
+    /// True if rows are shown however small they are.
+    pub(super) is_whole: bool,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::diff::ComparedRuns;
 use crate::profile::Profile;
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{Row, RunSums, observe_sum};
 
 /// The evidence of how much the weights of functions vary.
@@ -16,7 +16,7 @@ pub(super) enum Evidence {
     /// Nothing but the sums of each side.
     Sums(WeightOptions),
     /// The runs of each side. A frame has the same ID in them as in the whole profile.
-    Runs { runs: RunSums, kind: WeightKind, design: Box<Design>, total: Observation, caveat: Option<&'static str> },
+    Runs { runs: RunSums, kind: WeightKind, design: Box<Design>, total: Observation, caveat: Option<Caveat> },
 }
 
 /// What the weights tell of samples.
@@ -26,7 +26,7 @@ pub(super) struct Sampling {
     /// The factor by which weights before were scaled, as far as it is known.
     pub(super) scale_before: f64,
     /// A warning about a judgement, if the weights deserve one.
-    pub(super) caveat: Option<&'static str>,
+    pub(super) caveat: Option<Caveat>,
 }
 
 impl Evidence {
@@ -57,14 +57,14 @@ impl Evidence {
             Self::Sums(options) => {
                 let mut survey = WeightSurvey::default();
                 let is_differential = profile.is_differential();
-                profile.all_weights().for_each(|weights| match is_differential {
+                profile.measured_weights().for_each(|weights| match is_differential {
                     true => survey.add_sides(weights),
                     false => survey.add(weights.after),
                 });
                 let kind = survey.kind(&profile.frames, *options);
-                Sampling { kind, scale_before: survey.scale_before(), caveat: survey.caveat(kind) }
+                Sampling { kind, scale_before: survey.scale_before(), caveat: survey.caveat(kind, *options) }
             }
-            Self::Runs { kind, caveat, .. } => Sampling { kind: *kind, scale_before: 1.0, caveat: *caveat },
+            Self::Runs { kind, caveat, .. } => Sampling { kind: *kind, scale_before: 1.0, caveat: caveat.clone() },
         }
     }
 

@@ -1,5 +1,6 @@
 //! Fits names, paths and lists to a width: what tells least is left out first.
 
+use super::columns::{take, take_end, width};
 use crate::symbol_name::shorten::shorten;
 
 /// Names longer than this are shortened where there is no room for them.
@@ -7,11 +8,6 @@ const LONG_NAME: usize = 24;
 
 /// Functions at the end of a path that are worth more than the leaf: the last own one, what it calls, and the leaf.
 const MIN_KNOWN: usize = 3;
-
-/// Returns the number of characters, which is the number of columns of nearly all names.
-pub(super) fn width(text: &str) -> usize {
-    text.chars().count()
-}
 
 /// Returns a text in lines of at most this width, broken at blanks.
 pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
@@ -130,18 +126,17 @@ pub(super) fn cut_end(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    format!("{}…", take(text, room.saturating_sub(1)))
 }
 
 /// Returns a text without its middle, if it is too long. More of its end is kept, where names differ.
 pub(super) fn cut_middle(text: &str, room: usize) -> String {
-    let length = width(text);
-    if length <= room {
+    if width(text) <= room {
         return text.to_owned();
     }
     let head = room.saturating_sub(1) / 3;
     let tail = room.saturating_sub(1) - head;
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
+    format!("{}…{}", take(text, head), take_end(text, tail))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::measure::{Measure, format_count, format_percent, percent, percent_cha
 use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
 use super::survey::Survey;
-use super::tables::tree_table;
+use super::tables::{column, tree_table};
 use super::waits::waits_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
@@ -32,9 +32,9 @@ struct Parts {
     count: usize,
 }
 
-/// Removes the column of self weights: where stacks of callers end is no function that ran.
+/// Removes the column of self weights: where stacks of callers end is no function that ran. The other one has the share of a caller.
 fn without_self(mut table: Table) -> Table {
-    table.columns.remove(0);
+    table.columns = vec![column("share_pct", "share")];
     for row in &mut table.rows {
         row.numbers.remove(0);
     }
@@ -65,9 +65,9 @@ pub(super) fn page(
     let self_rows = if context.profile.is_differential() { 0 } else { rows.second };
     let selfs = self_table(&below, self_rows)?;
     let rest = half.saturating_sub(selfs.rows.len());
-    let callees = tree_table(&below, &CallTree::new(&parts.callees, measure)?, rest.max(half / 2));
+    let callees = largest_branches(&below, measure, rest.max(half / 2))?;
     let above = Context { profile: &parts.callers, ..*context };
-    let callers = tree_table(&above, &CallTree::new(&parts.callers, measure)?, half);
+    let callers = largest_branches(&above, measure, half)?;
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
     let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
@@ -77,6 +77,15 @@ pub(super) fn page(
     let tables = [waits, callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
     Ok(Page { blocks, source: context.single_source() })
+}
+
+/// Returns the largest branches of a profile as a table. If none has changed enough, these are those with the most weight.
+fn largest_branches(context: &Context<'_>, measure: Measure, limit: usize) -> Result<Table, Error> {
+    let table = tree_table(context, &CallTree::new(context.profile, measure)?, limit);
+    match table.rows.is_empty() && measure == Measure::Moved {
+        true => Ok(tree_table(context, &CallTree::new(context.profile, Measure::After)?, limit)),
+        false => Ok(table),
+    }
 }
 
 /// Splits all stacks at their first match. The derived profiles have the frames of the whole one, with the same ids.
@@ -140,5 +149,5 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     };
     let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
     let items = [whole].into_iter().chain(each).collect();
-    Fact { label: "focus", value: Value::List(items), numbers: vec![("total_pct", share)] }
+    Fact { label: "focus", value: Value::List(items), numbers: vec![("inclusive_pct", share)] }
 }

@@ -6,7 +6,7 @@ use super::page::{Block, Item, Number, Page, Row, Table, Value};
 
 /// Returns the page as a JSON object.
 pub(super) fn render(page: &Page) -> String {
-    let mut whole = Map::new();
+    let (mut whole, mut left_out) = (Map::new(), Map::new());
     for block in &page.blocks {
         match block {
             Block::Facts(facts) => facts.iter().for_each(|fact| {
@@ -18,16 +18,22 @@ pub(super) fn render(page: &Page) -> String {
                 };
                 object.insert(key.to_owned(), value);
                 object.extend(fact.numbers.iter().map(|(name, number)| ((*name).to_owned(), number_to_json(*number))));
-                whole.insert(fact.label.replace(' ', "_"), Json::Object(object));
+                whole.insert(fact.label.trim_end_matches('?').replace(' ', "_"), Json::Object(object));
             }),
             Block::Table(table) => {
                 let rows = table.rows.iter().map(|row| row_to_json(table, row)).collect();
                 whole.insert(table.key.to_owned(), Json::Array(rows));
+                if table.left_out > 0 {
+                    left_out.insert(table.key.to_owned(), json!(table.left_out));
+                }
             }
             Block::Commands(commands) => {
                 whole.insert("commands".to_owned(), json!(commands));
             }
         }
+    }
+    if !left_out.is_empty() {
+        whole.insert("left_out".to_owned(), Json::Object(left_out));
     }
     // Serializing strings and numbers does not fail.
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"

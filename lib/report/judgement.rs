@@ -12,7 +12,7 @@ use crate::Error;
 use crate::markers::{self, is_thread_state};
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::WeightKind;
+use crate::stats::sample_weight::{Caveat, WeightKind};
 use crate::tally::{self, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
 /// The name by which users mean microseconds.
@@ -89,7 +89,7 @@ pub(super) struct FunctionJudgement {
     /// True if there is one run a side, and runs may differ.
     is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
-    caveat: Option<&'static str>,
+    caveat: Option<Caveat>,
 }
 
 impl FunctionJudgement {
@@ -137,11 +137,11 @@ pub(super) struct Judgement {
     /// True if there is one run a side, and runs may differ.
     pub(super) is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
-    pub(super) caveat: Option<&'static str>,
+    pub(super) caveat: Option<Caveat>,
 }
 
 impl Judgement {
-    fn unknown(caveat: Option<&'static str>) -> Self {
+    fn unknown(caveat: Option<Caveat>) -> Self {
         Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
     }
 
@@ -161,7 +161,7 @@ impl Judgement {
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
         let observations = context.evidence.observe(context.origins, &rows)?;
         let Some(judged) = judged else {
-            return Ok(Self::unknown(*caveat));
+            return Ok(Self::unknown(caveat.clone()));
         };
         let chances = rows.iter().zip(&observations).map(|(row, observation)| {
             let function = row.frames[0];
@@ -178,6 +178,7 @@ impl Judgement {
             .iter()
             .filter(|(frame, own)| {
                 !context.survey.own.contains_key(*frame)
+                    && !context.renamed.contains(**frame)
                     && tally::is_significant(judged.chance_of_group(own, Some(own)))
             })
             .map(|(frame, _)| (*frame, context.survey.functions[frame.index()].self_weights))
@@ -187,9 +188,9 @@ impl Judgement {
         Ok(Self {
             chances: chances.collect(),
             callees,
-            inclusive: inclusive.first().copied(),
+            inclusive: inclusive.iter().find(|(frame, _)| !context.renamed.contains(*frame)).copied(),
             is_uncertain: *is_uncertain,
-            caveat: *caveat,
+            caveat: caveat.clone(),
         })
     }
 

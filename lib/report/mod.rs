@@ -11,6 +11,7 @@ mod below;
 mod budget;
 mod call_tree;
 mod change;
+mod columns;
 mod commands;
 mod context;
 mod details;
@@ -26,6 +27,7 @@ mod overview;
 mod own_code;
 mod page;
 mod plain;
+mod renamed;
 mod survey;
 mod tables;
 mod text;
@@ -42,6 +44,7 @@ use self::evidence::Evidence;
 use self::judgement::FunctionJudgement;
 use self::own_code::Origins;
 use self::page::Page;
+use self::renamed::RenamedFrames;
 use self::survey::Survey;
 use self::waits::Waits;
 use self::work::Work;
@@ -56,20 +59,25 @@ use crate::tally;
 /// Lines of the smallest page that is laid out.
 const LEAST_LINES: usize = 10;
 
+/// Lines of a page whose tables have all rows.
+const UNLIMITED: usize = 10_000_000;
+
 /// Number of inputs that a page names.
 const NAMED_INPUTS: usize = 3;
 
 /// The options of a report.
 #[derive(Debug)]
 pub struct Options {
-    /// Number of lines of the page.
-    pub lines: usize,
+    /// Number of lines of the page; `None` for one whose tables have all rows.
+    pub lines: Option<usize>,
     /// Report on the functions that match: their callers and callees.
     pub focus: Option<FrameMatcher>,
     /// The program's own functions; by default those that are in no known library.
     pub own: Option<FrameMatcher>,
     /// Rules for the categories of functions.
     pub categories: Categories,
+    /// Compare names as they are: look for no functions that were renamed.
+    pub exact_names: bool,
     /// The options for the kind of weights of a profile.
     pub weights: WeightOptions,
     /// The unit of weights; by default microseconds if there are thread states, else samples.
@@ -132,8 +140,8 @@ pub enum Inputs {
 /// profile.add(&stack, Weights::plain(Weight::new(5)))?;
 /// let categories = Categories::load(None)?;
 /// let options = report::Options {
-///     lines: 40, focus: None, own: None, categories, weights: Default::default(), count_name: None, missing: Default::default(),
-///     repeated: Default::default(),
+///     lines: Some(40), focus: None, own: None, categories, weights: Default::default(), count_name: None, missing: Default::default(),
+///     repeated: Default::default(), exact_names: false,
 /// };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
 /// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
@@ -141,6 +149,7 @@ pub enum Inputs {
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
+    let (subject, renamed) = renamed::find(subject, &options)?;
     let mut counterparts = Counterparts::default();
     let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => {
@@ -153,6 +162,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         }
     };
     check_weight(&profile)?;
+    let renamed = RenamedFrames::new(&renamed, &profile.frames);
     let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
     let waits = Waits::take_from(&mut profile)?;
     evidence.remove_wakers()?;
@@ -170,20 +180,23 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         evidence: &evidence,
         judged: judged.as_ref(),
         counterparts: &counterparts,
+        renamed: &renamed,
         missing: options.missing,
         unit: options.count_name.as_deref(),
+        is_whole: options.lines.is_none(),
         whole: survey.total,
     };
-    let mut lines = options.lines;
+    let most_lines = options.lines.unwrap_or(UNLIMITED);
+    let mut lines = most_lines;
     loop {
         let page = page(&context, inputs, &options.repeated, options.focus.as_mut(), lines)?;
         let text = render(&page, format);
-        let excess = text.lines().count().saturating_sub(options.lines);
+        let excess = text.lines().count().saturating_sub(most_lines);
         if excess == 0 || matches!(format, Format::Json) {
             return Ok(text);
         }
         if lines <= LEAST_LINES {
-            return Ok(cut_page(page, format, options.lines));
+            return Ok(cut_page(page, format, most_lines));
         }
         lines = lines.saturating_sub(excess).max(LEAST_LINES);
     }

@@ -1,5 +1,6 @@
 //! A page: facts, tables and commands, without a layout.
 
+use super::columns::width;
 use super::measure::{format_change, format_percent};
 use crate::tally::format_chance;
 
@@ -83,7 +84,7 @@ impl Fact {
     pub(super) fn line_count(&self) -> usize {
         match &self.value {
             Value::Path(items, PathLines::Two) => {
-                let width: usize = items.iter().map(|item| item.text().chars().count() + 3).sum();
+                let width: usize = items.iter().map(|item| width(&item.text()) + 3).sum();
                 if width > PATH_WIDTH { 2 } else { 1 }
             }
             Value::List(_) if self.label == "threads" => 2,
@@ -226,6 +227,8 @@ pub(super) struct Table {
     pub(super) details_key: &'static str,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row>,
+    /// Number of rows that are left out.
+    pub(super) left_out: usize,
 }
 
 /// A row of a table.

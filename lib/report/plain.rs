@@ -56,16 +56,16 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
     let waits = waits_table(context, rows.third, |_| true)?;
-    let total_rows = if waits.rows.is_empty() { rows.third } else { 0 };
+    let inclusive_rows = if waits.rows.is_empty() { rows.third } else { 0 };
     let selfs = self_table(context, rows.second.saturating_sub(noted).max(1))?;
     let shown: HashSet<FrameId, FxBuildHasher> =
         largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
-    let totals = total_table(context, total_rows, &shown);
-    let used = [&waits, &own, &selfs, &totals].map(|table| table.rows.len());
+    let inclusive = inclusive_table(context, inclusive_rows, &shown);
+    let used = [&waits, &own, &selfs, &inclusive].map(|table| table.rows.len());
     let rows = rows.reassign(used.iter().sum::<usize>() + noted);
     let hottest = hottest_own(context).first().map(|(frame, _)| **frame);
     let commands = commands.for_function(context, hottest, rows.commands);
-    let tables = [selfs, waits, totals, tree_table(context, &tree, rows.tree)];
+    let tables = [selfs, waits, inclusive, tree_table(context, &tree, rows.tree)];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let second = (!second.is_empty()).then_some(Block::Facts(second));
     let blocks = [Block::Facts(first), Block::Table(own)];
@@ -85,6 +85,7 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
 /// Returns the least share of the rows of a table and their number. If even the largest is small, a few are shown all the same.
 fn limits(context: &Context<'_>, largest: Option<Weight>, limit: usize) -> (f64, usize) {
     match largest.is_some_and(|weight| context.share(weight) < MIN_SHARE) {
+        _ if context.is_whole => (0.0, limit),
         true => (0.0, limit.min(FLAT_ROWS)),
         false => (MIN_SHARE, limit),
     }
@@ -115,7 +116,7 @@ fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
         }
     });
     let title = "own functions, with the libraries and the kernel below them";
-    Ok(table("own", title, "calls", vec![column("total_pct", "total")], rows.collect(), own.len()))
+    Ok(table("own", title, "calls", vec![column("share_pct", "share")], rows.collect(), own.len()))
 }
 
 /// Returns the items that are large enough to matter for a row of this share.
@@ -139,24 +140,17 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
     let callers = callers_of(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;
     let rows = functions.iter().zip(callers).map(|((weight, frame), callers)| {
         let share = context.share(*weight);
-        let total = context.share(context.survey.functions[frame.index()].inclusive.after);
+        let inclusive = context.share(context.survey.functions[frame.index()].inclusive.after);
         Row {
-            numbers: vec![Number::Share(share), Number::Share(total)],
+            numbers: vec![Number::Share(share), Number::Share(inclusive)],
             share,
             names: vec![context.name(*frame)],
             details: callers,
             ..Row::default()
         }
     });
-    let columns = vec![column("self_pct", "self"), column("total_pct", "total")];
-    Ok(table(
-        "self",
-        "functions by self weight, and the own functions above them",
-        "callers",
-        columns,
-        rows.collect(),
-        all,
-    ))
+    let columns = vec![column("self_pct", "self"), column("inclusive_pct", "inclusive")];
+    Ok(table("self", "functions by self weight, and the own ones above", "callers", columns, rows.collect(), all))
 }
 
 /// Returns all functions.
@@ -199,12 +193,12 @@ fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>
 }
 
 /// Returns the functions with the most weight that the tree does not show, because it is spread over many branches.
-fn total_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxBuildHasher>) -> Table {
+fn inclusive_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxBuildHasher>) -> Table {
     let ranks = context.ranks();
     let mut functions: Vec<_> = frames(context)
         .filter(|(frame, function)| !shown.contains(frame) && function.is_open && !function.is_passage())
         .filter(|(frame, _)| context.origins.origin(*frame) != Origin::Marker && !context.origins.is_start(*frame))
-        .filter(|(_, function)| context.share(function.inclusive.after) >= MIN_SHARE)
+        .filter(|(_, function)| context.is_whole || context.share(function.inclusive.after) >= MIN_SHARE)
         .collect();
     functions.sort_by_key(|(frame, function)| (Reverse(function.inclusive.after), ranks[frame.index()]));
     let all = functions.len();
@@ -217,6 +211,7 @@ fn total_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxB
             ..Row::default()
         }
     });
-    let columns = vec![column("self_pct", "self"), column("total_pct", "total")];
-    table("total", "functions by total weight that the tree does not show", "details", columns, rows.collect(), all)
+    let columns = vec![column("self_pct", "self"), column("inclusive_pct", "inclusive")];
+    let title = "functions by inclusive weight that the tree does not show";
+    table("inclusive", title, "details", columns, rows.collect(), all)
 }

@@ -137,7 +137,7 @@ impl Quality {
         weights: Weights,
     ) -> Result<(), Error> {
         let name = |frame: FrameId| profile.frames.name(frame);
-        if stack.len() == 1 && name(leaf) == markers::LOST {
+        if profile.frames.is_lost(stack) {
             self.lost.add(weights)?;
         }
         if stack.iter().take(2).any(|frame| name(*frame) == markers::TRUNCATED) {

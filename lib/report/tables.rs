@@ -20,11 +20,12 @@ pub(super) fn table(
     rows: Vec<Row>,
     all: usize,
 ) -> Table {
-    let title = match rows.len() < all {
-        true => format!("{title} ({} of {})", rows.len(), format_count(all)),
-        false => title.to_owned(),
+    let left_out = all.saturating_sub(rows.len());
+    let title = match left_out {
+        0 => title.to_owned(),
+        _ => format!("{title} ({} of {})", rows.len(), format_count(all)),
     };
-    Table { key, title, details_key, columns, rows }
+    Table { key, title, details_key, columns, rows, left_out }
 }
 
 /// Returns the columns of tables of two profiles.
@@ -69,9 +70,10 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
     });
     let (title, columns) = match is_differential {
         true => ("call tree, without changes below 1%", comparison_columns()),
-        false => {
-            ("call tree, without branches below 1%", vec![column("self_pct", "self"), column("total_pct", "total")])
-        }
+        false => (
+            "call tree, without branches below 1%",
+            vec![column("self_pct", "self"), column("inclusive_pct", "inclusive")],
+        ),
     };
-    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect() }
+    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect(), left_out: 0 }
 }

@@ -2,7 +2,8 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::fit::{cut_end, cut_middle, fit_path, shortened, width, without_directories, wrap, wrap_path};
+use super::columns::width;
+use super::fit::{cut_end, cut_middle, fit_path, shortened, without_directories, wrap, wrap_path};
 use super::page::{Block, Fact, Item, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.
@@ -85,7 +86,9 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
         let barest = Item { parts: Vec::new(), ..bare.clone() };
         let forms = [item, &bare, &barest].map(|item| item.text_with(&shortened));
         let used = lines.last().map_or(0, |line| width(line));
-        let left = if used == 0 { room } else { room.saturating_sub(used + 2) };
+        // A line that is not the last one ends in a comma.
+        let room_here = room.saturating_sub(usize::from(lines.len() < max_lines));
+        let left = if used == 0 { room_here } else { room_here.saturating_sub(used + 2) };
         let fits_here = forms.iter().find(|form| width(form) <= left);
         let fits_below = forms.iter().find(|form| width(form) <= room).filter(|_| lines.len() < max_lines);
         // Better whole on the next line than cut on this one.
@@ -151,8 +154,11 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
     }
 }
 
-/// Returns the width of the names of a table, so that details have room beside most of them.
+/// Returns the width of the names of a table, so that details have room beside most of them. If details are short, names have the rest
+/// of the room.
 fn name_width(rows: &[Row], room: usize) -> usize {
+    let details = rows.iter().map(|row| row.details.iter().map(|item| width(&item.text()) + 2).sum::<usize>());
+    let beside_details = room.saturating_sub(details.max().unwrap_or(0) + 2);
     let widths = |min: f64| {
         let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
         rows.map(|row| indent(row) + chain_width(row)).max()
@@ -160,7 +166,7 @@ fn name_width(rows: &[Row], room: usize) -> usize {
     // Small rows take little room from the details of large ones.
     let widest = widths(0.0).unwrap_or(0);
     let of_large = widths(WIDE_SHARE).unwrap_or(widest);
-    of_large.max(widest.min(room / 4)).min(room * 2 / 5)
+    of_large.max(widest.min(room / 4)).min(room * 2 / 5).max(widest.min(beside_details))
 }
 
 /// Returns the width of the names of a row with the arrows between them.
@@ -266,7 +272,7 @@ mod tests {
         let rows = vec![long_row(0, &["caller", "another caller"]), long_row(40, &[]), long_row(3, &["x"])];
         let columns = vec![Column { key: "self", heading: "self" }, Column { key: "total", heading: "total" }];
         let title = "a title that is long enough for two".repeat(3);
-        let table = Table { key: "t", title, details_key: "d", columns, rows };
+        let table = Table { key: "t", title, details_key: "d", columns, rows, left_out: 0 };
         let facts = vec![
             Fact::new("label", Value::Text("some words ".repeat(20))),
             Fact::new("path", Value::Path(vec![Item::share("x", 1.0); 90], PathLines::Two)),

@@ -133,9 +133,9 @@ pub(super) fn waits_table(
         let share = context.share(weight);
         Row { numbers: vec![Number::Share(share)], share, names, details: wakers_of(context, wakers), ..Row::default() }
     });
-    let rows = rows.take_while(|row| row.share >= MIN_SHARE).take(limit).collect();
+    let rows = rows.take_while(|row| context.is_whole || row.share >= MIN_SHARE).take(limit).collect();
     let title = "functions that waited, and whom for in the end";
-    Ok(table("waits", title, "wakers", vec![column("total_pct", "waited")], rows, all))
+    Ok(table("waits", title, "wakers", vec![column("waited_pct", "waited")], rows, all))
 }
 
 /// Returns the wakers that ended the waits of a function, by weight.

@@ -1,6 +1,8 @@
 //! The weight of one sample, and the kind of a profile's weights: the one rule for all programs.
 
-use super::judgement::Counting;
+use std::borrow::Cow;
+
+use super::judgement::{Counting, EFFECTIVE_SAMPLES_PER_RUN};
 use crate::markers::is_thread_state;
 use crate::profile::{Frames, Weight, Weights};
 
@@ -16,6 +18,13 @@ const TELLING: u128 = 1000;
 
 /// Least total of exact counts: sampled for a quarter of an hour at 1000 Hz.
 const EXACT_TOTAL: u128 = 1_000_000;
+
+/// One run counts as at most [`EFFECTIVE_SAMPLES_PER_RUN`] samples, so with this many times more, it makes no difference for a
+/// verdict if a sample weighs less.
+const PLENTY_OF_SAMPLES: f64 = 10.0;
+
+/// A warning about a judgement.
+pub type Caveat = Cow<'static, str>;
 
 /// Kind of a profile's weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -225,11 +234,27 @@ impl WeightSurvey {
     ///
     /// `fg-diff -n` makes the totals of both sides equal, which those of two runs hardly ever are. The factor is not
     /// known, and so neither is the weight of one sample before: with it, the verdict may be another.
-    pub fn caveat(&self, kind: WeightKind) -> Option<&'static str> {
+    pub fn caveat(&self, kind: WeightKind, options: WeightOptions) -> Option<Caveat> {
         let is_scaled = self.has_difference && self.total == self.total_before;
         let scaled = "both sides have the same total, as fg-diff -n writes them: the weight of one sample before is not known, and \
                       the verdict may be wrong; give the profiles with --before and --after, and -n";
-        if is_scaled { Some(scaled) } else { kind.caveat(true) }
+        if is_scaled { Some(scaled.into()) } else { self.caveat_of_single_runs(kind, options) }
+    }
+
+    /// Returns a warning about judging sides of one run each, if their weights deserve one: because of their kind, or because their
+    /// common divisor is taken for a sample, and the samples are so few that the verdict depends on it.
+    pub fn caveat_of_single_runs(&self, kind: WeightKind, options: WeightOptions) -> Option<Caveat> {
+        let is_derived = options.per_sample.is_none();
+        let WeightKind::Samples(sample) = kind else { return kind.caveat(true).map(Caveat::from) };
+        let [before, after] = [self.total_before, self.total].map(|total| total / sample.millionths().max(1));
+        let are_few = (before.min(after) as f64) < PLENTY_OF_SAMPLES * EFFECTIVE_SAMPLES_PER_RUN;
+        (is_derived && sample != Weight::ONE && are_few).then(|| {
+            let text = format!(
+                "all weights are multiples of {sample}, which is taken for one sample: {before} before, {after} after; if a sample \
+                 weighs less, give --per-sample, and if the weights are exact counts, --exact"
+            );
+            text.into()
+        })
     }
 
     /// Returns the factor by which weights before were scaled up, as far as their smallest tell: 1 unless they are much

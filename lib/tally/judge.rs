@@ -1,8 +1,9 @@
 //! Judges rows of sums: the one judgement of fg-diff, fg-csv, fg-check and fg-report.
 
+use std::borrow::Cow;
+
 use super::Row;
 use crate::Error;
-use crate::markers::LOST;
 use crate::profile::{Frames, Weights};
 use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
 use crate::stats::judgement::{Design, Judge, Observation};
@@ -36,8 +37,8 @@ pub fn format_chance(chance: f64, decimals: usize) -> String {
 pub fn check_not_flattened(is_flattened: bool) -> Result<(), Error> {
     match is_flattened {
         true => Err(Error::Invalid(
-            "fg-diff --significant has judged these differences and replaced weights before: give the profiles with --before \
-             and --after, or what fg-diff writes without --significant"
+            "fg-diff has replaced weights before, as --significant and --min-change do: give the profiles with --before and --after, \
+             or what fg-diff writes without these options"
                 .to_owned(),
         )),
         false => Ok(()),
@@ -54,16 +55,11 @@ pub fn observe_sum(weights: Weights) -> Observation {
     Observation { before: vec![weights.before.as_f64()], after: vec![weights.after.as_f64()] }
 }
 
-/// True for the row of samples that were lost.
-fn is_lost(row: &Row, frames: &Frames) -> bool {
-    row.frames.len() == 1 && frames.name(row.frames[0]) == LOST
-}
-
 impl Judgement {
     /// Judges all weights of all rows together. `total` has the total weight of each run. The first weights of rows
     /// show how much runs differ. `None` if the design does not allow a judgement.
     ///
-    /// A difference of `[lost]` always counts as noise: it says nothing of the program.
+    /// A difference of `[lost]` always counts as noise: it says nothing of the program. It is no part of the total either.
     pub fn new(
         rows: &[Row],
         frames: &Frames,
@@ -74,13 +70,17 @@ impl Judgement {
         if !design.can_judge() {
             return None;
         }
-        let judged = rows.iter().zip(observations).filter(|(row, _)| !is_lost(row, frames));
+        let judged = rows.iter().zip(observations).filter(|(row, _)| !frames.is_lost(&row.frames));
         let disjoint: Vec<&Observation> = judged.filter_map(|(_, observations)| observations.first()).collect();
-        let judge = Judge::new(&disjoint, total, design);
+        let lost = rows.iter().zip(observations).find(|(row, _)| frames.is_lost(&row.frames));
+        let total = lost
+            .and_then(|(_, lost)| lost.first())
+            .map_or(Cow::Borrowed(total), |lost| Cow::Owned(total.without(lost)));
+        let judge = Judge::new(&disjoint, &total, design);
         let tests: Vec<Vec<Test>> = rows
             .iter()
             .zip(observations)
-            .map(|(row, observations)| match is_lost(row, frames) {
+            .map(|(row, observations)| match frames.is_lost(&row.frames) {
                 true => vec![Test::NONE; observations.len()],
                 false => observations.iter().map(|one| judge.test(one, observations.first())).collect(),
             })
@@ -117,7 +117,7 @@ impl Judgement {
 
     /// Returns the chances of the first weights of rows, judged together by the spread of functions. Those of `[lost]` are 1.
     pub fn chances_of_rows(&self, rows: &[Row], frames: &Frames, observations: &[Vec<Observation>]) -> Vec<f64> {
-        let is_judged: Vec<bool> = rows.iter().map(|row| !is_lost(row, frames)).collect();
+        let is_judged: Vec<bool> = rows.iter().map(|row| !frames.is_lost(&row.frames)).collect();
         let judged = observations.iter().zip(&is_judged).filter(|(_, is_judged)| **is_judged);
         let judged: Vec<Observation> = judged.filter_map(|(all, _)| all.first().cloned()).collect();
         let mut chances = self.chances_of_groups(&judged).into_iter();

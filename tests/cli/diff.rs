@@ -1,7 +1,7 @@
 //! fg-diff: comparisons of two profiles.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::{assert_golden, data, directory, run};
 
@@ -147,8 +147,31 @@ fn strip_makes_renamed_frames_equal() {
 #[test]
 fn min_change_flattens_small_changes() {
     let (before, after) = ("a 100\nb 100\nc 10\n", "a 101\nb 90\n");
-    assert_eq!(diff(&["--min-change", "10"], before, after), "a 101 101\nb 100 90\nc 10 0\n");
-    assert_eq!(diff(&["--min-change", "5.3%"], before, after), "a 101 101\nb 90 90\nc 0 0\n");
+    assert_eq!(diff(&["--min-change", "10"], before, after), "[flattened] 0 0\na 101 101\nb 100 90\nc 10 0\n");
+    assert_eq!(diff(&["--min-change", "5.3%"], before, after), "[flattened] 0 0\na 101 101\nb 90 90\nc 0 0\n");
+    let noted = {
+        let (_folder, before, after) = files(before, after);
+        run("fg-diff", [PathBuf::from("-v"), "--min-change=10".into(), before, after], b"").ok().stderr
+    };
+    assert!(noted.contains("3 stacks: 1 only before, 0 only after, 2 different, 1 difference ignored"), "{noted}");
+}
+
+/// Lost samples belong to no function, so the runs are scaled by the others.
+#[test]
+fn lost_samples_scale_nothing() {
+    let folder = directory();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let before = write("before", "[lost] 51\nmain;a 30\nmain;b 23\n");
+    let after = write("after", "[lost] 7\nmain;a 61\nmain;b 47\n");
+    let unsorted = write("unsorted", "main;b 23\nmain;a 30\n[lost] 51\n");
+    for before in [&before, &unsorted] {
+        let out = run("fg-diff", [Path::new("-n"), before, &after], b"").ok().text();
+        assert_eq!(out, "[lost] 104 7\nmain;a 61 61\nmain;b 47 47\n");
+    }
 }
 
 #[test]
@@ -179,7 +202,7 @@ fn judged_differences_are_not_judged_again() {
     for (program, options) in [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=5%"])] {
         let out = run(program, options, flattened);
         assert!(out.code() != 0 && out.text().is_empty(), "{program}: {}", out.text());
-        assert!(out.stderr.contains("without --significant"), "{program}: {}", out.stderr);
+        assert!(out.stderr.contains("as --significant and --min-change do"), "{program}: {}", out.stderr);
     }
     // Other rules apply to the weights after, which are those that were measured.
     assert_eq!(run("fg-check", ["--self=f=20%"], flattened).code(), 1);

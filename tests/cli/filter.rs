@@ -1,6 +1,6 @@
 //! fg-filter: its verbs and their order.
 
-use crate::support::{assert_golden, data, run};
+use crate::support::{assert_golden, data, directory, run};
 
 const EXAMPLE: &[u8] = b"main;A;B;C;B;D 5\nmain;A;E 2\nother;C 1\nother;F 4\n";
 
@@ -40,6 +40,32 @@ fn reports_a_pattern_without_matches() {
     let message = run("fg-filter", ["--focus", "main", "--ignore", "Zebra"], EXAMPLE).ok().stderr;
     assert!(message.contains("--ignore Zebra: no frame matches"), "{message}");
     assert!(!message.contains("--focus"), "{message}");
+}
+
+/// Each option with a pattern says in one line that it matches nothing.
+#[test]
+fn all_patterns_without_matches_are_reported() {
+    let folder = directory();
+    let profile = folder.path().join("profile");
+    std::fs::write(&profile, "main;f 5\nmain;g 3\n").unwrap();
+    let profile = profile.to_str().unwrap();
+    for (program, options, unmatched) in [
+        ("fg-filter", &["--rename", "f=h", "--rename=Zebra=x"][..], "--rename Zebra=x: no frame matches"),
+        ("fg-filter", &["--split", "::"], "--split ::: no frame matches"),
+        ("fg-filter", &["--root", "^Zebra"], "--root ^Zebra: no frame matches"),
+        ("fg-filter", &["--hide", "Zebra"], "--hide Zebra: no frame matches"),
+        ("fg-filter", &["--show", "Zebra"], "--show Zebra: no frame matches"),
+        ("fg-filter", &["--show-from", "Zebra"], "--show-from Zebra: no frame matches"),
+        ("fg-filter", &["--prune-from", "Zebra"], "--prune-from Zebra: no frame matches"),
+        ("fg-diff", &["--rename", "f=h", "--rename=Zebra=x", profile], "--rename Zebra=x: no frame matches"),
+        ("fg-report", &["--own", "Zebra"], "--own Zebra: no frame matches"),
+        ("fg-check", &["--self", "Zebra=5%"], "self Zebra: matches no frame"),
+    ] {
+        let stderr = run(program, options.iter().chain(&[profile]), b"").ok().stderr;
+        assert!(stderr.contains(unmatched) && stderr.lines().count() == 1, "{program} {options:?}: {stderr}");
+    }
+    assert_eq!(run("fg-filter", ["--rename=f=h", "--split=a", profile], b"").ok().stderr, "");
+    assert_eq!(run("fg-report", ["--own=^f$", profile], b"").ok().stderr, "");
 }
 
 #[test]

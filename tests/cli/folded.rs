@@ -59,6 +59,65 @@ fn rejects_a_mixture_of_profiles_and_comparisons() {
     }
 }
 
+/// A few lines of a comparison among many of a profile are found, and one name may end in a number.
+#[test]
+fn few_lines_with_two_weights_are_a_mixture() {
+    let folder = directory();
+    let [mixture, names, one] = ["mixture", "names", "one"].map(|name| folder.path().join(name));
+    let plain: String = (0..40_000).map(|number| format!("main;step_{number:05};read 7\n")).collect();
+    std::fs::write(&mixture, format!("{plain}main;a 3 4\nmain;b 5 6\n")).unwrap();
+    std::fs::write(&names, format!("{plain}main;x;Thread 3 4\nmain;y;Thread 3 4\n")).unwrap();
+    std::fs::write(&one, "main;b 3\nmain;c 3 4\n").unwrap();
+    let other = folder.path().join("other");
+    std::fs::write(&other, "main;b 9\n").unwrap();
+    for (program, options) in [
+        ("fg-collapse", &[][..]),
+        ("fg-filter", &[]),
+        ("fg-csv", &[]),
+        ("fg-diff", &[other.to_str().unwrap()]),
+        ("fg-pprof", &[]),
+        ("fg-report", &[]),
+        ("fg-svg", &[]),
+        ("fg-check", &["--self", "read=100%"]),
+    ] {
+        let run_with = |file: &std::path::Path| {
+            let mut command = command(tool(program));
+            run_command(
+                {
+                    command.args(options).arg(file);
+                    command
+                },
+                b"",
+            )
+        };
+        let outcome = run_with(&mixture);
+        let message = format!("{}:40001: has two weights, but line 1 has one", mixture.display());
+        assert!(outcome.code() != 0 && outcome.stderr.contains(&message), "{program} {options:?}: {outcome:?}");
+        for (file, line, name) in [(&names, 40_001, "Thread 3"), (&one, 2, "c 3")] {
+            let outcome = run_with(file).ok();
+            let message = format!("{}:{line}: ends in two numbers; read as the function {name:?}", file.display());
+            assert!(outcome.stderr.contains(&message), "{program} {options:?}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn colours_are_no_part_of_names() {
+    let folder = directory();
+    let [sorted, unsorted, other] = ["sorted", "unsorted", "other"].map(|name| folder.path().join(name));
+    std::fs::write(&sorted, "main;a\u{1b}[0m 5\nmain;b\u{1b}[1;31m 3\n").unwrap();
+    std::fs::write(&unsorted, "main;b\u{1b}[0m 3\n\u{1b}[32mmain;a 5\n").unwrap();
+    std::fs::write(&other, "main;a 2\n").unwrap();
+    for file in [&sorted, &unsorted] {
+        assert_eq!(run("fg-filter", [file], b"").ok().text(), "main;a 5\nmain;b 3\n");
+        assert_eq!(run("fg-diff", [&other, file], b"").ok().text(), "main;a 2 5\nmain;b 0 3\n");
+        let csv = run("fg-csv", [file], b"").ok().text();
+        assert!(csv.contains("\na,5,") && !csv.contains('\x1b'), "{csv}");
+        let text = std::fs::read(file).unwrap();
+        assert_eq!(run("fg-filter", [""; 0], &text).ok().text(), "main;a 5\nmain;b 3\n", "from a pipe");
+    }
+}
+
 #[test]
 fn skips_comments_of_other_tools() {
     let text = "# captured on    : Thu Nov 19 22:10:03 2026\n# interval: 100\n# foo;bar 3\na 1\nb 1\n";

@@ -196,32 +196,103 @@ fn copies_are_one_program_for_all() {
     }
 }
 
-/// The noise of a caller does not hide what it calls now.
-#[test]
-fn a_new_function_fails_although_its_caller_varies() {
+/// Returns the status and the output of fg-check for three runs a side of a `main` that varies, with other functions in the runs
+/// before and after.
+fn check_beside_noise(
+    rule: &str,
+    main: [(u32, u32); 3],
+    before: &[(&str, u32)],
+    after: &[(&str, u32)],
+) -> (i32, String) {
     let folder = directory();
-    let write = |name: &str, main: u32, validate: u32| {
+    let write = |name: &str, main: u32, others: &[(&str, u32)], run: usize| {
         let mut text = format!("app;main {main}\n");
         for number in 0..20 {
             writeln!(text, "app;main;f{number} {}", 68 + (number * 7 + main) % 5).unwrap();
         }
-        if validate > 0 {
-            writeln!(text, "app;main;validate {validate}").unwrap();
+        for (function, weight) in others {
+            writeln!(text, "app;main;{function} {}", [*weight, weight - weight / 40, weight + weight / 40][run])
+                .unwrap();
         }
         std::fs::write(folder.path().join(name), text).unwrap();
     };
-    let check = |validate: [u32; 3]| {
-        for (number, (before, after)) in [(610, 520), (500, 690), (700, 640)].into_iter().enumerate() {
-            write(&format!("b{number}"), before, 0);
-            write(&format!("a{number}"), after, validate[number]);
+    for (run, (main_before, main_after)) in main.into_iter().enumerate() {
+        write(&format!("b{run}"), main_before, before, run);
+        write(&format!("a{run}"), main_after, after, run);
+    }
+    let mut command = command(tool("fg-check"));
+    command.current_dir(folder.path()).arg(rule);
+    command.args(["--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2"]);
+    let outcome = run_command(command, b"");
+    (outcome.code(), outcome.text())
+}
+
+const RULES: [&str; 4] = ["--growth=2%", "--inclusive-growth=2%", "--edge-growth=2%", "--category-growth=2%"];
+
+/// The noise of a caller does not hide what it calls now, be it one function or several small ones.
+#[test]
+fn new_functions_fail_although_their_caller_varies() {
+    let main = [(610, 520), (500, 690), (700, 640)];
+    for rule in RULES {
+        let (code, text) = check_beside_noise(rule, main, &[], &[("validate", 82)]);
+        assert!(code == 1 && text.contains("validate: +4.09%"), "{rule}: {text}");
+        assert_eq!(
+            check_beside_noise(rule, main, &[], &[("validate", 20)]),
+            (0, String::new()),
+            "{rule}: below the limit"
+        );
+        let small = [("new_1", 19), ("new_2", 23), ("new_3", 20), ("new_4", 22)];
+        let (code, text) = check_beside_noise(rule, main, &[], &small);
+        assert!(code == 1 && text.contains("[new functions] "), "{rule}: {text}");
+        assert!(text.contains("new_2, ") && text.contains(" and 1 more: +4."), "{rule}: {text}");
+    }
+}
+
+/// The noise of callers makes no growth of what was extracted from them.
+#[test]
+fn extracted_functions_beside_noise_have_not_grown() {
+    let main = [(610, 510), (500, 500), (700, 620)];
+    for rule in RULES {
+        let extracted = check_beside_noise(rule, main, &[], &[("helper", 120)]);
+        assert_eq!(extracted, (0, String::new()), "{rule}");
+    }
+}
+
+/// New functions whose callers are many grow as a whole.
+#[test]
+fn new_functions_of_many_callers_add_up() {
+    let check = |rule: &str, own: u32| {
+        let folder = directory();
+        for (side, new) in [("b", 0), ("a", 9)] {
+            for run in 0..3 {
+                let lines = (0..20).map(|number| {
+                    let vary = |weight: u32, by: u32| weight + (number * 7 + run * by + new) % 3;
+                    let own = if new > 0 { own } else { 70 };
+                    let call = if new > 0 { format!("main;f{number};log {}\n", vary(new, 5)) } else { String::new() };
+                    format!("main;f{number} {}\n{call}", vary(own, 11))
+                });
+                std::fs::write(folder.path().join(format!("{side}{run}")), lines.collect::<String>()).unwrap();
+            }
         }
         let mut command = command(tool("fg-check"));
-        command.current_dir(folder.path()).arg("--growth=2%");
+        command.current_dir(folder.path()).arg(rule);
         command.args(["--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2"]);
-        run_command(command, b"")
+        let outcome = run_command(command, b"");
+        (outcome.code(), outcome.text())
     };
-    let failed = check([82, 80, 85]);
-    assert_eq!(failed.code(), 1, "{failed:?}");
-    assert!(failed.text().contains("validate"), "{failed:?}");
-    assert_eq!(check([20, 18, 21]).code(), 0, "below the limit");
+    let (code, text) = check("--growth=2%", 70);
+    assert!(code == 1 && text.contains("growth log: +"), "{text}");
+    assert_eq!(check("--growth=2%", 61).0, 0, "extracted from all of its callers");
+}
+
+/// A function that replaces another one has grown only as far as it costs more.
+#[test]
+fn a_replaced_function_beside_noise_has_not_grown() {
+    let main = [(610, 580), (500, 750), (700, 700)];
+    for rule in RULES {
+        let replaced = check_beside_noise(rule, main, &[("parse_v1", 100)], &[("parse_v2", 102)]);
+        assert_eq!(replaced, (0, String::new()), "{rule}");
+        let (code, text) = check_beside_noise(rule, main, &[("parse_v1", 100)], &[("parse_v2", 180)]);
+        assert!(code == 1 && text.contains("parse_v2: +"), "{rule}: {text}");
+    }
 }

@@ -3,6 +3,9 @@
 use crate::support::{assert_golden, data, directory, run};
 
 mod causes;
+mod interface;
+mod layout;
+mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.
 const PROFILE: &[u8] = b"app;main;serve;encode;alloc::vec::Vec::extend;memmove 410
@@ -32,7 +35,7 @@ fn the_first_lines_name_the_cause() {
             .any(|line| line.contains("41.0%  encode") && line.contains("Vec::extend > memmove 41.0% (copying)")),
         "{page}"
     );
-    assert!(page.contains("41.0% 41.0%  memmove") && page.contains("encode 41.0%"), "{page}");
+    assert!(page.contains("41.0%     41.0%  memmove") && page.contains("encode 41.0%"), "{page}");
 }
 
 #[test]
@@ -94,9 +97,13 @@ fn compares_runs_before_and_after() {
     let page = run_in("fg-report", &["--before=old", "--after=new"], b"");
     let row = |name: &str| page.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}\n{page}"));
     assert!(row("score  ").contains("regex::Regex::new +46.2%"), "{page}");
-    assert!(row("  fresh").contains("appeared") && row("  gone").contains("vanished"), "{page}");
+    assert!(page.contains("renamed?  gone -> fresh +2.6%"), "{page}");
+    let apart = run_in("fg-report", &["--exact-names", "--before=old", "--after=new"], b"");
+    assert!(apart.contains("1 grew, 1 appeared, 1 vanished; 2 own functions differ"), "{apart}");
+    let row_of = |name: &str| apart.lines().find(|line| line.contains(name)).unwrap();
+    assert!(row_of("  fresh").contains("appeared") && row_of("  gone").contains("vanished"), "{apart}");
     assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
-    assert!(page.contains("1 grew, 1 appeared, 1 vanished; 2 own functions differ"), "{page}");
+    assert!(page.contains("of the own functions 1 grew; 2 own functions differ"), "{page}");
     assert!(page.contains("fg-diff old new | fg-svg > flame.svg"), "{page}");
     let piped = run_in("fg-diff", &["old", "new"], b"");
     let same = run_in("fg-report", &[], piped.as_bytes());
@@ -152,9 +159,9 @@ fn rejects_what_it_cannot_report() {
 
 #[test]
 fn names_are_escaped_and_may_be_deep() {
-    let deep = format!("main;{} 5\nmain;a\x1b[31mb 3\n", vec!["f"; 100_000].join(";"));
+    let deep = format!("main;{} 5\nmain;a\x1b[2Jb 3\n", vec!["f"; 100_000].join(";"));
     let page = report(&[], deep.as_bytes());
-    assert!(page.contains(r"a\u{1b}[31mb") && !page.contains('\x1b'), "{page}");
+    assert!(page.contains(r"a\u{1b}[2Jb") && !page.contains('\x1b'), "{page}");
 }
 
 #[test]

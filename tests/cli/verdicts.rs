@@ -103,7 +103,8 @@ impl Runs {
 fn reported(subject: report::Subject, weights: WeightOptions) -> Option<BTreeSet<String>> {
     let own = Some(FrameMatcher::from_str(".").unwrap());
     let options = report::Options {
-        lines: 100_000,
+        lines: Some(100_000),
+        exact_names: true,
         focus: None,
         own,
         categories: Categories::load(None).unwrap(),

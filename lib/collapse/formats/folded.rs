@@ -15,7 +15,7 @@ use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, spl
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::text_kind::{begins_with_time, is_table};
-use crate::folded::{DetectedKind, Line, LineKind, MixtureCheck, detect_kind, is_comment, parse_line};
+use crate::folded::{DetectedKind, Line, LineKind, detect_kind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -198,7 +198,7 @@ struct Folded {
 
 impl Parser for Folded {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let (mut rest, mut mixture) = (text, MixtureCheck::default());
+        let mut rest = text;
         if self.kind.is_none() {
             self.kind = weight_kind(text).map(|detected| detected.kind);
         }
@@ -209,10 +209,9 @@ impl Parser for Folded {
             report.lines += 1;
             let line = line.trim_ascii_end();
             if !line.is_empty() && !is_comment(line) {
-                self.parse_line(line, sink, report, &mut mixture)?;
+                self.parse_line(line, sink, report)?;
             }
         }
-        report.other_kind = report.other_kind.or(mixture.other_kind());
         Ok(())
     }
 
@@ -223,13 +222,7 @@ impl Parser for Folded {
 }
 
 impl Folded {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        sink: &mut Sink,
-        report: &mut BlockReport,
-        mixture: &mut MixtureCheck,
-    ) -> Result<(), Error> {
+    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let kind = self.kind.unwrap_or(LineKind::Plain);
         let Some(Line { stack, weights }) = parse(line, kind) else {
             if kind == LineKind::Differential && parse(line, LineKind::Plain).is_some() {
@@ -245,7 +238,7 @@ impl Folded {
             return Ok(());
         };
         if kind == LineKind::Plain {
-            mixture.add(stack, report.lines);
+            report.mixture.add(stack, report.lines);
         }
         if kind == LineKind::Differential && sink.is_in_order() {
             let what = "--in-order: stacks must have one weight each; these have two, as fg-diff writes them";

@@ -19,6 +19,12 @@ impl Observation {
         self.after.iter_mut().zip(&other.after).for_each(|(sum, weight)| *sum += weight);
     }
 
+    /// Returns the rest without another row, which is part of this one.
+    pub fn without(&self, part: &Self) -> Self {
+        let subtract = |whole: &[f64], part: &[f64]| whole.iter().zip(part).map(|(whole, part)| whole - part).collect();
+        Self { before: subtract(&self.before, &part.before), after: subtract(&self.after, &part.after) }
+    }
+
     /// True if runs of one side differ.
     pub(super) fn varies(&self) -> bool {
         [&self.before, &self.after].iter().any(|runs| runs.windows(2).any(|pair| pair[0] != pair[1]))

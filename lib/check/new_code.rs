@@ -1,0 +1,250 @@
+//! The code that only one side of a comparison has: the noise of its callers does not hide that it costs more.
+//!
+//! The cost of such code counts for functions that both sides have. Where these vary from run to run, growth by the code is within
+//! their noise. So the code is judged by itself: the self weights of its functions, and for rules about callees too the stacks
+//! that it is part of, against those that are equal without it. Functions that replace others, or are extracted from their
+//! callers, have grown only as far as the whole has.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::accumulate::{Accumulator, Subject};
+use super::chances::{Chances, observe};
+use super::rule::{Measure, Rule};
+use super::{Finding, Verdict, join_names};
+use crate::Error;
+use crate::diff::{ComparedRuns, Hiding, OneSided};
+use crate::profile::{FrameId, Weights};
+use crate::stats::judgement::Observation;
+use crate::tally::{Charging, GroupBy, Row, is_significant};
+
+/// Least growth of the stacks that new code is part of, relative to its own. With less, its cost was more likely that of its callers
+/// before than a new one.
+const MIN_GROWTH_OF_WHOLE: f64 = 0.5;
+
+/// Most functions that a finding names.
+const MOST_NAMES: usize = 3;
+
+/// The stacks with functions that only one side has, and those that are equal without these functions.
+pub(super) struct NewCode {
+    stacks: Vec<Stack>,
+    /// By their number, the stacks without functions that only one side has.
+    rests: Vec<Rest>,
+    /// For each frame, true if it is a function that only the side after has.
+    is_new: Vec<bool>,
+}
+
+/// A stack of [`NewCode`].
+struct Stack {
+    frames: Vec<FrameId>,
+    /// Number of the stack without functions that only one side has.
+    rest: usize,
+    weights: Weights,
+    observation: Observation,
+    /// True if a function that only one side has is charged with it.
+    is_own: bool,
+}
+
+/// The stacks that are equal without functions that only one side has.
+#[derive(Debug, Default)]
+struct Rest {
+    frames: Vec<FrameId>,
+    /// The weights of all of them.
+    weights: Weights,
+    /// True if such a function is charged with one of them.
+    has_own: bool,
+    /// True if one has such a function, and another one is charged with it.
+    has_inner: bool,
+}
+
+/// A rule, and what was found without regard to new code.
+pub(super) struct Search<'a> {
+    pub number: usize,
+    pub rule: &'a Rule,
+    /// The subjects that exceed the limit within noise.
+    pub noisy: &'a BTreeSet<Subject>,
+    /// True if a subject exceeds the limit by more than noise.
+    pub has_failed: bool,
+    pub chances: &'a Chances,
+    pub total: Weights,
+}
+
+/// Sum of some stacks.
+struct Sum {
+    weights: Weights,
+    observation: Observation,
+}
+
+impl NewCode {
+    /// Collects stacks from those of a differential profile.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn new(
+        mut rows: Vec<Row>,
+        all: &Accumulator<'_>,
+        one_sided: &OneSided,
+        hiding: &Hiding,
+        runs: Option<&ComparedRuns>,
+    ) -> Result<Self, Error> {
+        let charging = Charging::new(&all.frames);
+        let is_one_sided = |frame: FrameId| one_sided.is_new(all.frames.name(frame)).is_some();
+        let is_own = |stack: &[FrameId]| charging.charged(stack).is_some_and(is_one_sided);
+        let mut rests = BTreeMap::<Vec<FrameId>, Rest>::new();
+        for row in &rows {
+            if let Cow::Owned(rest) = hiding.apply(&row.frames) {
+                let rest = rests.entry(rest).or_default();
+                let is_own = is_own(&row.frames);
+                rest.has_own |= is_own;
+                rest.has_inner |= !is_own;
+            }
+        }
+        rows.retain(|row| rests.contains_key(&*hiding.apply(&row.frames)));
+        let observed = observe(&rows, all, runs, GroupBy::Stack)?;
+        let mut rests: Vec<Rest> = rests.into_iter().map(|(frames, rest)| Rest { frames, ..rest }).collect();
+        let mut stacks = Vec::with_capacity(rows.len());
+        for (row, observed) in rows.into_iter().zip(observed) {
+            let frames = hiding.apply(&row.frames);
+            let found = rests.binary_search_by(|rest| rest.frames[..].cmp(&frames));
+            let (Ok(rest), Some(observation)) = (found, observed.into_iter().next()) else { continue };
+            rests[rest].weights.add(row.weights[0])?;
+            let is_own = is_own(&row.frames);
+            stacks.push(Stack { rest, weights: row.weights[0], observation, is_own, frames: row.frames });
+        }
+        let is_new = all.frames.iter().map(|(_, name)| one_sided.is_new(name) == Some(true));
+        Ok(Self { stacks, rests, is_new: is_new.collect() })
+    }
+
+    /// Returns the new functions that exceed the limit of a rule, or all of them together if they do: those of subjects that exceed
+    /// it within noise, else all new functions.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn find(&self, search: &Search<'_>, accumulator: &mut Accumulator<'_>) -> Result<Vec<Finding>, Error> {
+        let rule = search.rule;
+        let has_callees = rule.measure.includes_callees();
+        let counted = || {
+            let is_inner = |stack: &Stack| has_callees && self.rests[stack.rest].has_inner;
+            self.stacks.iter().filter(move |stack| stack.is_own || is_inner(stack))
+        };
+        let is_common = rule.is_of_common_functions();
+        // Each subject by itself: the sum of those that seem to have grown would exceed what chance makes of each.
+        let mut of_noisy = BTreeMap::<Subject, Vec<&Stack>>::new();
+        for stack in counted() {
+            let frames = if is_common { &self.rests[stack.rest].frames } else { &stack.frames };
+            for subject in accumulator.find_subjects(search.number, frames) {
+                if search.noisy.contains(&subject) {
+                    of_noisy.entry(subject).or_default().push(stack);
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        for stacks in of_noisy.values() {
+            for finding in self.judge(search, stacks, accumulator)? {
+                found.entry(finding.subject.clone()).or_insert(finding);
+            }
+        }
+        if !found.is_empty() || search.has_failed || !is_common {
+            return Ok(found.into_values().collect());
+        }
+        self.judge(search, &counted().collect::<Vec<_>>(), accumulator)
+    }
+
+    /// Judges each new function of some stacks, then all of them together.
+    fn judge(
+        &self,
+        search: &Search<'_>,
+        stacks: &[&Stack],
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Vec<Finding>, Error> {
+        let rule = search.rule;
+        let mut by_key = BTreeMap::<Vec<FrameId>, Vec<&Stack>>::new();
+        let mut others = BTreeMap::<usize, Vec<&Stack>>::new();
+        for stack in stacks {
+            match self.key(rule.measure, stack) {
+                Some(key) => by_key.entry(key).or_default().push(stack),
+                None => others.entry(stack.rest).or_default().push(stack),
+            }
+        }
+        let mut largest: Vec<(&Vec<FrameId>, Weights)> = Vec::new();
+        let mut findings = Vec::new();
+        for (key, own) in &by_key {
+            let Some(alone) = sum(own.iter().copied())? else { continue };
+            largest.push((key, alone.weights));
+            if rule.measure.percent(alone.weights, search.total) <= rule.limit {
+                continue;
+            }
+            // What it replaces counts for it.
+            let rests: BTreeSet<usize> = own.iter().map(|stack| stack.rest).collect();
+            let replaced = rests.iter().filter_map(|rest| others.get(rest)).flatten();
+            let stacks: Vec<&Stack> = own.iter().chain(replaced).copied().collect();
+            let subject = join_names(key, &accumulator.frames);
+            findings.extend(self.finding(search, &stacks, subject, accumulator)?);
+        }
+        if !findings.is_empty() || by_key.len() < 2 {
+            return Ok(findings);
+        }
+        largest.sort_by_key(|(_, weights)| Reverse(weights.after));
+        let names = largest.iter().take(MOST_NAMES).map(|(key, _)| join_names(key, &accumulator.frames));
+        let mut subject = b"[new functions] ".to_vec();
+        subject.extend(names.collect::<Vec<_>>().join(&b", "[..]));
+        if largest.len() > MOST_NAMES {
+            subject.extend(format!(" and {} more", largest.len() - MOST_NAMES).into_bytes());
+        }
+        Ok(self.finding(search, stacks, subject, accumulator)?.into_iter().collect())
+    }
+
+    /// Returns the new function, or the call of it, that a stack counts for; `None` if the stack has none.
+    fn key(&self, measure: Measure, stack: &Stack) -> Option<Vec<FrameId>> {
+        let is_new = |frame: &FrameId| self.is_new[frame.index()];
+        let first = match measure.includes_callees() {
+            true => stack.frames.iter().position(is_new),
+            false => stack.frames.iter().rposition(is_new).filter(|_| stack.is_own),
+        }?;
+        let start = if measure == Measure::EdgeGrowth { first.saturating_sub(1) } else { first };
+        Some(stack.frames[start..=first].to_vec())
+    }
+
+    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise, and is no cost that moved there:
+    /// the stacks that are equal without new functions must have grown by at least half as much.
+    fn finding(
+        &self,
+        search: &Search<'_>,
+        stacks: &[&Stack],
+        subject: Vec<u8>,
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Option<Finding>, Error> {
+        let (measure, limit) = (search.rule.measure, search.rule.limit);
+        let Some(Sum { weights, observation }) = sum(stacks.iter().copied())? else { return Ok(None) };
+        let percent = measure.percent(weights, search.total);
+        let mut whole = Weights::default();
+        for rest in stacks.iter().map(|stack| stack.rest).collect::<BTreeSet<usize>>() {
+            whole.add(self.rests[rest].weights)?;
+        }
+        let whole_percent = measure.percent(whole, search.total);
+        let is_moved = whole_percent <= limit.max(percent * MIN_GROWTH_OF_WHOLE);
+        if percent <= limit || is_moved || !is_significant(search.chances.chance_of_group(&observation)) {
+            return Ok(None);
+        }
+        let grown = |stack: &&&Stack| measure.contribution()(stack.weights);
+        let worst = stacks.iter().max_by_key(grown);
+        let worst = worst.map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
+        Ok(Some(Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst }))
+    }
+}
+
+/// Returns the sum of some stacks; `None` if there are none.
+fn sum<'s>(stacks: impl Iterator<Item = &'s Stack>) -> Result<Option<Sum>, Error> {
+    let mut sum: Option<Sum> = None;
+    for stack in stacks {
+        match &mut sum {
+            Some(sum) => {
+                sum.weights.add(stack.weights)?;
+                sum.observation.add(&stack.observation);
+            }
+            None => sum = Some(Sum { weights: stack.weights, observation: stack.observation.clone() }),
+        }
+    }
+    Ok(sum)
+}

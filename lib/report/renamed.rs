@@ -1,0 +1,94 @@
+//! Functions that probably have another name after: they have neither grown nor shrunk.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::context::Context;
+use super::measure::percent_change;
+use super::page::{Fact, Item, Number, Value};
+use super::{Options, Subject};
+use crate::Error;
+use crate::diff::{self, Renamed};
+use crate::profile::{FrameId, Frames, Profile, Weights};
+
+/// Returns the subject, and the functions of a comparison that were probably renamed.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn find(subject: Subject, options: &Options) -> Result<(Subject, Vec<Renamed>), Error> {
+    match subject {
+        _ if options.exact_names => Ok((subject, Vec::new())),
+        Subject::Profile(profile) if profile.is_differential() && !profile.is_flattened() => {
+            let (profile, renamed) = diff::find_renamed_in_sums(profile, options.weights)?;
+            Ok((Subject::Profile(profile), renamed))
+        }
+        Subject::Profile(_) => Ok((subject, Vec::new())),
+        Subject::Runs(compared) => {
+            let renamed = compared.find_renamed()?;
+            Ok((Subject::Runs(compared), renamed))
+        }
+    }
+}
+
+/// The frames of functions that were probably renamed.
+#[derive(Debug, Default)]
+pub(super) struct RenamedFrames(Vec<RenamedFrame>);
+
+/// The frames of a function before and after.
+#[derive(Clone, Copy, Debug)]
+struct RenamedFrame {
+    before: FrameId,
+    after: FrameId,
+}
+
+impl RenamedFrames {
+    /// Finds the frames of functions.
+    pub(super) fn new(renamed: &[Renamed], frames: &Frames) -> Self {
+        let by_name: HashMap<&[u8], FrameId, FxBuildHasher> = match renamed.is_empty() {
+            true => HashMap::default(),
+            false => frames.iter().map(|(frame, name)| (name, frame)).collect(),
+        };
+        let find = |name: &[u8]| by_name.get(name).copied();
+        let pairs = renamed.iter().filter_map(|pair| Some((find(&pair.before)?, find(&pair.after)?)));
+        Self(pairs.map(|(before, after)| RenamedFrame { before, after }).collect())
+    }
+
+    /// True for a frame with one of the names.
+    pub(super) fn contains(&self, frame: FrameId) -> bool {
+        self.0.iter().any(|pair| pair.before == frame || pair.after == frame)
+    }
+
+    /// Returns a profile in which these functions have their names after, and all frames the same IDs; `None` if there is no such
+    /// function.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn join(&self, profile: &Profile) -> Result<Option<Profile>, Error> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let mut joined = Profile::new(profile.is_differential());
+        joined.frames.intern_all(&profile.frames);
+        let names: HashMap<FrameId, FrameId, FxBuildHasher> =
+            self.0.iter().map(|pair| (pair.before, pair.after)).collect();
+        let mut stack = Vec::new();
+        profile.for_each(|frames, weights| {
+            stack.clear();
+            stack.extend(frames.iter().map(|frame| names.get(frame).copied().unwrap_or(*frame)));
+            joined.add(&stack, weights)
+        })?;
+        Ok(Some(joined))
+    }
+
+    /// Returns the fact that names these functions, with the changes of their inclusive weights.
+    pub(super) fn fact(&self, context: &Context<'_>) -> Option<Fact> {
+        let total = context.survey.total.before;
+        let inclusive = |frame: FrameId| context.survey.functions[frame.index()].inclusive;
+        let items = self.0.iter().map(|pair| {
+            let weights = Weights { before: inclusive(pair.before).before, after: inclusive(pair.after).after };
+            let name = format!("{} -> {}", context.name(pair.before), context.name(pair.after));
+            Item::new(name, Some(Number::Change(percent_change(weights, total))))
+        });
+        (!self.0.is_empty()).then(|| Fact::new("renamed?", Value::List(items.collect())))
+    }
+}

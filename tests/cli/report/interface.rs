@@ -1,0 +1,91 @@
+//! What programs read of fg-report: the keys of its JSON object, and how much of the profile it has.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::report;
+
+fn json(options: &[&str], profile: &str) -> Value {
+    let options: Vec<&str> = ["--json"].iter().chain(options).copied().collect();
+    serde_json::from_str(&report(&options, profile.as_bytes())).unwrap()
+}
+
+/// Returns a profile of this many functions, of which the last have less than a hundredth of a percent.
+fn wide(functions: u32) -> String {
+    let mut text = String::new();
+    for number in 0..functions {
+        writeln!(text, "main;f{number};memmove {}", 1 + 100_000 / (number + 1).pow(2)).unwrap();
+    }
+    text
+}
+
+#[test]
+fn json_is_whole_unless_there_is_a_budget() {
+    let whole = json(&[], &wide(300));
+    assert_eq!(whole["own"].as_array().unwrap().len(), 300);
+    assert!(whole.get("left_out").is_none(), "{}", whole["left_out"]);
+    let cut = json(&["--budget=20"], &wide(300));
+    let shown = cut["own"].as_array().unwrap().len() as u64;
+    assert_eq!(cut["left_out"]["own"].as_u64(), Some(300 - shown));
+    assert_eq!(json(&["--budget=20"], "main;f 1\n").get("left_out"), None);
+}
+
+#[test]
+fn json_of_a_comparison_has_all_changes() {
+    let lines = (0..200).map(|number| format!("main;f{number} 400001 {}\n", 400_001 + number % 3 * 90_000));
+    let text: String = lines.collect();
+    let whole = json(&["--exact"], &text);
+    assert_eq!(whole["grew"].as_array().unwrap().len(), 133, "{whole:#}");
+    let cut = json(&["--exact", "--budget=20"], &text);
+    let shown = cut["grew"].as_array().unwrap().len() as u64;
+    assert_eq!(cut["left_out"]["grew"].as_u64(), Some(133 - shown));
+}
+
+/// `total` is the sum of all weights, `inclusive` a function with its callees, `share` what counts for a function alone.
+#[test]
+fn a_key_has_one_meaning() {
+    let profile = json(&[], "main;a;b 30\nmain;a 20\nmain 50\n");
+    assert_eq!(profile["profile"]["total"].as_f64(), Some(100.0));
+    let find = |table: &str, name: &str| {
+        let mut rows = profile[table].as_array().unwrap().iter();
+        rows.find(|row| row["names"].as_array().unwrap().iter().any(|found| found == name)).unwrap().clone()
+    };
+    assert_eq!(find("own", "a")["share_pct"].as_f64(), Some(20.0));
+    assert_eq!(find("self", "a")["self_pct"].as_f64(), Some(20.0));
+    assert_eq!(find("self", "a")["inclusive_pct"].as_f64(), Some(50.0));
+    assert_eq!(find("tree", "a")["inclusive_pct"].as_f64(), Some(50.0));
+    assert!(!profile.to_string().contains("total_pct"));
+    let focused = json(&["--focus=^a$"], "main;a;b 30\nmain;a 20\nmain 50\n");
+    assert_eq!(focused["focus"]["inclusive_pct"].as_f64(), Some(50.0));
+}
+
+/// The page, and all programs that judge, say that a divisor was taken for a sample where the verdict depends on it.
+#[test]
+fn what_is_taken_for_a_sample_is_said() {
+    use crate::support::{directory, run};
+    let folder = directory();
+    let [before, after] = ["before", "after"].map(|name| folder.path().join(name));
+    std::fs::write(&before, "main;a 400\nmain;b 800\n").unwrap();
+    std::fs::write(&after, "main;a 1200\nmain;b 2400\n").unwrap();
+    let sides = ["--before", before.to_str().unwrap(), "--after", after.to_str().unwrap()];
+    let run_with = |program: &str, options: &[&str]| {
+        let outcome = run(program, options.iter().chain(&sides), b"");
+        (outcome.text() + &outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "multiples of 400, which is taken for one sample: 3 before, 9 after";
+    for (program, options) in
+        [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=2%"]), ("fg-diff", &["--significant"])]
+    {
+        let text = run_with(program, options);
+        assert!(text.contains(said) && text.contains("--per-sample") && text.contains("--exact"), "{program}: {text}");
+        for option in ["--per-sample=400", "--per-sample=1", "--exact"] {
+            let text = run_with(program, &[options, &[option]].concat());
+            assert!(!text.contains("multiples of"), "{program} {option}: {text}");
+        }
+    }
+    // With plenty of samples, it makes no difference.
+    std::fs::write(&before, "main;a 4000000\nmain;b 8000400\n").unwrap();
+    std::fs::write(&after, "main;a 4400400\nmain;b 8000000\n").unwrap();
+    assert!(!run_with("fg-csv", &[]).contains("multiples of"));
+}

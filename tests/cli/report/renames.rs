@@ -1,0 +1,34 @@
+//! Functions that have another name after are no growth on the page.
+
+use std::path::PathBuf;
+
+use crate::support::{directory, run};
+
+#[test]
+fn a_renamed_function_has_not_grown() {
+    let folder = directory();
+    let path = |name: String| folder.path().join(name);
+    for number in 0..5 {
+        let (load, other, parse) = (401 + number * 3, 303 - number, 200 + number);
+        let text = |name: &str| format!("main;load;read {load}\nmain;other {other}\nmain;{name};next {parse}\n");
+        std::fs::write(path(format!("b{number}")), text("parse_v1")).unwrap();
+        std::fs::write(path(format!("a{number}")), text("parse")).unwrap();
+    }
+    for count in [1, 3, 5] {
+        let runs = |side: &str| (0..count).map(|number| path(format!("{side}{number}"))).collect::<Vec<PathBuf>>();
+        let files = [vec!["--before".into()], runs("b"), vec!["--after".into()], runs("a")].concat();
+        let joined = run("fg-report", &files, b"").ok().text();
+        assert!(joined.contains("renamed?  parse_v1 -> parse 0.0%"), "{joined}");
+        assert!(joined.contains("nothing changed beyond noise") && !joined.contains("grew at"), "{joined}");
+        let apart = run("fg-report", [vec!["--exact-names".into()], files].concat(), b"").ok().text();
+        assert!(!apart.contains("renamed") && apart.contains("parse_v1"), "{apart}");
+    }
+    // Read from a comparison, as from the runs.
+    let both = run("fg-diff", [path("b0".to_owned()), path("a0".to_owned())], b"").ok().text();
+    let joined = run("fg-report", [""; 0], both.as_bytes()).ok().text();
+    assert!(joined.contains("parse_v1 -> parse 0.0%") && joined.contains("nothing changed"), "{joined}");
+    // A function that costs much more is not the same.
+    let grown = both.replace("main;parse;next 0 200", "main;parse;next 0 900");
+    let page = run("fg-report", [""; 0], grown.as_bytes()).ok().text();
+    assert!(!page.contains("renamed") && page.contains("1 grew") && page.contains("-22.1%    parse_v1"), "{page}");
+}
