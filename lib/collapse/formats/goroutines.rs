@@ -73,6 +73,14 @@ fn last_addresses(line: &[u8]) -> Vec<u64> {
     addresses[addresses.len().saturating_sub(2)..].to_vec()
 }
 
+/// Returns true for what the runtime says before and after the goroutines.
+fn is_message(line: &[u8]) -> bool {
+    let starts: [&[u8]; 8] =
+        [b"panic: ", b"fatal error: ", b"exit status ", b"[signal ", b"SIGQUIT: quit", b"runtime: ", b"PC=", b"[originating"];
+    let is_register = matches!(split_words(line).collect::<Vec<_>>()[..], [name, value] if name.len() <= 6 && is_address(value));
+    is_register || starts.iter().any(|start| line.starts_with(start))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
     // A function whose source line may follow on the next line.
@@ -106,20 +114,30 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if line.starts_with(b"# labels: ") {
             // The labels of the goroutine.
+        } else if weight.is_zero() && is_message(&line) {
+            document.skip_own_line();
         } else if weight.is_zero() {
             document.skip_line();
         } else if line.starts_with(b"\t") {
             push(&mut function, &line, document, &mut stack, sink);
-        } else {
+        } else if line.trim_ascii().is_empty() {
             push(&mut function, b"", document, &mut stack, sink);
-            if line.ends_with(b"frames elided...") {
-                stack.push(markers::TRUNCATED, sink);
-            } else if line.ends_with(b")") {
+            end_stack(&mut stack, &mut weight, sink)?;
+        } else if line.ends_with(b"frames elided...") {
+            push(&mut function, b"", document, &mut stack, sink);
+            stack.push(markers::TRUNCATED, sink);
+        } else if line.ends_with(b")") || line.starts_with(b"created by ") || line == b"non-Go function" {
+            push(&mut function, b"", document, &mut stack, sink);
+            if line.ends_with(b")") {
                 function = line.rfind_byte(b'(').map(|arguments| line[..arguments].to_vec());
-            } else if !line.starts_with(b"created by ") && line != b"non-Go function" {
-                end_stack(&mut stack, &mut weight, sink)?;
-                document.skip_line();
             }
+        } else if is_message(&line) {
+            document.skip_own_line();
+            push(&mut function, b"", document, &mut stack, sink);
+            end_stack(&mut stack, &mut weight, sink)?;
+        } else if !document.skip_line_in_stack() {
+            push(&mut function, b"", document, &mut stack, sink);
+            end_stack(&mut stack, &mut weight, sink)?;
         }
     }
     // An address is that of the call, or the one behind it.

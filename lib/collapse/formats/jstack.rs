@@ -141,15 +141,38 @@ fn is_detail(line: &[u8]) -> bool {
     line.starts_with(b"- ") || line.starts_with(b"Locked ") || line.starts_with(b"No compile task")
 }
 
+/// Returns true for what a dump says of the virtual machine, of its heap and of deadlocks.
+fn is_message(line: &[u8]) -> bool {
+    let starts: [&[u8]; 9] = [
+        b" ",
+        b"\t",
+        b"0x",
+        b"_java_thread_list",
+        b"}",
+        b"Threads class SMR info:",
+        b"Heap",
+        b"Found ",
+        b"Java stack information for the threads listed above:",
+    ];
+    starts.iter().any(|start| line.starts_with(start)) || line.starts_with(b"====")
+}
+
+/// Returns true for a line before the first thread: a time, a process ID, a version.
+fn is_first_line(line: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"-:.+TZ ".contains(byte);
+    line.iter().all(is_part) || !line.contains(&b' ') && line.first().is_some_and(u8::is_ascii_digit)
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
-    let mut is_complete = true;
+    let (mut is_complete, mut has_begun) = (true, false);
     document.set_unit("threads, counted once per dump");
     if document.options.event == EventChoice::First {
         document.events = EventFilter::new(EventChoice::Named(RUNNABLE.to_vec()));
     }
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
+        has_begun |= !thread.name.is_empty();
         if let Some((name, rest)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
             thread.name = java::pool_name(name, document.options).to_vec();
@@ -187,6 +210,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             is_complete = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
+        } else if is_message(&line) || !has_begun && is_first_line(trimmed) {
+            document.skip_own_line();
         } else if !is_detail(trimmed) {
             document.skip_line();
         }

@@ -77,6 +77,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             entries.push((Weight::new(values[column]), Vec::new()));
         } else if is_allocation(&line) {
             continue;
+        } else if is_start(&line) || line.starts_with(b"Tracing outstanding ") {
+            document.skip_own_line();
         } else if is_frame(&line) {
             let frame = intern_frame(&frame_name(line.trim_ascii(), document.options), sink);
             match entries.last_mut() {

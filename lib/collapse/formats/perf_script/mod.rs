@@ -68,6 +68,7 @@ fn recognizes(head: &[u8]) -> bool {
         return false;
     }
     has_sample(head) && most_lines_fit(head, 50, is_possible_line) && !most_lines_fit(head, 50, ftrace::is_event)
+        && !ftrace::has_stacks(head)
         || head.starts_with(b"# ========\n")
 }
 
@@ -323,9 +324,9 @@ impl PerfScript {
                 sample.is_bare = true;
             }
         } else if is_outside && is_frame {
-            report.add_malformed("the frame belongs to no sample");
+            report.add_stray(line, "the frame belongs to no sample");
         } else if !frame::is_annotation(line) {
-            report.add_malformed("expected the first line of a sample or a frame");
+            report.add_stray(line, "expected the first line of a sample or a frame");
         }
         Ok(())
     }
