@@ -117,7 +117,7 @@ fn find_after_text(head: &[u8]) -> Option<Start> {
     }
     let (mut text_lines, mut offset) = (0, 0);
     for (line, lines) in head.lines_with_terminator().zip(0..) {
-        let rest = &head[offset..];
+        let rest = strip_bom(&head[offset..]);
         let is_blank = line.trim_ascii().is_empty();
         if !is_blank && text_lines > 0
             && let Some(format) = find_certain_format(rest)
@@ -138,6 +138,7 @@ fn find_after_text(head: &[u8]) -> Option<Start> {
 fn find_certain_format(text: &[u8]) -> Option<&'static Format> {
     let format = detect(text, 0).ok()?;
     let is_certain = match format.reader {
+        FormatReader::Lines(_) if headings::has_heading(text, format.name) => true,
         FormatReader::Lines(read) => trial::finds_stacks(format.name, read, &first_whole_lines(text)),
         FormatReader::Blocks { .. } if formats::is_folded(format) => {
             first_lines(text).filter(|line| !line.trim_ascii().is_empty()).all(folded::is_stack)

@@ -347,7 +347,7 @@ const MAX_MAGIC: u64 = 4096;
 
 /// Says what follows a document of the format `own` from an offset on.
 fn describe_rest(offset: u64, rest: &[u8], own: &str) -> String {
-    match detect::find_document_at(rest) {
+    match detect::find_document_at(&rest[..rest.len().min(64 << 10)]) {
         Some(format) => appended::describe(format, own, &format!("at byte {offset}")),
         None => format!("data follow the end of the profile at byte {offset}; they are left out"),
     }

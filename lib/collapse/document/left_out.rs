@@ -1,5 +1,7 @@
 //! Lines that the reader of a document does not take.
 
+use bstr::ByteSlice as _;
+
 use super::Document;
 use crate::Error;
 use crate::collapse::detect;
@@ -22,6 +24,9 @@ impl SkippedLines {
         self.count += other.count;
     }
 }
+
+/// Most bytes behind a document that are checked for being another one.
+const MAX_REST: usize = 64 << 10;
 
 impl Document<'_> {
     /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
@@ -47,7 +52,22 @@ impl Document<'_> {
     /// Leaves out the current line, which belongs to the format but to no stack, unless it turns out to be one of another
     /// document.
     pub(in crate::collapse) fn skip_own_line(&mut self) {
-        self.skip(StrayKind::OfFormat);
+        let line = super::current_line(&self.block, self.line_start, self.offset).trim_ascii_start();
+        // Such a line of JSON belongs to no text format.
+        let is_json = line.starts_with(b"\"") && line.contains_str("\":");
+        self.skip(if is_json { StrayKind::Text } else { StrayKind::OfFormat });
+    }
+
+    /// Like [`check_end`](Self::check_end), for readers that know the bytes which they could not read. If another document
+    /// begins there, nothing is cut short.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(in crate::collapse) fn check_end_or_rest(&mut self, offset: u64, rest: &[u8], end: &str) -> Result<(), Error> {
+        match detect::find_document_at(&rest[..rest.len().min(MAX_REST)]) {
+            Some(_) => self.check_nothing_follows(offset, rest),
+            None => self.check_end(rest.is_empty(), end),
+        }
     }
 
     /// Leaves out the current line as other text within a stack. Returns false if it follows such a line: then the stack

@@ -51,10 +51,15 @@ fn strip_prompts(mut line: &[u8]) -> &[u8] {
 /// Returns true for what gdb says of threads and files, and for indented text: a long frame continues on the next line, and
 /// `bt full` prints local variables.
 fn is_message(line: &[u8]) -> bool {
-    let starts: [&[u8]; 10] = [
+    let starts: [&[u8]; 15] = [
         b" ",
         b"\t",
-        b"[",
+        b"[New ",
+        b"[Thread ",
+        b"[Switching to ",
+        b"[Current thread ",
+        b"[Inferior ",
+        b"[Detaching ",
         b"0x",
         b"No locals.",
         b"(More stack frames follow...)",

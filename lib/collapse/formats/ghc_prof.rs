@@ -53,7 +53,8 @@ fn count_columns(line: &[u8]) -> Option<usize> {
 fn is_heading(line: &[u8]) -> bool {
     let is_number = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || b".,".contains(byte));
     let numbers = split_words(line).collect::<Vec<_>>().into_iter().rev().take_while(is_number).count();
-    line.starts_with(b"\t") || line.starts_with(b"COST CENTRE ") || numbers >= 2
+    let is_above_columns = split_words(line).eq([&b"individual"[..], b"inherited"]);
+    line.starts_with(b"\t") || line.starts_with(b"COST CENTRE ") || is_above_columns || numbers >= 2
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -80,16 +80,20 @@ fn parse_trace(line: &[u8]) -> Option<u64> {
 /// Returns true for the lines between the traces and the rows of the tables.
 fn is_heading(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
-    [&b"THREAD START ("[..], b"THREAD END (", b"--------", b"rank ", b"percent "].iter().any(|start| text.starts_with(start))
+    [&b"THREAD START ("[..], b"THREAD END (", b"--------", b"JAVA PROFILE 1.0", b"rank ", b"percent "].iter().any(|start| text.starts_with(start))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut traces, mut open) = (Vec::new(), FxHashMap::<u64, Vec<FrameId>>::default(), None);
     let (mut tables, mut table): ([Table; 3], Option<usize>) = (Default::default(), None);
     // A text about the profiler precedes the traces.
-    let mut has_begun = false;
+    let mut is_text = false;
     while document.read_line(&mut line)? {
-        has_begun |= line.starts_with(b"THREAD ") || line.starts_with(b"---") || parse_trace(&line).is_some();
+        match line.starts_with(b"JAVA PROFILE 1.0") {
+            true => is_text = true,
+            false if line.starts_with(b"---") || line.starts_with(b"THREAD ") => is_text = false,
+            false => {}
+        }
         if let Some(trace) = parse_trace(&line) {
             open = Some(trace);
             traces.insert(trace, Vec::new());
@@ -106,7 +110,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             (table, table.and_then(|index| parse_row(&line, index, tables[index].total)))
         {
             tables[index].rows.push(row);
-        } else if !has_begun || is_heading(&line) {
+        } else if is_text || is_heading(&line) {
             document.skip_own_line();
         } else {
             document.skip_line();

@@ -48,7 +48,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         rest = after;
     }
     fold(&messages, document, sink)?;
-    document.check_end(rest.is_empty(), "its last message does")
+    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, "its last message does")
 }
 
 /// Adds the samples of messages.
