@@ -53,7 +53,10 @@ fn is_message(line: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut in_thread) = (Vec::new(), Stack::default(), false);
+    // True if a frame, or what is in its place, follows the heading of the last thread.
+    let mut has_text = false;
     while document.read_line(&mut line)? {
+        has_text = !is_thread_heading(&line);
         if let Some(frame) = parse_frame(&line).filter(|_| in_thread) {
             stack.push(&frame, sink);
         } else if line == b"  ..." && !stack.is_empty() {
@@ -79,5 +82,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    stack.add_leaf_first(Weight::ONE, sink)
+    let is_complete = !in_thread || has_text;
+    stack.add_leaf_first(Weight::ONE, sink)?;
+    document.check_end(is_complete, "the stack of its last thread")
 }

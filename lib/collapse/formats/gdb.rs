@@ -84,8 +84,10 @@ fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut current) = (Vec::new(), Stack::default(), CurrentFrame::default());
+    let mut threads = Threads::default();
     while document.read_line(&mut line)? {
         let line = strip_prompts(&line);
+        threads.add_line(line);
         match parse_frame(line) {
             Some((number, function)) => {
                 if number == 0 {
@@ -105,7 +107,36 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     current.end_stack(&mut stack, sink)?;
-    current.stack.add_leaf_first(Weight::ONE, sink)
+    current.stack.add_leaf_first(Weight::ONE, sink)?;
+    document.check_end(threads.is_complete(), "the stack of its last thread")
+}
+
+/// The threads whose headings were read. `thread apply all` lists them from the last one to the first.
+#[derive(Default)]
+struct Threads {
+    last: u64,
+    is_descending: bool,
+    /// True after a heading, until a frame follows.
+    is_open: bool,
+}
+
+impl Threads {
+    fn add_line(&mut self, line: &[u8]) {
+        if is_thread(line) {
+            let number = split_word(&line[b"Thread ".len()..]).0;
+            let number = parse_number(number).unwrap_or(0);
+            // gdb lists the first thread last.
+            self.is_descending = self.last == 0 && number > 1 || self.is_descending && number < self.last;
+            (self.last, self.is_open) = (number, true);
+        } else if parse_frame(line).is_some() {
+            self.is_open = false;
+        }
+    }
+
+    /// Returns false if the list of threads, or the stack of the last one, has not ended.
+    fn is_complete(&self) -> bool {
+        !self.is_open && !(self.is_descending && self.last > 1)
+    }
 }
 
 /// The frame that gdb prints by itself when it has attached to a process or has read its memory: the first frame of a stack

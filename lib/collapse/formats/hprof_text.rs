@@ -136,7 +136,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         stack.add_leaf_first(row.values[column], sink)?;
     }
-    document.report_problems(unknown, "entry", "without a stack: its trace is missing or empty")
+    document.report_problems(unknown, "entry", "without a stack: its trace is missing or empty")?;
+    document.check_end(table.is_none(), "the end of its last table")
 }
 
 /// Returns the total of `CPU TIME (ms) BEGIN (total = 6143) Wed Nov 25 09:39:09 2026`.

@@ -54,6 +54,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 /// Adds the samples of messages.
 pub(super) fn fold(messages: &[ProfilesData], document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(wanted) = select_type(messages, document)? else { return Ok(()) };
+    document.check_end(wanted.len() > 1, "its table of strings")?;
     let unit = wanted.split_once('/').map_or("", |(_, unit)| unit);
     let unit = Unit::parse(unit.as_bytes());
     document.set_unit_silently(&unit.name);

@@ -73,7 +73,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
         }
     }
+    let has_frames = weight.is_none() || !stack.is_empty();
     stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
-    document.check_end(found >= stated, "the last of its stacks")?;
+    document.check_end(found >= stated && has_frames, "the last of its stacks")?;
     document.check_last_line()
 }
