@@ -82,17 +82,20 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
     let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-    let with_few_stacks = FORMATS.iter().filter(|format| (format.recognizes)(head)).find(|format| match format.reader {
-        FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
-        FormatReader::Bytes(_) | FormatReader::Blocks { .. } => false,
-    });
+    let with_few_stacks =
+        FORMATS.iter().filter(|format| (format.recognizes)(head)).find(|format| match format.reader {
+            FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
+            FormatReader::Bytes(_) | FormatReader::Blocks { .. } => false,
+        });
     match (with_few_stacks, what) {
         (Some(Format { name, .. }), _) => {
             format!("{what} with few stacks ({name}); read them with --format {name}, or give their lines alone")
         }
         (None, text_kind::STRACE) => format!("{what} without stacks; run strace with -k"),
         (None, text_kind::LOG) => {
-            format!("{what}; if it contains a profile, give its lines alone, without the time before each")
+            let advice =
+                "if it contains Java exceptions, name --format java-exceptions; if a profile, give its lines alone";
+            format!("{what}; {advice}, without the time before each")
         }
         _ => format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats"),
     }
@@ -110,19 +113,28 @@ struct Start {
     offset: usize,
 }
 
-/// Returns where a profile begins after a few lines of other text. The heading of a document and a stack are no such lines.
+/// Returns where a profile begins after a few lines of other text. The heading of a document or of a table, a stack, and a
+/// profile of another format are no such lines.
 fn find_after_text(head: &[u8]) -> Option<Start> {
-    if head.iter().any(is_binary) {
+    if head.iter().any(is_binary) || text_kind::begins_like_code(head) {
         return None;
     }
     let (mut text_lines, mut offset) = (0, 0);
     for (line, lines) in head.lines_with_terminator().zip(0..) {
         let rest = strip_bom(&head[offset..]);
         let is_blank = line.trim_ascii().is_empty();
-        if !is_blank && text_lines > 0
+        if !is_blank
+            && text_lines > 0
             && let Some(format) = find_certain_format(rest)
         {
-            return Some(Start { format, lines, text_lines, offset });
+            let before = &head[..offset];
+            let is_heading = formats::is_folded(format) && text_kind::is_table(head);
+            return (!is_heading && find_formats(before).is_empty()).then_some(Start {
+                format,
+                lines,
+                text_lines,
+                offset,
+            });
         }
         let is_own = headings::find(line.trim_ascii_end(), rest).is_some() || folded::is_stack(line.trim_ascii_end());
         if text_lines == MAX_TEXT_BEFORE || is_own {
@@ -207,8 +219,8 @@ pub(super) fn find_document_at(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns where in a line JSON or XML begins that ends with it, and its format.
 pub(super) fn find_markup_within(line: &[u8]) -> Option<(usize, &'static str)> {
-    let start = match line.first()? {
-        b'{' | b'[' | b'<' => line.find("}{")? + 1,
+    let start = match line {
+        [b'{' | b'<', ..] | [b'[', b'{', ..] => line.find("}{")? + 1,
         _ => ["{\"", "[{", "<?xml"].iter().filter_map(|start| line.find(start)).min()?,
     };
     formats::find_markup(&line[start..]).map(|format| (start, format.name))

@@ -159,7 +159,8 @@ impl Strays {
             return Ok(left_out);
         }
         text.extend_from_slice(&block[place]);
-        let is_document = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || folded::is_certain_stack(line);
+        let is_document =
+            |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || folded::is_certain_stack(line);
         let in_last_line = || {
             let (line, index) = text.lines().zip(0..).last().filter(|_| is_last)?;
             detect::find_markup_within(line).map(|(_, format)| (index, format))

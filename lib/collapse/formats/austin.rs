@@ -71,7 +71,12 @@ struct Events<'a> {
 impl<'a> Events<'a> {
     fn new(file: &'a [u8]) -> Self {
         let version = file.get(MAGIC.len()).copied().unwrap_or(0);
-        Self { rest: Bytes(file.get(MAGIC.len() + 1..).unwrap_or_default()), version, has_time: false, has_memory: false }
+        Self {
+            rest: Bytes(file.get(MAGIC.len() + 1..).unwrap_or_default()),
+            version,
+            has_time: false,
+            has_memory: false,
+        }
     }
 
     /// Returns true if an event may follow those before: a sample has each value once, the time first.

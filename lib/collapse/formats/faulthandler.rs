@@ -46,8 +46,14 @@ fn parse_frame(line: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns true for what the interpreter says of the error, and where it says that a thread has no frames.
 fn is_message(line: &[u8]) -> bool {
-    let starts: [&[u8]; 6] =
-        [b"Fatal Python error: ", b"  <", b"Extension modules: ", b"Python runtime state: ", b"Timeout (", b"  Garbage-"];
+    let starts: [&[u8]; 6] = [
+        b"Fatal Python error: ",
+        b"  <",
+        b"Extension modules: ",
+        b"Python runtime state: ",
+        b"Timeout (",
+        b"  Garbage-",
+    ];
     starts.iter().any(|start| line.starts_with(start))
 }
 

@@ -297,7 +297,7 @@ pub(in crate::collapse) fn is_stack(line: &[u8]) -> bool {
 
 /// Returns true for a folded stack that no other text looks like: no frame has a blank.
 pub(in crate::collapse) fn is_certain_stack(line: &[u8]) -> bool {
-    is_stack(line) && split_words(line).count() == 2
+    is_stack(line) && split_words(line).count() == 2 && !line.contains_str(", ")
 }
 
 /// Returns the index of the first line of a text that is certainly a stack, or of the first of two that may be. Lines of a

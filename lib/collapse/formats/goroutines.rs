@@ -78,9 +78,18 @@ const ROOTS: [&[u8]; 5] = [b"main.main(", b"runtime.", b"runtime/", b"testing.",
 
 /// Returns true for what the runtime says before and after the goroutines.
 fn is_message(line: &[u8]) -> bool {
-    let starts: [&[u8]; 8] =
-        [b"panic: ", b"fatal error: ", b"exit status ", b"[signal ", b"SIGQUIT: quit", b"runtime: ", b"PC=", b"[originating"];
-    let is_register = matches!(split_words(line).collect::<Vec<_>>()[..], [name, value] if name.len() <= 6 && is_address(value));
+    let starts: [&[u8]; 8] = [
+        b"panic: ",
+        b"fatal error: ",
+        b"exit status ",
+        b"[signal ",
+        b"SIGQUIT: quit",
+        b"runtime: ",
+        b"PC=",
+        b"[originating",
+    ];
+    let is_register =
+        matches!(split_words(line).collect::<Vec<_>>()[..], [name, value] if name.len() <= 6 && is_address(value));
     is_register || starts.iter().any(|start| line.starts_with(start))
 }
 

@@ -80,7 +80,9 @@ fn parse_trace(line: &[u8]) -> Option<u64> {
 /// Returns true for the lines between the traces and the rows of the tables.
 fn is_heading(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
-    [&b"THREAD START ("[..], b"THREAD END (", b"--------", b"JAVA PROFILE 1.0", b"rank ", b"percent "].iter().any(|start| text.starts_with(start))
+    [&b"THREAD START ("[..], b"THREAD END (", b"--------", b"JAVA PROFILE 1.0", b"rank ", b"percent "]
+        .iter()
+        .any(|start| text.starts_with(start))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -43,7 +43,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         if let Some(frame) = java::parse_frame(trimmed, document.options).filter(|_| indentation(&line) > 0) {
-            is_at_root = frame.ends_with(b".main") || frame == b"java/lang/Thread.run" || frame == b"java.lang.Thread.run";
+            is_at_root =
+                frame.ends_with(b".main") || frame == b"java/lang/Thread.run" || frame == b"java.lang.Thread.run";
             stack.push(frame, sink);
         } else if let Some(count) = parse_shared_count(trimmed).filter(|_| !stack.is_empty()) {
             let shared = previous.len().checked_sub(count).map(|start| &previous[start..]);
@@ -75,7 +76,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 /// Returns true for a line that names an exception: `Caused by: java.io.IOException: disk`.
-fn names_exception(line: &[u8]) -> bool {
+pub(super) fn names_exception(line: &[u8]) -> bool {
     line.starts_with(b"Caused by: ")
         || line.starts_with(b"Suppressed: ")
         || line.starts_with(b"Exception in thread ")

@@ -13,7 +13,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::java;
+use super::{java, java_exceptions};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
@@ -212,8 +212,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             thread.finish(document, sink)?;
         } else if is_message(&line) || !has_begun && is_first_line(trimmed) {
             document.skip_own_line();
-        } else if !is_detail(trimmed) {
+        } else if java_exceptions::names_exception(trimmed) {
+            // Its frames are none of the thread.
+            thread.finish(document, sink)?;
             document.skip_line();
+        } else if !is_detail(trimmed) && !document.skip_line_in_stack() {
+            thread.finish(document, sink)?;
         }
     }
     thread.finish(document, sink)?;

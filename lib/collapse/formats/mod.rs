@@ -195,7 +195,11 @@ pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
 
 /// Returns the name of the format of a document that begins with these bytes: a binary one, or JSON or XML.
 pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
-    FORMATS.iter().filter(|format| is_document(format)).find(|format| (format.recognizes)(text)).map(|format| format.name)
+    FORMATS
+        .iter()
+        .filter(|format| is_document(format))
+        .find(|format| (format.recognizes)(text))
+        .map(|format| format.name)
 }
 
 /// Returns the format of JSON or XML that begins with these bytes.

@@ -67,7 +67,9 @@ fn recognizes(head: &[u8]) -> bool {
     if folded::is_certain(head) {
         return false;
     }
-    has_sample(head) && most_lines_fit(head, 50, is_possible_line) && !most_lines_fit(head, 50, ftrace::is_event)
+    has_sample(head)
+        && most_lines_fit(head, 50, is_possible_line)
+        && !most_lines_fit(head, 50, ftrace::is_event)
         && !ftrace::has_stacks(head)
         || head.starts_with(b"# ========\n")
 }
@@ -270,7 +272,7 @@ impl PerfScript {
     fn parse_frame(&mut self, line: &[u8], next: &[u8], state: &mut State<'_>, sink: &mut Sink) -> bool {
         match state {
             State::Outside => false,
-            State::Skipped => true,
+            State::Skipped => line[0] == b'\t' || frame::is_frame(line),
             State::Sample(sample) => {
                 let Some(mut frame) = frame::parse(line) else { return false };
                 if self.symbols.naming.srcline {
