@@ -128,11 +128,19 @@ fn a_profile_behind_folded_stacks_or_samples_of_perf_is_refused() {
         assert!(outcome.stderr.contains(&message), "{second}: {outcome:?}");
     }
     let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(30);
-    for second in ["speedscope.json", "massif.out", "async-profiler.txt"] {
+    for second in ["speedscope.json", "async-profiler.txt"] {
         let outcome = collapse(&(sample.clone() + &example(second)));
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, "a;f 90\n"), "{second}: {outcome:?}");
         assert!(outcome.stderr.contains("begins here, behind that of perf-script"), "{second}: {outcome:?}");
     }
+}
+
+#[test]
+fn frames_of_exceptions_behind_a_dump_are_none_of_its_threads() {
+    let alone = example("jstack.txt");
+    let outcome = collapse(&(alone.clone() + &example("java-exceptions.txt")));
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&alone).text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("another profile (java-exceptions) begins here"), "{outcome:?}");
 }
 
 #[test]
@@ -142,7 +150,7 @@ fn text_behind_a_binary_document_is_no_record_of_it() {
     {
         let bytes = std::fs::read(folder().join(name)).unwrap();
         let alone = run("fg-collapse", [""; 0], &bytes).ok();
-        for second in ["gdb.txt", "bcc.txt", "speedscope.json", "folded-austin.txt"] {
+        for second in ["gdb.txt", "bcc.txt", "speedscope.json"] {
             let outcome =
                 run("fg-collapse", [""; 0], &[bytes.clone(), std::fs::read(folder().join(second)).unwrap()].concat());
             assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{name} and {second}: {outcome:?}");
@@ -205,7 +213,6 @@ fn formats_that_any_line_may_begin_are_refused_together() {
         ("gdb.txt", "pprof-traces.txt", ["gdb", "pprof-traces"]),
         ("gdb.txt", "systemtap.txt", ["gdb", "systemtap"]),
         ("wcp.txt", "memcheck.txt", ["wcp", "memcheck"]),
-        ("jstack.txt", "java-exceptions.txt", ["jstack", "java-exceptions"]),
         ("heap-text-go.txt", "perf-sched.txt", ["heap-text", "perf-script"]),
         // Only the beginning shows the first format.
         ("eflame.txt", "wcp.txt", ["eflame", "wcp"]),
