@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         if self.appended.is_found() {
             self.is_at_end = true;
             self.end_strays(false)?;
-        } else {
+        } else if self.offset == self.block.len() {
             self.cut_markup_off(line);
         }
         Ok(!self.is_at_end)

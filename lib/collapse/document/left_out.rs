@@ -89,10 +89,10 @@ impl Document<'_> {
         }
     }
 
-    /// Cuts JSON or XML off the last line of the input: it was appended to text without a line end.
+    /// Cuts JSON or XML off the last line of a block, if it is that of the input: it was appended to text without a line end.
+    #[cold]
     pub(super) fn cut_markup_off(&mut self, line: &mut Vec<u8>) {
-        let is_last = self.offset == self.block.len() && self.input.is_at_end();
-        if !is_last || self.strays.is_none() {
+        if !self.input.is_at_end() || self.strays.is_none() {
             return;
         }
         if let Some((start, format)) = detect::find_markup_within(line) {

@@ -172,15 +172,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        has_begun |= !thread.name.is_empty();
         if let Some((name, rest)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
             thread.name = java::pool_name(name, document.options).to_vec();
             thread.state = heading_state(rest).to_vec();
+            has_begun = true;
         } else if let Some((name, state)) = parse_file_thread(&line) {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
             thread.is_in_file = true;
+            has_begun = true;
             if thread.name.is_empty() {
                 thread.name = VIRTUAL.to_vec();
             }
