@@ -135,7 +135,7 @@ impl Threads {
 
     /// Returns false if the list of threads, or the stack of the last one, has not ended.
     fn is_complete(&self) -> bool {
-        !self.is_open && !(self.is_descending && self.last > 1)
+        !(self.is_open || self.is_descending && self.last > 1)
     }
 }
 
