@@ -322,7 +322,9 @@ impl Worker {
         if result.is_ok() && !is_empty {
             document.report_choice();
         }
-        document.report_skipped();
+        if !is_empty {
+            document.report_skipped();
+        }
         let result = result.and_then(|()| document.check_malformed_share());
         let result = result.and_then(|()| if is_empty { Ok(()) } else { document.check_event() });
         let result = result.and_then(|()| document.check_whole());
