@@ -21,6 +21,11 @@ impl Appended {
         Self { format, has_begun: false, found: None }
     }
 
+    /// Returns the format of the input.
+    pub(super) fn format(&self) -> &'static str {
+        self.format
+    }
+
     /// Returns true if another document begins with the last line.
     pub(super) fn is_found(&self) -> bool {
         self.found.is_some()
@@ -44,13 +49,13 @@ impl Appended {
 
     /// Returns the message about what begins within the input, and the number of its first line.
     pub(super) fn message(&self) -> Option<(u64, String)> {
-        self.found.map(|(line, format)| (line, describe(format, "here")))
+        self.found.map(|(line, format)| (line, describe(format, self.format, "here")))
     }
 }
 
-/// Returns the message about a document that begins at a place within an input.
-pub(super) fn describe(format: &str, place: &str) -> String {
-    format!("another profile ({format}) begins {place}; it is left out: give each file by itself")
+/// Returns the message about a document that begins at a place within an input of the format `own`.
+pub(super) fn describe(format: &str, own: &str, place: &str) -> String {
+    format!("another profile ({format}) begins {place}, behind that of {own}; it is left out: give each file by itself")
 }
 
 #[cfg(test)]

@@ -6,17 +6,24 @@ use super::format::{Format, FormatReader};
 use super::formats::{self, FORMATS, folded, headings};
 use super::line_helpers::first_lines;
 use super::options::Options;
-use super::{text_kind, trial, unsupported};
+use super::{mixed_text, text_kind, trial, unsupported};
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::input::Blocks;
 
-/// Returns the format of an input, as given or detected. `None` if the input is blank. Blank lines before a text whose
-/// format is not recognized because of them are skipped.
+/// The format of an input, as given or detected.
+pub(super) struct Detected {
+    pub(super) format: &'static Format,
+    /// Number of lines before the profile that are no part of it. They were skipped.
+    pub(super) text_before: u64,
+}
+
+/// Returns the format of an input. `None` if the input is blank. Blank lines and a few lines of other text before a text
+/// whose format is not recognized because of them are skipped.
 ///
 /// # Errors
 /// [`Error::Unreadable`] if no format matches.
-pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Option<&'static Format>, Error> {
+pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Option<Detected>, Error> {
     input.drop_colours()?;
     let head = input.head()?;
     if head.trim_ascii().is_empty() {
@@ -26,51 +33,137 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         if !(format.recognizes)(head) {
             input.skip_blank_lines()?;
         }
-        return Ok(Some(format));
+        return Ok(Some(Detected { format, text_before: 0 }));
     }
-    let found = detect(head);
-    let found = if found.is_err() && input.skip_blank_lines()? { detect(input.head()?) } else { found };
-    found.map(Some).map_err(|what| Error::Unreadable { name: input.name().to_owned(), what })
+    let found = detect(head, 0);
+    let found = match found {
+        Err(_) if input.skip_blank_lines()? => {
+            let lines = input.skipped_lines();
+            detect(input.head()?, lines)
+        }
+        found => found,
+    };
+    match found {
+        Ok(format) => Ok(Some(Detected { format, text_before: 0 })),
+        Err(what) => match find_after_text(input.head()?) {
+            Some(Start { format, lines, text_lines, offset }) => {
+                input.skip_start(offset, lines);
+                Ok(Some(Detected { format, text_before: text_lines }))
+            }
+            None => Err(Error::Unreadable { name: input.name().to_owned(), what }),
+        },
+    }
 }
 
-/// Returns the format of an input that begins with these bytes, or a message.
-fn detect(head: &[u8]) -> Result<&'static Format, String> {
+/// Returns the format of an input that begins with these bytes, or a message. `skipped` is the number of lines before them.
+fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
     if let Some(explanation) = unsupported::explain(head) {
         return Err(explanation.to_owned());
     }
-    // Names are arbitrary bytes, so folded text may contain a zero byte. JSON without a line end is no frame.
-    let is_document = matches!(head.first(), Some(b'{' | b'[')) && formats::find_document(head).is_some();
-    if folded::is_certain(head) && !is_document {
+    // JSON and XML may contain text of any format. Without a line end they are no frame of the folded stacks behind them.
+    if let Some(document) = formats::find_markup(head) {
+        return Ok(document);
+    }
+    // Names are arbitrary bytes, so folded text may contain a zero byte.
+    if folded::is_certain(head) {
         return Ok(&folded::FORMAT);
     }
-    let mut found = find_formats(head);
-    if let [format] = found[..]
-        && let Some(other) = find_preceding(head, format)
-    {
-        found.insert(0, other);
-    }
+    let found = find_formats(head);
     match found[..] {
-        [found] => Ok(found),
-        [first, second, ..] => Err(format!(
-            "text of several formats ({} and {}); give each file by itself, or name the one that counts with --format",
-            first.name, second.name
-        )),
-        [] => {
-            let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-            let advice = match what {
-                text_kind::STRACE => " without stacks; run strace with -k",
-                text_kind::LOG => "; if it contains a profile, give its lines alone, without the time before each",
-                _ => " of unknown format; name the format with --format, see fg-collapse --list-formats",
-            };
-            Err(format!("{what}{advice}"))
-        }
+        [format] => match mixed_text::find_preceding(head, format) {
+            Some(other) => Err(mixed_text::describe(head, skipped, other, format)),
+            None => Ok(format),
+        },
+        [first, second, ..] => Err(mixed_text::describe(head, skipped, first, second)),
+        [] => Err(describe_unknown(head)),
     }
+}
+
+/// Returns the message about an input of no format.
+fn describe_unknown(head: &[u8]) -> String {
+    let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
+    let with_few_stacks =
+        FORMATS.iter().filter(|format| (format.recognizes)(head)).find(|format| match format.reader {
+            FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
+            FormatReader::Bytes(_) | FormatReader::Blocks { .. } => false,
+        });
+    match (with_few_stacks, what) {
+        (Some(Format { name, .. }), _) => {
+            format!("{what} with few stacks ({name}); read them with --format {name}, or give their lines alone")
+        }
+        (None, text_kind::STRACE) => format!("{what} without stacks; run strace with -k"),
+        (None, text_kind::LOG) => {
+            let advice =
+                "if it contains Java exceptions, name --format java-exceptions; if a profile, give its lines alone";
+            format!("{what}; {advice}, without the time before each")
+        }
+        _ => format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats"),
+    }
+}
+
+/// Most lines of other text before a profile: the banner of a shell, or warnings of the program that wrote it.
+const MAX_TEXT_BEFORE: u64 = 8;
+
+/// The beginning of a profile after other text.
+struct Start {
+    format: &'static Format,
+    /// Number of lines before it, and of those that are not blank.
+    lines: u64,
+    text_lines: u64,
+    offset: usize,
+}
+
+/// Returns where a profile begins after a few lines of other text. The heading of a document or of a table, a stack, and a
+/// profile of another format are no such lines.
+fn find_after_text(head: &[u8]) -> Option<Start> {
+    if head.iter().any(is_binary) || text_kind::begins_like_code(head) {
+        return None;
+    }
+    let (mut text_lines, mut offset) = (0, 0);
+    for (line, lines) in head.lines_with_terminator().zip(0..) {
+        let rest = strip_bom(&head[offset..]);
+        let is_blank = line.trim_ascii().is_empty();
+        if !is_blank
+            && text_lines > 0
+            && let Some(format) = find_certain_format(rest)
+        {
+            let before = &head[..offset];
+            let is_heading = formats::is_folded(format) && text_kind::is_table(head);
+            return (!is_heading && find_formats(before).is_empty()).then_some(Start {
+                format,
+                lines,
+                text_lines,
+                offset,
+            });
+        }
+        let is_own = headings::find(line.trim_ascii_end(), rest).is_some() || folded::is_stack(line.trim_ascii_end());
+        if text_lines == MAX_TEXT_BEFORE || is_own {
+            return None;
+        }
+        text_lines += u64::from(!is_blank);
+        offset += line.len();
+    }
+    None
+}
+
+/// Returns the format of a text that is certainly a profile.
+fn find_certain_format(text: &[u8]) -> Option<&'static Format> {
+    let format = detect(text, 0).ok()?;
+    let is_certain = match format.reader {
+        FormatReader::Lines(_) if headings::has_heading(text, format.name) => true,
+        FormatReader::Lines(read) => trial::finds_stacks(format.name, read, &first_whole_lines(text)),
+        FormatReader::Blocks { .. } if formats::is_folded(format) => {
+            first_lines(text).filter(|line| !line.trim_ascii().is_empty()).all(folded::is_stack)
+        }
+        FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
+    };
+    is_certain.then_some(format)
 }
 
 /// Returns the formats that recognize these first bytes of an input. Lines of text may look like those of a format by
 /// chance, so the format's reader must be able to read most of them. There are several only if text of one format follows
 /// that of another.
-fn find_formats(head: &[u8]) -> Vec<&'static Format> {
+pub(super) fn find_formats(head: &[u8]) -> Vec<&'static Format> {
     let is_binary = memchr::memchr(0, head).is_some();
     let mut found: Vec<&'static Format> = Vec::new();
     for format in FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_))) {
@@ -91,21 +184,6 @@ fn find_formats(head: &[u8]) -> Vec<&'static Format> {
         }
     }
     found
-}
-
-/// Number of parts of the first bytes at whose ends [`find_preceding`] looks.
-const PARTS: usize = 8;
-
-/// Returns the format of text before the first line of the format that was found, whose reader would skip that text.
-/// Without the rest, it is recognized.
-fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
-    if !matches!(found.reader, FormatReader::Lines(_)) {
-        return None;
-    }
-    let ends = (1..PARTS).filter_map(|part| memchr::memrchr(b'\n', &head[..head.len() / PARTS * part]));
-    let starts = ends.map(|end| &head[..=end]).take_while(|start| !(found.recognizes)(start));
-    let mut before = starts.filter_map(|start| find_formats(start).first().copied());
-    before.find(|format| format.name != found.name && !formats::is_folded(format))
 }
 
 /// Most lines of a text that are checked for being the first one of a document.
@@ -130,6 +208,22 @@ pub(super) fn find_other_document(text: &[u8], own: &str) -> Option<(u64, &'stat
         is_possible = is_blank;
     }
     folded::find_stacks(text).filter(|_| own != folded::FORMAT.name).map(|index| (index, folded::FORMAT.name))
+}
+
+/// Returns the format of the document that begins with these bytes, if it is certainly a profile.
+pub(super) fn find_document_at(bytes: &[u8]) -> Option<&'static str> {
+    let is_folded = || folded::find_stacks(bytes) == Some(0);
+    let found = formats::find_document(bytes).or_else(|| find_document_of(bytes, folded::FORMAT.name));
+    found.or_else(|| is_folded().then_some(folded::FORMAT.name))
+}
+
+/// Returns where in a line JSON or XML begins that ends with it, and its format.
+pub(super) fn find_markup_within(line: &[u8]) -> Option<(usize, &'static str)> {
+    let start = match line {
+        [b'{' | b'<', ..] | [b'[', b'{', ..] => line.find("}{")? + 1,
+        _ => ["{\"", "[{", "<?xml"].iter().filter_map(|start| line.find(start)).min()?,
+    };
+    formats::find_markup(&line[start..]).map(|format| (start, format.name))
 }
 
 /// Returns the format of a text, other than `own`, if it is certainly a profile.

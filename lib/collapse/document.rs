@@ -5,11 +5,12 @@ mod values;
 
 use std::io::{self, Read};
 
+pub(super) use self::left_out::SkippedLines;
 pub(super) use self::values::no_events;
 
 use super::appended::{self, Appended};
+use super::detect;
 use super::filter::event::EventFilter;
-use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
@@ -50,12 +51,14 @@ pub(super) struct Document<'a> {
     appended: Appended,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
     strays: Option<Strays>,
-    /// Number of lines that were left out as other text.
-    skipped: u64,
+    /// Lines that were left out as other text.
+    skipped: SkippedLines,
     /// True after the last line.
     is_at_end: bool,
     /// Number of bytes that were read as bytes.
     position: u64,
+    /// The number of the last line that was left out as other text within a stack.
+    line_in_stack: u64,
     /// True within a text in the document, which may be anything.
     is_in_text: bool,
 }
@@ -88,9 +91,10 @@ impl<'a> Document<'a> {
             has_values: false,
             appended: Appended::new(format),
             strays: Some(Strays::new(format)),
-            skipped: 0,
+            skipped: SkippedLines::default(),
             is_at_end: false,
             position: 0,
+            line_in_stack: 0,
             is_in_text: false,
         }
     }
@@ -134,6 +138,8 @@ impl<'a> Document<'a> {
         if self.appended.is_found() {
             self.is_at_end = true;
             self.end_strays(false)?;
+        } else if self.offset == self.block.len() {
+            self.cut_markup_off(line);
         }
         Ok(!self.is_at_end)
     }
@@ -166,53 +172,12 @@ impl<'a> Document<'a> {
         Ok(true)
     }
 
-    /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] with `--strict`.
-    pub(super) fn report_malformed(&mut self, what: &str) -> Result<(), Error> {
-        match &mut self.strays {
-            Some(strays) if !self.is_at_end && !self.log.is_strict() => {
-                strays.add(self.line, self.line_start..self.offset, Some(what));
-                Ok(())
-            }
-            _ => self.report_malformed_at(self.line, what),
-        }
-    }
-
-    /// Leaves out the current line as other text: inputs of this format may have any between their stacks.
-    pub(super) fn skip_line(&mut self) {
-        let line = current_line(&self.block, self.line_start, self.offset);
-        self.skipped += u64::from(!line.is_empty());
-        if let Some(strays) = self.strays.as_mut().filter(|_| !self.is_at_end && !line.is_empty()) {
-            strays.add(self.line, self.line_start..self.offset, None);
-        }
-    }
-
-    /// Reports a line as malformed and left out, for readers that count lines themselves.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] with `--strict`.
-    pub(super) fn report_malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
-        self.log.report_malformed(line, what)
-    }
-
     /// Reports the current line as left out because its stack has too many frames.
     ///
     /// # Errors
     /// [`Error::Malformed`] with `--strict`.
     pub(super) fn report_too_deep(&mut self) -> Result<(), Error> {
         self.log.report_left_out(self.line, &format!("the stack has more than {MAX_SHARED_DEPTH} frames"))
-    }
-
-    /// Returns the number of malformed lines.
-    pub(super) fn malformed_lines(&self) -> u64 {
-        self.log.malformed_lines() + self.strays.as_ref().map_or(0, Strays::count_malformed)
-    }
-
-    /// Returns the number of lines that were left out as other text.
-    pub(super) fn skipped_lines(&self) -> u64 {
-        self.skipped
     }
 
     /// Warns that no stacks were found, unless another message explains it.
@@ -244,7 +209,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_nothing_follows(&self, offset: u64, rest: &[u8]) -> Result<(), Error> {
-        if rest.is_empty() { Ok(()) } else { Err(self.unreadable(describe_rest(offset, rest))) }
+        if rest.is_empty() { Ok(()) } else { Err(self.unreadable(describe_rest(offset, rest, self.appended.format()))) }
     }
 
     /// Like [`check_nothing_follows`](Self::check_nothing_follows), for readers that read no more bytes than those of the
@@ -380,10 +345,10 @@ fn current_line(block: &[u8], start: usize, end: usize) -> &[u8] {
 /// Number of bytes by which any binary document is recognized.
 const MAX_MAGIC: u64 = 4096;
 
-/// Says what follows a document from an offset on.
-fn describe_rest(offset: u64, rest: &[u8]) -> String {
-    match formats::find_document(rest) {
-        Some(format) => appended::describe(format, &format!("at byte {offset}")),
+/// Says what follows a document of the format `own` from an offset on.
+fn describe_rest(offset: u64, rest: &[u8], own: &str) -> String {
+    match detect::find_document_at(&rest[..rest.len().min(64 << 10)]) {
+        Some(format) => appended::describe(format, own, &format!("at byte {offset}")),
         None => format!("data follow the end of the profile at byte {offset}; they are left out"),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::detect;
+use super::detect::{self, Detected};
 use super::document::{Document, no_events};
 use super::filter::args::EventChoice;
 use super::filter::report::{self, LostSamples};
@@ -211,7 +211,7 @@ fn read_source(
 ) -> Result<SourceRead, Error> {
     let mut input = source.open_without_thread()?;
     let found = detect::detect_format(&mut input, options);
-    let Ok(Some(format)) = found else {
+    let Ok(Some(Detected { format, text_before })) = found else {
         // Detection may have failed only because reading did.
         input.check_failure()?;
         return found.map(|_| SourceRead::Blank);
@@ -231,6 +231,7 @@ fn read_source(
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order).with_lines(input.skipped_lines());
+    let log = log.with_text_before(text_before);
     let span = options.time.filter(|span| span.is_relative() && format.has_times);
     span.iter().for_each(|span| workers.iter_mut().for_each(|worker| worker.sink.hold_samples(*span)));
     let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Stacks) };
@@ -243,7 +244,8 @@ fn read_source(
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
             let feed =
                 Mutex::new(BlockFeed { next: input.into_block_source(find_boundary), handed_out: 0, ended: false });
-            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others)?;
+            let log = Mutex::new(log.for_blocks(format.name));
+            read_samples(&Shared { format: format.name, feed, log }, first, others)?;
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {
             let document = Document::new(format.name, source, input.read_ahead(), options, log);
@@ -260,6 +262,7 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
     others.iter_mut().for_each(|worker| worker.sink.begin_input());
     read_blocks(shared, first, others)?;
     release_samples(shared, first, others)?;
+    lock(&shared.log).end_strays(true)?;
     let is_empty = first.sink.is_input_empty() && others.iter().all(|worker| worker.sink.is_input_empty());
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
@@ -318,6 +321,9 @@ impl Worker {
         }
         if result.is_ok() && !is_empty {
             document.report_choice();
+        }
+        if !is_empty {
+            document.report_skipped();
         }
         let result = result.and_then(|()| document.check_malformed_share());
         let result = result.and_then(|()| if is_empty { Ok(()) } else { document.check_event() });

@@ -22,6 +22,7 @@ mod held_samples;
 mod input_summary;
 mod line_helpers;
 mod merge_sorted;
+mod mixed_text;
 mod options;
 mod ordered_log;
 mod parser;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::parser::BlockReport;
+use super::appended;
+use super::parser::{BlockReport, MalformedLine};
 use super::sink::OrderedSamples;
+use super::strays::Strays;
 use crate::Error;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, plural};
 use crate::folded::{DetectedKind, MixtureCheck, mixture_error};
 use crate::markers;
 use crate::output::Output;
@@ -28,6 +30,8 @@ pub(super) struct OrderedLog<'a> {
     kind: Option<DetectedKind>,
     mixture: MixtureCheck,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
+    /// The last malformed lines of an input that is read in blocks.
+    strays: Option<Strays>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
 }
@@ -55,6 +59,7 @@ impl<'a> OrderedLog<'a> {
             malformed_lines: 0,
             mixture: MixtureCheck::default(),
             waiting: BTreeMap::new(),
+            strays: None,
             diagnostics,
             in_order,
         }
@@ -63,6 +68,19 @@ impl<'a> OrderedLog<'a> {
     /// Returns the log for an input whose blocks begin after this number of lines.
     pub(super) fn with_lines(self, lines: u64) -> Self {
         Self { lines, ..self }
+    }
+
+    /// Returns the log for an input whose profile begins after this number of lines of other text, and reports them.
+    pub(super) fn with_text_before(mut self, lines: u64) -> Self {
+        if lines > 0 {
+            self.warn(&format!("{} before the profile left out", plural(lines, "line")));
+        }
+        self
+    }
+
+    /// Returns the log for an input of a format that is read in blocks.
+    pub(super) fn for_blocks(self, format: &'static str) -> Self {
+        Self { strays: Some(Strays::new(format)), ..self }
     }
 
     /// Shows progress: `parsed` more bytes are parsed.
@@ -92,6 +110,39 @@ impl<'a> OrderedLog<'a> {
     /// Counts problems that the caller reports.
     pub(super) fn add_problems(&mut self, count: u64) {
         self.problems += count;
+    }
+
+    /// Reports a malformed line of a block, or keeps it until it is known whether another document begins with it.
+    fn add_malformed(&mut self, line: MalformedLine) -> Result<(), Error> {
+        let number = self.lines + line.number;
+        match (line.text, &mut self.strays) {
+            (Some(text), Some(strays)) if !self.diagnostics.is_strict() => {
+                if !strays.is_near(number) || strays.is_full() {
+                    self.end_strays(false)?;
+                }
+                self.strays.iter_mut().for_each(|strays| strays.add_text(number, &text, line.what));
+                Ok(())
+            }
+            _ => {
+                self.end_strays(false)?;
+                self.report_malformed(number, line.what)
+            }
+        }
+    }
+
+    /// Reports the malformed lines that were kept. `is_last` is true at the end of the input.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if they are another document; [`Error::Malformed`] with `--strict`.
+    pub(super) fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
+        let Some(strays) = &mut self.strays else { return Ok(()) };
+        match strays.take(&[], is_last) {
+            Ok((malformed, _)) => malformed.iter().try_for_each(|(line, what)| self.report_malformed(*line, what)),
+            Err((line, format)) => {
+                let what = appended::describe(format, strays.format(), "here");
+                Err(Error::Unreadable { name: format!("{}:{line}", self.name), what })
+            }
+        }
     }
 
     /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may
@@ -167,8 +218,8 @@ impl<'a> OrderedLog<'a> {
     ) -> Result<(), Error> {
         self.waiting.insert(number, (report, samples));
         while let Some((report, samples)) = self.waiting.remove(&self.next) {
-            for (line, what) in report.malformed {
-                self.report_malformed(self.lines + line, what)?;
+            for line in report.malformed {
+                self.add_malformed(line)?;
             }
             self.mixture.add_block(report.mixture, self.lines);
             let other_kind = report.other_kind.map(|line| self.lines + line).or(self.mixture.other_kind());

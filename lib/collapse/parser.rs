@@ -20,13 +20,23 @@ pub(super) trait Parser: Send {
     }
 }
 
+/// A malformed line.
+#[derive(Debug)]
+pub(super) struct MalformedLine {
+    /// Its number in the block.
+    pub(super) number: u64,
+    pub(super) what: &'static str,
+    /// The line, if it may be one of another document.
+    pub(super) text: Option<Vec<u8>>,
+}
+
 /// The report of a parser about a block: the number of lines, and the malformed ones.
 #[derive(Debug, Default)]
 pub(super) struct BlockReport {
     /// Number of lines up to the current one.
     pub(super) lines: u64,
-    /// Number and problem of each malformed line.
-    pub(super) malformed: Vec<(u64, &'static str)>,
+    /// The malformed lines.
+    pub(super) malformed: Vec<MalformedLine>,
     /// Number of the first line of folded text that has more or fewer weights than the others.
     pub(super) other_kind: Option<u64>,
     /// The lines of folded text with one weight that may have two.
@@ -34,8 +44,13 @@ pub(super) struct BlockReport {
 }
 
 impl BlockReport {
-    /// Reports the current line as malformed and left out.
+    /// Reports the current line as malformed and left out, although it has the right format.
     pub(super) fn add_malformed(&mut self, what: &'static str) {
-        self.malformed.push((self.lines, what));
+        self.malformed.push(MalformedLine { number: self.lines, what, text: None });
+    }
+
+    /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
+    pub(super) fn add_stray(&mut self, line: &[u8], what: &'static str) {
+        self.malformed.push(MalformedLine { number: self.lines, what, text: Some(line.to_vec()) });
     }
 }

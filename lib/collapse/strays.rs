@@ -5,7 +5,11 @@
 
 use std::ops::Range;
 
+use bstr::ByteSlice as _;
+
 use super::detect;
+use super::document::SkippedLines;
+use super::formats::folded;
 
 /// Most lines that are checked at once for being another document.
 const MAX_LINES: usize = 64;
@@ -16,8 +20,22 @@ const MAX_BYTES: usize = 16 << 10;
 /// Most checks of lines between those that the reader takes. The last lines of an input are always checked.
 const MAX_CHECKS: u32 = 16;
 
+/// Most lines between two others that a reader of blocks has taken, or that are blank.
+const MAX_TAKEN_BETWEEN: u64 = 2;
+
 /// A malformed line: its number, and what was expected.
 pub(super) type MalformedLine = (u64, String);
+
+/// A line that the reader does not take.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StrayKind<'a> {
+    /// It is malformed; this was expected.
+    Malformed(&'a str),
+    /// It is other text.
+    Text,
+    /// It belongs to the format, but to no stack.
+    OfFormat,
+}
 
 /// Consecutive lines that the reader does not take.
 #[derive(Debug)]
@@ -32,27 +50,63 @@ pub(super) struct Strays {
     place: Range<usize>,
     count: usize,
     malformed: Vec<MalformedLine>,
+    /// The other lines.
+    skipped: SkippedLines,
     checks: u32,
 }
 
 impl Strays {
     pub(super) fn new(format: &'static str) -> Self {
-        Self { format, lines: None, text: Vec::new(), place: 0..0, count: 0, malformed: Vec::new(), checks: 0 }
+        Self {
+            format,
+            lines: None,
+            text: Vec::new(),
+            place: 0..0,
+            count: 0,
+            malformed: Vec::new(),
+            skipped: SkippedLines::default(),
+            checks: 0,
+        }
     }
 
-    /// Adds a line at a place in the current block; `what` was expected, if the line is malformed. A line may be added
-    /// several times.
+    /// Returns the format of the input.
+    pub(super) fn format(&self) -> &'static str {
+        self.format
+    }
+
+    /// Adds a line at a place in the current block. A line may be added several times.
     #[inline]
-    pub(super) fn add(&mut self, number: u64, place: Range<usize>, what: Option<&str>) {
+    pub(super) fn add(&mut self, number: u64, place: Range<usize>, kind: StrayKind<'_>) {
         match self.lines {
             Some((first, _)) => self.lines = Some((first, number)),
             None => (self.lines, self.place.start) = (Some((number, number)), place.start),
         }
-        self.count += 1;
         self.place.end = place.end;
-        if let Some(what) = what {
-            self.malformed.push((number, what.to_owned()));
+        self.add_to_counts(number, kind);
+    }
+
+    /// Adds a line with its text, for readers of blocks. Of the lines since the last one, the reader took few.
+    pub(super) fn add_text(&mut self, number: u64, line: &[u8], what: &str) {
+        let (first, last) = self.lines.unwrap_or((number, number));
+        self.lines = Some((first, number));
+        self.text.extend(std::iter::repeat_n(b'\n', number.saturating_sub(last + 1) as usize));
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+        self.add_to_counts(number, StrayKind::Malformed(what));
+    }
+
+    fn add_to_counts(&mut self, number: u64, kind: StrayKind<'_>) {
+        self.count += 1;
+        match kind {
+            StrayKind::Malformed(what) => self.malformed.push((number, what.to_owned())),
+            StrayKind::Text => self.skipped.add(SkippedLines { count: 1, first: number }),
+            StrayKind::OfFormat => {}
         }
+    }
+
+    /// Returns true if a line belongs to those before, or is the first one.
+    pub(super) fn is_near(&self, number: u64) -> bool {
+        self.lines.is_none_or(|(_, last)| number <= last + MAX_TAKEN_BETWEEN + 1)
     }
 
     /// Adds the blank line after the last one.
@@ -91,29 +145,39 @@ impl Strays {
     }
 
     /// Returns the number of the first line and the name of the format if the lines are another document; else the
-    /// malformed ones, which are reported. `is_last` is true at the end of the input.
-    pub(super) fn take(&mut self, block: &[u8], is_last: bool) -> Result<Vec<MalformedLine>, (u64, &'static str)> {
-        let malformed = std::mem::take(&mut self.malformed);
+    /// malformed ones, which are reported, and the number of the others. `is_last` is true at the end of the input.
+    pub(super) fn take(
+        &mut self,
+        block: &[u8],
+        is_last: bool,
+    ) -> Result<(Vec<MalformedLine>, SkippedLines), (u64, &'static str)> {
+        let left_out = (std::mem::take(&mut self.malformed), std::mem::take(&mut self.skipped));
         let (count, place) = (std::mem::take(&mut self.count), std::mem::take(&mut self.place));
         let mut text = std::mem::take(&mut self.text);
-        let Some((first, _)) = self.lines.take() else { return Ok(malformed) };
+        let Some((first, _)) = self.lines.take() else { return Ok(left_out) };
         if !is_last && self.checks == MAX_CHECKS {
-            return Ok(malformed);
+            return Ok(left_out);
         }
         text.extend_from_slice(&block[place]);
-        let may_be_document = count > 1 || matches!(text.first(), Some(b'{' | b'[' | b'<'));
-        if !may_be_document {
-            return Ok(malformed);
-        }
+        let is_document =
+            |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || folded::is_certain_stack(line);
+        let in_last_line = || {
+            let (line, index) = text.lines().zip(0..).last().filter(|_| is_last)?;
+            detect::find_markup_within(line).map(|(_, format)| (index, format))
+        };
         self.checks += 1;
-        let found = detect::find_other_document(&text, self.format);
-        found.map_or(Ok(malformed), |(index, format)| Err((first + index, format)))
+        let found = match count > 1 || text.lines().any(is_document) {
+            true => detect::find_other_document(&text, self.format),
+            false => None,
+        };
+        let found = found.or_else(in_last_line);
+        found.map_or(Ok(left_out), |(index, format)| Err((first + index, format)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Strays;
+    use super::{StrayKind, Strays};
 
     /// Returns the document of which the lines of a text are the beginning.
     fn find(format: &'static str, text: &str) -> Option<(u64, &'static str)> {
@@ -124,7 +188,7 @@ mod tests {
             if line == "\n" {
                 strays.add_blank(number, end)
             } else {
-                strays.add(number, start..end, None)
+                strays.add(number, start..end, StrayKind::Text)
             }
             start = end;
         }
@@ -135,7 +199,9 @@ mod tests {
     fn lines_of_another_format_are_a_document() {
         for (text, format) in [
             ("a;b 1\na;c 1\na;d 1\n", Some("folded")),
-            ("x\na;b 1\ny\na;b 1\n", None),
+            ("x\na b;c 1\ny\na b;c 1\n", None),
+            ("a;b 1\n", Some("folded")),
+            ("a;b 1\n\nidle 2\n", Some("folded")),
             ("x\ny\na;b 1\na;c 1\n", Some("folded")),
             ("Stack,Count\n[Root]/a!f,1\n[Root]/a!g,2\n", Some("wpa")),
             ("4 2 a.B.f(B.java:1)\n    a.B.main(B.java:2)\nTotal trace count: 4\n", Some("ljp")),

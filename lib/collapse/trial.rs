@@ -32,6 +32,11 @@ pub(super) fn finds_stacks(format: &'static str, read: ReadDocument, text: &[u8]
     Trial::run(format, read, text).is_some_and(|trial| trial.fits() && trial.has_many_frames())
 }
 
+/// Returns true if a reader can read most lines of a text and finds stacks, which are a small part of it.
+pub(super) fn finds_few_stacks(format: &'static str, read: ReadDocument, text: &[u8]) -> bool {
+    Trial::run(format, read, text).is_some_and(|trial| trial.fits() && trial.frames > 0 && !trial.is_code(text))
+}
+
 /// The findings of a reader in a text.
 struct Trial {
     /// Number of lines that are not blank.

@@ -85,7 +85,7 @@ pub struct Blocks {
     buffered: Block,
     /// Number of buffered bytes that [`Read`] has consumed.
     consumed: usize,
-    /// Number of blank lines before the first byte.
+    /// Number of lines that were skipped before the first byte.
     skipped_lines: u64,
     block: Block,
     at_end: bool,
@@ -164,7 +164,7 @@ impl Blocks {
         Ok(&self.buffered[self.consumed..])
     }
 
-    /// Returns the number of blank lines that were skipped.
+    /// Returns the number of lines that were skipped.
     pub(crate) fn skipped_lines(&self) -> u64 {
         self.skipped_lines
     }

@@ -115,6 +115,7 @@ fn agrees_with_inferno_on_sample() {
     let missed: Vec<_> =
         theirs.iter().filter(|(stack, weight)| ours.get(*stack).is_none_or(|own| own < weight)).collect();
     assert!(missed.is_empty() && !theirs.is_empty(), "{missed:#?}\n{:#?}", ours.keys().take(3).collect::<Vec<_>>());
+    let is_malformed = |line: &&str| line.contains("txt:") && !line.contains("of other text left out");
     for (name, malformed) in [
         ("bad-stack-line.txt", 1),
         ("invalid-samples-field.txt", 1),
@@ -125,7 +126,7 @@ fn agrees_with_inferno_on_sample() {
     ] {
         let outcome = run("fg-collapse", [folder.join(name)], b"").ok();
         assert_eq!(
-            (total(&parse(&outcome.text())), outcome.stderr.matches("txt:").count()),
+            (total(&parse(&outcome.text())), outcome.stderr.lines().filter(is_malformed).count()),
             (825_000, malformed),
             "{name}"
         );

@@ -8,6 +8,7 @@ mod cut;
 mod examples;
 mod joined;
 mod malformed;
+mod strays;
 
 pub fn folder() -> PathBuf {
     support::data("collapse/formats")
@@ -21,6 +22,20 @@ pub fn total(folded: &str) -> u128 {
         whole.parse::<u128>().unwrap() * 1_000_000 + format!("{fraction:0<6}").parse::<u128>().unwrap()
     };
     folded.lines().map(millionths).sum()
+}
+
+/// Returns the text examples and what they give alone: name, text, total.
+pub fn example_texts() -> Vec<(String, String, u128)> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.filter(|name| !name.ends_with(".folded")).collect();
+    names.sort();
+    let texts = names.into_iter().filter_map(|name| {
+        let text = std::fs::read_to_string(folder().join(&name)).ok().filter(|text| !text.contains('\0'))?;
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        let is_small = text.len() < 60_000 && outcome.code() == 0;
+        is_small.then(|| (name, text, total(&outcome.text())))
+    });
+    texts.collect()
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let Some(trace) = Streamed::parse(&bytes, document.options) else {
             return Err(document.unreadable("damaged: its header is not complete"));
         };
-        add_records(&bytes, &trace.header, trace.records.into_iter(), trace.is_complete, document, sink)?;
+        add_records(&bytes, &trace.header, trace.records.into_iter(), document, sink)?;
+        document.check_end(trace.is_complete, "its last record does")?;
         return document.check_nothing_follows((bytes.len() - trace.rest.len()) as u64, trace.rest);
     }
     let end = bytes.find(b"\n*end\n").map(|end| end + b"\n*end\n".len());
@@ -78,17 +79,29 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(layout) = Layout::parse(data, &header, false) else {
         return Err(document.unreadable("damaged: no entries follow the list of methods"));
     };
-    let (entries, rest) = split_entries(&data[layout.start..], layout.size);
+    let (entries, rest) = split_entries(&data[layout.start..], &layout, &header);
     let records = entries.chunks_exact(layout.size);
-    let is_complete = records.remainder().is_empty();
-    add_records(data, &header, records, is_complete, document, sink)?;
-    document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)
+    let remainder = records.remainder();
+    add_records(data, &header, records, document, sink)?;
+    let offset = (bytes.len() - rest.len()) as u64;
+    document.check_end_or_rest(offset - remainder.len() as u64, remainder, "its last record does")?;
+    document.check_nothing_follows(offset, rest)
 }
 
-/// Splits entries of this size from another trace that follows them.
-fn split_entries(data: &[u8], size: usize) -> (&[u8], &[u8]) {
-    let begins_trace = |offset: &usize| data[*offset..].starts_with(TEXT) || is_streamed(&data[*offset..]);
-    data.split_at((0..data.len()).step_by(size.max(1)).find(begins_trace).unwrap_or(data.len()))
+/// Splits entries from what follows them: another trace, or an entry of a thread and a method that the header lacks.
+fn split_entries<'a>(data: &'a [u8], layout: &Layout, header: &Header) -> (&'a [u8], &'a [u8]) {
+    let is_known = |record: &[u8]| {
+        let found = layout.parse_record(record);
+        found.is_none_or(|(tid, method, _)| {
+            header.threads.contains_key(&tid) || header.methods.contains_key(&(method & !3))
+        })
+    };
+    let ends_entries = |offset: &usize| {
+        let rest = &data[*offset..];
+        let record = rest.get(..layout.size);
+        rest.starts_with(TEXT) || is_streamed(rest) || record.is_some_and(|record| !is_known(record))
+    };
+    data.split_at((0..data.len()).step_by(layout.size.max(1)).find(ends_entries).unwrap_or(data.len()))
 }
 
 /// Adds the stacks of the records of a trace, whose binary part is `data`.
@@ -96,7 +109,6 @@ fn add_records<'a>(
     data: &[u8],
     header: &Header,
     records: impl Iterator<Item = &'a [u8]>,
-    is_complete: bool,
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
@@ -125,8 +137,7 @@ fn add_records<'a>(
             unopened += 1;
         }
     }
-    document.report_problems(unopened, "exit", "left out: no entry before it")?;
-    document.check_end(is_complete, "its last record does")
+    document.report_problems(unopened, "exit", "left out: no entry before it")
 }
 
 impl Thread {

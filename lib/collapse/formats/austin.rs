@@ -63,12 +63,33 @@ enum Event<'a> {
 struct Events<'a> {
     rest: Bytes<'a>,
     version: u8,
+    /// The values of the current sample that were read.
+    has_time: bool,
+    has_memory: bool,
 }
 
 impl<'a> Events<'a> {
     fn new(file: &'a [u8]) -> Self {
         let version = file.get(MAGIC.len()).copied().unwrap_or(0);
-        Self { rest: Bytes(file.get(MAGIC.len() + 1..).unwrap_or_default()), version }
+        Self {
+            rest: Bytes(file.get(MAGIC.len() + 1..).unwrap_or_default()),
+            version,
+            has_time: false,
+            has_memory: false,
+        }
+    }
+
+    /// Returns true if an event may follow those before: a sample has each value once, the time first.
+    fn is_in_order(&mut self, event: &Event<'_>) -> bool {
+        match event {
+            Event::Stack(..) => (self.has_time, self.has_memory) = (false, false),
+            Event::Time(_) if self.has_time || self.has_memory => return false,
+            Event::Time(_) => self.has_time = true,
+            Event::Memory(_) if self.has_memory => return false,
+            Event::Memory(_) => self.has_memory = true,
+            _ => {}
+        }
+        true
     }
 
     fn parse(&mut self) -> Option<Event<'a>> {
@@ -112,7 +133,7 @@ impl<'a> Iterator for Events<'a> {
 
     fn next(&mut self) -> Option<Event<'a>> {
         let before = self.rest;
-        let event = self.parse();
+        let event = self.parse().filter(|event| self.is_in_order(event));
         if event.is_none() {
             self.rest = before;
         }
@@ -199,10 +220,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         add_event(event, &mut sample, &mut tables, options, sink);
     }
     add_sample(&mut sample, value, shows_threads, options, sink)?;
-    if rest.starts_with(MAGIC) {
-        document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
-    }
-    document.check_end(rest.is_empty(), "its last event does, or has an unknown event")
+    let offset = (bytes.len() - rest.len()) as u64;
+    document.check_end_or_rest(offset, rest, "its last event does, or has an unknown event")
 }
 
 fn add_event<'a>(event: Event<'a>, sample: &mut Sample, tables: &mut Tables<'a>, options: &Options, sink: &mut Sink) {

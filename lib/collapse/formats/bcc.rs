@@ -122,7 +122,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 stack.add_leaf_first(Weight::new(value), sink)?;
             }
-            Line::Other if is_message(&line) => {}
+            Line::Other if is_message(&line) => document.skip_own_line(),
             Line::Other => document.skip_line(),
         }
     }

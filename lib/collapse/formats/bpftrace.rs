@@ -108,18 +108,20 @@ struct EntryStack {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut entry, mut has_plain_maps) = (Vec::new(), None::<Entry>, false);
     while document.read_line(&mut line)? {
-        let mut rest = &line[..];
+        let (mut rest, mut is_opening) = (&line[..], false);
         if let Some((map, keys)) = parse_opening(&line) {
             if entry.is_some() {
                 document.report_malformed("an entry begins before the last one has ended")?;
             }
             entry = Some(Entry::new(map));
-            rest = keys;
+            (rest, is_opening) = (keys, true);
         }
         let Some(current) = &mut entry else {
             has_plain_maps |= line.starts_with(b"@");
             if line.starts_with(b"Lost ") {
                 document.warn("bpftrace reports that it lost events");
+            } else if line.starts_with(b"Attaching ") || line == b"^C" {
+                document.skip_own_line();
             } else if !line.starts_with(b"@") {
                 document.skip_line();
             }
@@ -137,7 +139,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             None if rest.starts_with(b" ") => current.push_frame(rest.trim_ascii(), document.options, sink),
             None if rest.trim_ascii().is_empty() => current.end_stack(),
-            None => current.add_keys(rest),
+            None if is_opening || rest.starts_with(b",") => current.add_keys(rest),
+            None => document.report_malformed("expected a frame, or keys and a value")?,
         }
     }
     if document.events.seen().is_empty() && has_plain_maps {

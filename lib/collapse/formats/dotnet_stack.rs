@@ -45,6 +45,7 @@ fn parse_thread(line: &[u8]) -> Option<&[u8]> {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("threads");
     let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), Vec::new());
+    let mut is_open = false;
     loop {
         let more = document.read_line(&mut line)?;
         let heading = parse_thread(&line).filter(|_| more).map(<[u8]>::to_vec);
@@ -55,7 +56,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(Weight::ONE, sink)?;
         }
         if !more {
-            return Ok(());
+            return document.check_end(!is_open, "the stack of its last thread");
+        }
+        if !line.trim_ascii().is_empty() {
+            is_open = heading.is_some();
         }
         if let Some(id) = heading {
             thread = id;

@@ -77,6 +77,11 @@ fn is_indented(line: &[u8]) -> bool {
     line.iter().take_while(|byte| **byte == b' ').count() >= INDENTATION
 }
 
+/// Returns true for a line that may have the other keys of an aggregation: all of its output is indented.
+fn is_key(line: &[u8]) -> bool {
+    line.starts_with(b" ") && !is_frame(line.trim_ascii())
+}
+
 /// Returns true if the first line of a text that is not blank is a frame.
 fn begins_with_frame(text: &[u8]) -> bool {
     text.trim_ascii_start().lines().next().is_some_and(|line| is_frame(line.trim_ascii()))
@@ -88,6 +93,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let trimmed = line.trim_ascii();
         has_begun |= trimmed.is_empty() || is_frame(trimmed);
         if trimmed.is_empty() {
+            continue;
+        }
+        if !has_begun && (is_heading(trimmed) || is_probe(trimmed)) {
+            document.skip_own_line();
             continue;
         }
         if !has_begun {
@@ -106,7 +115,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             // A probe that fires periodically prints this before each of its aggregations.
             None if stack.is_empty() && (is_heading(trimmed) || is_probe(trimmed)) => {}
             // The other keys of the aggregation precede the stack.
-            None if stack.is_empty() && !is_frame(trimmed) && document.next_lines().is_none_or(begins_with_frame) => {
+            None if stack.is_empty() && is_key(&line) && document.next_lines().is_none_or(begins_with_frame) => {
                 key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
             }
             None if !is_frame(trimmed) && (stack.is_empty() || !is_indented(&line)) => {

@@ -54,7 +54,7 @@ fn parse_frame(line: &[u8]) -> Option<&[u8]> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack) = (Vec::new(), Stack::default());
-    let (mut process, mut thread) = (Vec::new(), Vec::new());
+    let (mut process, mut thread, mut is_open) = (Vec::new(), Vec::new(), false);
     loop {
         let more = document.read_line(&mut line)?;
         if !more || parse_pid(&line).is_some() || parse_tid(&line).is_some() {
@@ -79,7 +79,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.report_malformed("expected a PID line, a TID line or a frame")?;
         }
         if !more {
-            return Ok(());
+            return document.check_end(!is_open, "the stack of its last thread");
+        }
+        if !line.trim_ascii().is_empty() {
+            is_open = parse_tid(&line).is_some();
         }
     }
 }

@@ -44,9 +44,25 @@ fn parse_frame(line: &[u8]) -> Option<Vec<u8>> {
     Some([file, number, function].join(&b':'))
 }
 
+/// Returns true for what the interpreter says of the error, and where it says that a thread has no frames.
+fn is_message(line: &[u8]) -> bool {
+    let starts: [&[u8]; 6] = [
+        b"Fatal Python error: ",
+        b"  <",
+        b"Extension modules: ",
+        b"Python runtime state: ",
+        b"Timeout (",
+        b"  Garbage-",
+    ];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut in_thread) = (Vec::new(), Stack::default(), false);
+    // True if a frame, or what is in its place, follows the heading of the last thread.
+    let mut has_text = false;
     while document.read_line(&mut line)? {
+        has_text = !is_thread_heading(&line);
         if let Some(frame) = parse_frame(&line).filter(|_| in_thread) {
             stack.push(&frame, sink);
         } else if line == b"  ..." && !stack.is_empty() {
@@ -57,18 +73,22 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 continue;
             }
             // The program itself may write between the frames.
-            if in_thread && !stack.is_empty() && !line.trim_ascii().is_empty() && !is_thread_heading(&line) {
-                document.skip_line();
+            let is_text = !line.trim_ascii().is_empty() && !is_thread_heading(&line) && !is_message(&line);
+            if in_thread && is_text && document.skip_line_in_stack() {
                 continue;
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
             in_thread = is_thread_heading(&line);
-            if !in_thread && line.trim().starts_with(b"File \"") {
+            if in_thread || is_message(&line) {
+                document.skip_own_line();
+            } else if line.trim().starts_with(b"File \"") {
                 document.report_malformed("the frame belongs to no thread")?;
-            } else if !in_thread {
+            } else {
                 document.skip_line();
             }
         }
     }
-    stack.add_leaf_first(Weight::ONE, sink)
+    let is_complete = !in_thread || has_text;
+    stack.add_leaf_first(Weight::ONE, sink)?;
+    document.check_end(is_complete, "the stack of its last thread")
 }

@@ -8,6 +8,8 @@
 //! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
 //! weight, and the rest is left out.
 
+use bstr::ByteSlice as _;
+
 use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader};
@@ -229,12 +231,14 @@ impl Folded {
                 report.other_kind.get_or_insert(report.lines);
                 return Ok(());
             }
-            report.add_malformed(match kind {
-                _ if is_too_small(line) => "the weight is below 0.000001, the smallest that can be stored",
-                _ if is_negative(line) => "the weight is negative",
-                LineKind::Plain => "expected a stack and, after the last space, its weight",
-                LineKind::Differential => "expected a stack and two weights",
-            });
+            match kind {
+                _ if is_too_small(line) => {
+                    report.add_malformed("the weight is below 0.000001, the smallest that can be stored");
+                }
+                _ if is_negative(line) => report.add_malformed("the weight is negative"),
+                LineKind::Plain => report.add_stray(line, "expected a stack and, after the last space, its weight"),
+                LineKind::Differential => report.add_stray(line, "expected a stack and two weights"),
+            }
             return Ok(());
         };
         if kind == LineKind::Plain {
@@ -284,12 +288,19 @@ pub(in crate::collapse) fn is_stack(line: &[u8]) -> bool {
         })
 }
 
-/// Returns the index of the first of two lines of a text that are stacks. Lines of a log are none.
+/// Returns true for a folded stack that no other text looks like: no frame has a blank.
+pub(in crate::collapse) fn is_certain_stack(line: &[u8]) -> bool {
+    is_stack(line) && split_words(line).count() == 2 && !line.contains_str(", ")
+}
+
+/// Returns the index of the first line of a text that is certainly a stack, or of the first of two that may be. Lines of a
+/// log are none. Blank lines do not matter.
 pub(in crate::collapse) fn find_stacks(text: &[u8]) -> Option<u64> {
     let mut last = None;
-    for (line, index) in text.split(|byte| *byte == b'\n').zip(0..) {
+    for (line, index) in text.lines().zip(0..).filter(|(line, _)| !line.trim_ascii().is_empty()) {
         match (is_stack(line) && !begins_with_time(line), last) {
             (true, Some(first)) => return Some(first),
+            (true, None) if is_certain_stack(line) => return Some(index),
             (is_stack, _) => last = is_stack.then_some(index),
         }
     }

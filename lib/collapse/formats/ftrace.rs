@@ -54,6 +54,11 @@ fn is_line(line: &[u8]) -> bool {
     is_event(line) || is_comment(line) || parse_stack_frame(line).is_some() || graph::is_line(line)
 }
 
+/// Returns true if a text has the heading of ftrace, or a stack as only ftrace writes it.
+pub(super) fn has_stacks(head: &[u8]) -> bool {
+    head.contains_str("<stack trace") || head.contains_str("# tracer: ")
+}
+
 /// The fields of an event's line.
 #[derive(Debug)]
 struct EventLine<'a> {
@@ -151,8 +156,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             pending.finish(&mut samples, document, sink)?;
             pending.begin(&event, document.options, sink);
         } else if let Some(function) = parse_stack_frame(&line) {
-            if let Some(pending) = in_stack.and_then(|cpu| pending.get_mut(&cpu)) {
-                pending.stack.push(&function_name(function, document.options), sink);
+            match in_stack.and_then(|cpu| pending.get_mut(&cpu)) {
+                Some(pending) => pending.stack.push(&function_name(function, document.options), sink),
+                None => document.report_malformed("the function belongs to no stack")?,
             }
         } else if !graphs.add_line(&line, sink)? {
             document.report_malformed("expected an event or a function of a stack")?;

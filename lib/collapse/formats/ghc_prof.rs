@@ -49,6 +49,14 @@ fn count_columns(line: &[u8]) -> Option<usize> {
     is_tree.then(|| words.len() - first)
 }
 
+/// Returns true for the command, the totals, and the table of cost centres before the tree.
+fn is_heading(line: &[u8]) -> bool {
+    let is_number = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || b".,".contains(byte));
+    let numbers = split_words(line).collect::<Vec<_>>().into_iter().rev().take_while(is_number).count();
+    let is_above_columns = split_words(line).eq([&b"individual"[..], b"inherited"]);
+    line.starts_with(b"\t") || line.starts_with(b"COST CENTRE ") || is_above_columns || numbers >= 2
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut columns, mut has_begun) = (Vec::new(), CallTree::default(), None, false);
     while document.read_line(&mut line)? {
@@ -59,6 +67,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 let chosen = document.select_value(known, 0)?;
                 document.set_unit(if chosen < 2 { "thousandths" } else { known[chosen] });
                 columns = Some((count, chosen));
+            } else if is_heading(&line) {
+                document.skip_own_line();
             } else if !blank && !is_title(&line) {
                 document.skip_line();
             }

@@ -21,7 +21,9 @@ use std::collections::HashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once, split_word, split_words};
+use crate::collapse::line_helpers::{
+    first_lines, function_name, indentation, is_address, parse_number, split_once, split_word, split_words,
+};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -83,6 +85,9 @@ fn is_setting(line: &[u8]) -> bool {
     split_once(line, ": ").is_some_and(|(name, _)| name.iter().all(u8::is_ascii_alphabetic))
 }
 
+/// Least number of blanks before a function without a location.
+const FUNCTION_INDENTATION: usize = 8;
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut profile, mut section) = (Vec::new(), RawProfile::default(), Section::Heading);
     let mut last_location = None;
@@ -100,10 +105,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         match section {
             Section::Heading if is_setting(&line) => {}
             Section::Heading => document.skip_line(),
-            Section::Types => {
+            Section::Types if split_words(&line).all(|name| name.contains(&b'/')) => {
                 profile.parse_types(&line, document)?;
                 section = Section::Samples;
             }
+            Section::Types => document.report_malformed("expected the names and units of the values")?,
             Section::Samples => {
                 if !profile.parse_sample(&line)? {
                     document.report_malformed("expected a sample: its values, a colon and its locations")?;
@@ -147,7 +153,11 @@ impl RawProfile {
             return Ok(true);
         }
         let weight = values.get(self.column).filter(|_| values.len() == self.column_count);
-        let Some(weight) = weight.and_then(|value| Weight::parse(value)) else { return Ok(false) };
+        let is_sample = values.iter().all(|value| Weight::parse(value).is_some())
+            && split_words(locations).all(|location| parse_number(location).is_some());
+        let Some(weight) = weight.and_then(|value| Weight::parse(value)).filter(|_| is_sample) else {
+            return Ok(false);
+        };
         let mut stack = Vec::new();
         for location in split_words(locations) {
             let Some(id) = parse_number(location) else { return Ok(false) };
@@ -170,6 +180,11 @@ impl RawProfile {
     fn parse_location(&mut self, line: &[u8], last: &mut Option<u32>) -> bool {
         let trimmed = line.trim_ascii();
         let numbered = split_once(trimmed, ": ").and_then(|(id, rest)| Some((parse_number(id)?, rest)));
+        let numbered = numbered.filter(|(_, rest)| is_address(split_word(rest).0));
+        // Functions that others are inlined into are indented.
+        if numbered.is_none() && !trimmed.is_empty() && indentation(line) < FUNCTION_INDENTATION {
+            return false;
+        }
         let function = match numbered {
             Some((id, rest)) => {
                 let number = self.location_number(id);

@@ -33,6 +33,9 @@ fn recognizes(head: &[u8]) -> bool {
 /// The blanks before a caller: those of a value with ten columns, and three.
 const CALLER_INDENTATION: &[u8] = &[b' '; 13];
 
+/// The blanks between a value and its function.
+const VALUE_COLUMNS: std::ops::Range<usize> = 10..13;
+
 fn is_separator(line: &[u8]) -> bool {
     line.starts_with(b"-----------+---")
 }
@@ -76,7 +79,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 _ => {
                     document.report_malformed("expected a value and a function")?;
-                    weight = Some(Weight::ZERO);
+                    // Without its value, the stack below does not count.
+                    let has_columns = line.get(VALUE_COLUMNS).is_some_and(|columns| columns == b"   ");
+                    weight = has_columns.then_some(Weight::ZERO);
                 }
             }
         }

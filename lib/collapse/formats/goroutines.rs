@@ -12,7 +12,7 @@
 //! arguments, labels and the `created by` line are left out.
 //!
 //! With `debug=1` the first line tells the number of goroutines, and a blank line follows each stack. The other form has no
-//! end mark: of a dump that was cut after the position of a function, nothing tells so.
+//! end mark: of a dump that was cut after a goroutine, nothing tells so.
 
 use bstr::ByteSlice as _;
 
@@ -73,6 +73,26 @@ fn last_addresses(line: &[u8]) -> Vec<u64> {
     addresses[addresses.len().saturating_sub(2)..].to_vec()
 }
 
+/// Beginnings of the functions at the root of goroutines that no other one has created.
+const ROOTS: [&[u8]; 5] = [b"main.main(", b"runtime.", b"runtime/", b"testing.", b"non-Go function"];
+
+/// Returns true for what the runtime says before and after the goroutines.
+fn is_message(line: &[u8]) -> bool {
+    let starts: [&[u8]; 8] = [
+        b"panic: ",
+        b"fatal error: ",
+        b"exit status ",
+        b"[signal ",
+        b"SIGQUIT: quit",
+        b"runtime: ",
+        b"PC=",
+        b"[originating",
+    ];
+    let is_register =
+        matches!(split_words(line).collect::<Vec<_>>()[..], [name, value] if name.len() <= 6 && is_address(value));
+    is_register || starts.iter().any(|start| line.starts_with(start))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
     // A function whose source line may follow on the next line.
@@ -81,6 +101,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut total, mut found) = (None, Weight::ZERO);
     // The last addresses of the stack, and that of its last line. The root of all goroutines is not printed.
     let (mut roots, mut last) = (Vec::new(), None);
+    // True if the stack of the last goroutine has its root.
+    let mut has_root = true;
     document.set_unit("count");
     while document.read_line(&mut line)? {
         let new_weight = if is_goroutine(&line) { Some(Weight::ONE) } else { parse_count(&line) };
@@ -93,6 +115,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             end_stack(&mut stack, &mut weight, sink)?;
             weight = new_weight;
             roots = last_addresses(&line);
+            has_root = false;
         } else if let Some(frame) = line.strip_prefix(b"#\t") {
             let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
             let address = fields.next().filter(|field| is_address(field) && !weight.is_zero());
@@ -106,31 +129,43 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if line.starts_with(b"# labels: ") {
             // The labels of the goroutine.
+        } else if weight.is_zero() && is_message(&line) {
+            document.skip_own_line();
         } else if weight.is_zero() {
             document.skip_line();
         } else if line.starts_with(b"\t") {
             push(&mut function, &line, document, &mut stack, sink);
-        } else {
+        } else if line.trim_ascii().is_empty() {
             push(&mut function, b"", document, &mut stack, sink);
-            if line.ends_with(b"frames elided...") {
-                stack.push(markers::TRUNCATED, sink);
-            } else if line.ends_with(b")") {
+            end_stack(&mut stack, &mut weight, sink)?;
+        } else if line.ends_with(b"frames elided...") {
+            push(&mut function, b"", document, &mut stack, sink);
+            stack.push(markers::TRUNCATED, sink);
+        } else if line.ends_with(b")") || line.starts_with(b"created by ") || line == b"non-Go function" {
+            push(&mut function, b"", document, &mut stack, sink);
+            has_root = line.starts_with(b"created by ") || ROOTS.iter().any(|root| line.starts_with(root));
+            if line.ends_with(b")") {
                 function = line.rfind_byte(b'(').map(|arguments| line[..arguments].to_vec());
-            } else if !line.starts_with(b"created by ") && line != b"non-Go function" {
-                end_stack(&mut stack, &mut weight, sink)?;
-                document.skip_line();
             }
+        } else if is_message(&line) {
+            document.skip_own_line();
+            push(&mut function, b"", document, &mut stack, sink);
+            end_stack(&mut stack, &mut weight, sink)?;
+        } else if !document.skip_line_in_stack() {
+            push(&mut function, b"", document, &mut stack, sink);
+            end_stack(&mut stack, &mut weight, sink)?;
         }
     }
     // An address is that of the call, or the one behind it.
     let is_at_root = last.is_some_and(|last| roots.iter().any(|root| *root == last || *root == last + 1));
+    let has_root = has_root || total.is_some() || stack.is_empty();
     let is_in_stack = function.is_some() || !weight.is_zero() && (stack.is_empty() || total.is_some() && !is_at_root);
     push(&mut function, b"", document, &mut stack, sink);
     end_stack(&mut stack, &mut weight, sink)?;
     if total.is_some_and(|total| found < total) && !found.is_zero() {
         return document.check_end(false, "the last of the goroutines that its first line counts");
     }
-    document.check_end(!is_in_stack, "the stack of its last goroutine does")
+    document.check_end(!is_in_stack && has_root, "the stack of its last goroutine does")
 }
 
 fn add(sum: Weight, number: Weight) -> Result<Weight, Error> {

@@ -85,7 +85,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if rest.contains(&b'\n') || Words::new(rest).is_some() {
         document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
     }
-    document.check_end(rest.is_empty(), "its list of mapped files does")?;
+    let has_line_end = words.rest.is_empty() || words.rest.ends_with(b"\n");
+    document.check_end(rest.is_empty() && has_line_end, "its list of mapped files does")?;
     document.check_end(is_complete, "its trailer")
 }
 

@@ -66,13 +66,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut line = Vec::new();
     let (mut entries, mut sampling) = (Vec::<Entry>::new(), Sampling::default());
     let (mut addresses, mut in_mappings) = (Addresses::new(document.options), false);
-    let mut has_statistics = false;
+    let (mut has_statistics, mut has_mappings) = (false, false);
     while document.read_line(&mut line)? {
         let text = line.trim_ascii();
         if let Some(found) = Sampling::parse(text) {
             sampling = found;
         } else if in_mappings || text.starts_with(b"MAPPED_LIBRARIES:") || text.starts_with(b"--- Memory map:") {
             let is_mapping = addresses.add_mapping(text) || !in_mappings || is_build(text);
+            has_mappings |= in_mappings;
             in_mappings = true;
             if !is_mapping {
                 document.report_malformed("expected a mapped file")?;
@@ -82,7 +83,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if let Some(name) = text.strip_prefix(b"#").filter(|name| name.starts_with(b"\t0x")) {
             let frame = intern_frame(&comment_name(name.trim_ascii(), document.options), sink);
             entries.last_mut().into_iter().for_each(|entry| entry.names.push(frame));
-        } else if let Some(entry) = parse_entry(text) {
+        } else if let Some(entry) = parse_entry(text).filter(|_| !has_statistics && is_entry_of(text, &sampling)) {
             entries.push(entry);
         } else if let Some(values) = parse_thread_values(text) {
             // The values of all threads; those of each thread follow.
@@ -96,12 +97,19 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     let is_contention = sampling.is_contention;
+    let is_cut = in_mappings && !has_mappings;
     add_entries(entries, &sampling, addresses, document, sink)?;
     if !is_contention && !in_mappings && !has_statistics {
         let what = "may be cut short: neither mapped files nor Go's statistics of memory follow the stacks";
         return document.report_damage(what, sink.is_input_empty());
     }
+    document.check_end(!is_cut, "its list of mapped files")?;
     document.check_last_line()
+}
+
+/// Returns true if an entry has the values of the profile's kind.
+fn is_entry_of(text: &[u8], sampling: &Sampling) -> bool {
+    text.starts_with(b"@ ") || text.contains(&b'[') != sampling.is_contention
 }
 
 /// Returns true for a blank line, and for the variables of gperftools: `build=/usr/bin/app`.

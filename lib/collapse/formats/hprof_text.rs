@@ -77,10 +77,25 @@ fn parse_trace(line: &[u8]) -> Option<u64> {
     parse_number(number)
 }
 
+/// Returns true for the lines between the traces and the rows of the tables.
+fn is_heading(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    [&b"THREAD START ("[..], b"THREAD END (", b"--------", b"JAVA PROFILE 1.0", b"rank ", b"percent "]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut traces, mut open) = (Vec::new(), FxHashMap::<u64, Vec<FrameId>>::default(), None);
     let (mut tables, mut table): ([Table; 3], Option<usize>) = (Default::default(), None);
+    // A text about the profiler precedes the traces.
+    let mut is_text = false;
     while document.read_line(&mut line)? {
+        match line.starts_with(b"JAVA PROFILE 1.0") {
+            true => is_text = true,
+            false if line.starts_with(b"---") || line.starts_with(b"THREAD ") => is_text = false,
+            false => {}
+        }
         if let Some(trace) = parse_trace(&line) {
             open = Some(trace);
             traces.insert(trace, Vec::new());
@@ -97,8 +112,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             (table, table.and_then(|index| parse_row(&line, index, tables[index].total)))
         {
             tables[index].rows.push(row);
+        } else if is_text || is_heading(&line) {
+            document.skip_own_line();
         } else {
-            open = None;
             document.skip_line();
         }
     }
@@ -122,7 +138,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         stack.add_leaf_first(row.values[column], sink)?;
     }
-    document.report_problems(unknown, "entry", "without a stack: its trace is missing or empty")
+    document.report_problems(unknown, "entry", "without a stack: its trace is missing or empty")?;
+    document.check_end(table.is_none(), "the end of its last table")
 }
 
 /// Returns the total of `CPU TIME (ms) BEGIN (total = 6143) Wed Nov 25 09:39:09 2026`.

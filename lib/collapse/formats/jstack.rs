@@ -13,7 +13,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::java;
+use super::{java, java_exceptions};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
@@ -141,9 +141,31 @@ fn is_detail(line: &[u8]) -> bool {
     line.starts_with(b"- ") || line.starts_with(b"Locked ") || line.starts_with(b"No compile task")
 }
 
+/// Returns true for what a dump says of the virtual machine, of its heap and of deadlocks.
+fn is_message(line: &[u8]) -> bool {
+    let starts: [&[u8]; 9] = [
+        b" ",
+        b"\t",
+        b"0x",
+        b"_java_thread_list",
+        b"}",
+        b"Threads class SMR info:",
+        b"Heap",
+        b"Found ",
+        b"Java stack information for the threads listed above:",
+    ];
+    starts.iter().any(|start| line.starts_with(start)) || line.starts_with(b"====")
+}
+
+/// Returns true for a line before the first thread: a time, a process ID, a version.
+fn is_first_line(line: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"-:.+TZ ".contains(byte);
+    line.iter().all(is_part) || !line.contains(&b' ') && line.first().is_some_and(u8::is_ascii_digit)
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
-    let mut is_complete = true;
+    let (mut is_complete, mut has_begun) = (true, false);
     document.set_unit("threads, counted once per dump");
     if document.options.event == EventChoice::First {
         document.events = EventFilter::new(EventChoice::Named(RUNNABLE.to_vec()));
@@ -154,10 +176,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             thread.finish(document, sink)?;
             thread.name = java::pool_name(name, document.options).to_vec();
             thread.state = heading_state(rest).to_vec();
+            has_begun = true;
         } else if let Some((name, state)) = parse_file_thread(&line) {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
             thread.is_in_file = true;
+            has_begun = true;
             if thread.name.is_empty() {
                 thread.name = VIRTUAL.to_vec();
             }
@@ -187,8 +211,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             is_complete = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
-        } else if !is_detail(trimmed) {
+        } else if is_message(&line) || !has_begun && is_first_line(trimmed) {
+            document.skip_own_line();
+        } else if java_exceptions::names_exception(trimmed) {
+            // Its frames are none of the thread.
+            thread.finish(document, sink)?;
             document.skip_line();
+        } else if !is_detail(trimmed) && !document.skip_line_in_stack() {
+            thread.finish(document, sink)?;
         }
     }
     thread.finish(document, sink)?;

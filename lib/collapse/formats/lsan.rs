@@ -48,6 +48,13 @@ fn parse_frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     is_address(address).then_some((address, rest))
 }
 
+/// Returns true for what the sanitizer says before and after the leaks.
+fn is_message(line: &[u8]) -> bool {
+    let is_rule = line.len() > 8 && line.iter().all(|byte| matches!(byte, b'=' | b'-'));
+    let is_report = line.starts_with(b"==") && line.contains_str("Sanitizer");
+    is_rule || is_report || line.starts_with(b"SUMMARY: ") || line.starts_with(b"Suppressions used:")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "objects"], 0)?;
     document.set_unit_silently(["bytes", "objects"][column]);
@@ -78,6 +85,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 None if line.trim_ascii().is_empty() => {}
                 None => document.report_malformed("expected a number, an address and a function")?,
             }
+        } else if is_message(&line) {
+            document.skip_own_line();
         } else {
             document.skip_line();
         }

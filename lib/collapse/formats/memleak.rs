@@ -38,6 +38,11 @@ fn is_heading(line: &[u8]) -> bool {
     line.starts_with(b"[") && line.contains_str(" stacks with outstanding allocations")
 }
 
+/// Returns the number of `[11:16:33] Top 2 stacks with outstanding allocations:`.
+fn parse_stated(line: &[u8]) -> u64 {
+    split_once(line, "] Top ").and_then(|(_, rest)| parse_number(split_word(rest).0)).unwrap_or(0)
+}
+
 /// Returns the bytes and the number of `1040384 bytes in 256 allocations from stack`.
 fn parse_entry(line: &[u8]) -> Option<[u64; 2]> {
     let (bytes, rest) = split_word(line);
@@ -68,15 +73,19 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["bytes", "allocations"], 0)?;
     document.set_unit_silently(["bytes", "allocations"][column]);
     let mut line = Vec::new();
-    // The entries of the last list.
+    // The number of entries that the heading of the last list states. Only the largest ones are printed, if asked for.
+    let mut stated = 0;
     let mut entries: Vec<(Weight, Vec<FrameId>)> = Vec::new();
     while document.read_line(&mut line)? {
         if is_heading(&line) {
             entries.clear();
+            stated = parse_stated(&line);
         } else if let Some(values) = parse_entry(&line) {
             entries.push((Weight::new(values[column]), Vec::new()));
         } else if is_allocation(&line) {
             continue;
+        } else if is_start(&line) || line.starts_with(b"Tracing outstanding ") {
+            document.skip_own_line();
         } else if is_frame(&line) {
             let frame = intern_frame(&frame_name(line.trim_ascii(), document.options), sink);
             match entries.last_mut() {
@@ -87,12 +96,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.skip_line();
         }
     }
+    let is_complete = entries.len() as u64 >= stated && entries.last().is_none_or(|(_, frames)| !frames.is_empty());
     let mut stack = Stack::default();
     for (weight, frames) in entries {
         stack.extend(&frames);
         stack.add_leaf_first(weight, sink)?;
     }
-    Ok(())
+    document.check_end(is_complete, "the last of the stacks that the heading of its last list counts")
 }
 
 /// Returns the function of `0x00007f1000000010    malloc+0x1a [libc.so.6]`; older versions print no address.

@@ -195,10 +195,23 @@ pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
 
 /// Returns the name of the format of a document that begins with these bytes: a binary one, or JSON or XML.
 pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
-    let is_document = |format: &&&Format| {
-        matches!(format.reader, FormatReader::Bytes(_)) || format.name == json::bpftrace::FORMAT.name
-    };
-    FORMATS.iter().filter(is_document).filter(|format| (format.recognizes)(text)).map(|format| format.name).next()
+    FORMATS
+        .iter()
+        .filter(|format| is_document(format))
+        .find(|format| (format.recognizes)(text))
+        .map(|format| format.name)
+}
+
+/// Returns the format of JSON or XML that begins with these bytes.
+pub(super) fn find_markup(text: &[u8]) -> Option<&'static Format> {
+    let is_markup = matches!(text.first(), Some(b'{' | b'[' | b'<'));
+    let mut documents = FORMATS.iter().copied().filter(|format| is_markup && is_document(format));
+    documents.find(|format| (format.recognizes)(text))
+}
+
+fn is_document(format: &&'static Format) -> bool {
+    let is_text = format.name == perf_script::sched::FORMAT.name;
+    matches!(format.reader, FormatReader::Bytes(_)) && !is_text || format.name == json::bpftrace::FORMAT.name
 }
 
 /// Returns true if a format is folded text: its lines may be sorted already, and each may have two weights.

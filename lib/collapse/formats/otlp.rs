@@ -48,12 +48,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         rest = after;
     }
     fold(&messages, document, sink)?;
-    document.check_end(rest.is_empty(), "its last message does")
+    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, "its last message does")
 }
 
 /// Adds the samples of messages.
 pub(super) fn fold(messages: &[ProfilesData], document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(wanted) = select_type(messages, document)? else { return Ok(()) };
+    document.check_end(wanted.len() > 1, "its table of strings")?;
     let unit = wanted.split_once('/').map_or("", |(_, unit)| unit);
     let unit = Unit::parse(unit.as_bytes());
     document.set_unit_silently(&unit.name);

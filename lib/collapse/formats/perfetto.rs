@@ -122,17 +122,18 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         return Err(document.unreadable("a Perfetto trace without samples, heap profiles or slices"));
     };
     (reader.value, reader.has_weights) = (value, found.has_weights);
-    let mut is_complete = true;
-    for read in Fields::new(&bytes) {
-        match read.map(|(_, value)| value.bytes().and_then(Packet::parse)) {
-            Some(Some(packet)) => reader.add_packet(&packet, document, sink)?,
-            Some(None) => reader.malformed += 1,
-            None => is_complete = false,
+    let (mut fields, mut rest) = (Fields::new(&bytes), &bytes[..]);
+    // A trace consists of packets alone.
+    while let Some(Some((PACKET, value))) = fields.next() {
+        match value.bytes().and_then(Packet::parse) {
+            Some(packet) => reader.add_packet(&packet, document, sink)?,
+            None => reader.malformed += 1,
         }
+        rest = fields.rest();
     }
     reader.finish(&found, document, sink)?;
     document.report_problems(damaged, "compressed packet", "damaged, or too large: packets are missing")?;
-    document.check_end(is_complete, "its last packet does")
+    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, "its last packet does")
 }
 
 impl<'a> Reader<'a> {

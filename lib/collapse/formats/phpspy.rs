@@ -68,7 +68,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None => document.report_malformed("expected a number, a function and its file")?,
         }
     }
-    stack.add_leaf_first(Weight::ONE, sink)
+    let is_complete = stack.is_empty();
+    stack.add_leaf_first(Weight::ONE, sink)?;
+    document.check_end(is_complete, "the blank line after its last stack")
 }
 
 fn name(frame: &Frame<'_>, options: &Options) -> Vec<u8> {

@@ -52,12 +52,13 @@ fn parse_call(line: &[u8]) -> Option<&[u8]> {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), Vec::new());
+    let (mut line, mut stack, mut root, mut is_open) = (Vec::new(), Stack::default(), Vec::new(), false);
     loop {
         let more = document.read_line(&mut line)?;
         if let Some(call) = parse_call(&line).filter(|_| more) {
             let name = memchr::memrchr(b'(', call).map_or(call, |open| &call[..open]);
             stack.push(&function_name(name, document.options), sink);
+            is_open = false;
             continue;
         }
         let ends_stack =
@@ -73,8 +74,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(Weight::ONE, sink)?;
         }
         if !more {
+            document.check_end(!is_open, "the stack of its last thread")?;
             return document.check_last_line();
         }
+        is_open = is_thread_heading(&line) || is_open && line.trim_ascii().is_empty();
         if let Some(program) = parse_process(&line) {
             root = program.to_vec();
         }

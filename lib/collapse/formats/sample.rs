@@ -55,12 +55,23 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 _ => document.report_malformed("expected a number of samples and a function")?,
             }
+        } else if is_setting(&line) {
+            document.skip_own_line();
         } else {
             document.skip_line();
         }
     }
     tree.leave(0, sink)?;
     document.check_end(!in_tree, "its tree does")
+}
+
+/// Returns true for a line before or after the tree: `Code Type:       X86-64`, or one of the lists behind it.
+fn is_setting(line: &[u8]) -> bool {
+    let starts: [&[u8]; 5] = [b" ", b"\t", b"----", b"Analysis of sampling ", b"Sample analysis of process "];
+    starts.iter().any(|start| line.starts_with(start))
+        || split_once(line, ":").is_some_and(|(key, rest)| {
+            key.first().is_some_and(u8::is_ascii_uppercase) && (rest.is_empty() || rest.starts_with(b"  "))
+        })
 }
 
 /// Returns ``module`function`` for `function  (in module) + 20  [0x1000]`, and the name for a thread's line.

@@ -85,7 +85,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             _ => document.report_malformed("expected a key and a value")?,
         }
     }
+    let is_complete = !is_sample || sample.count.is_some() && !sample.stack.is_empty();
     sample.finish(document, sink)?;
+    document.check_end(is_complete, "the stack of its last sample")?;
     document.check_last_line()
 }
 

@@ -83,8 +83,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.summary = InputSummary { events: samples.events.seen().to_vec(), ..InputSummary::default() };
     document.report_problems(samples.malformed, "frame", "left out: malformed")?;
     perf_data::add_stacks(document, &mut samples, sink)?;
-    document.check_end(is_complete, "its last frame does")?;
-    if is_complete { document.check_nothing_follows((bytes.len() - rest.0.len()) as u64, rest.0) } else { Ok(()) }
+    let offset = (bytes.len() - rest.0.len()) as u64;
+    match is_complete {
+        true => document.check_nothing_follows(offset, rest.0),
+        false => document.check_end_or_rest(offset, rest.0, "its last frame does"),
+    }
 }
 
 impl<'a> Frame<'a> {

@@ -40,6 +40,8 @@ struct Columns {
     weight: usize,
     module: Option<usize>,
     is_time: bool,
+    /// The number of columns.
+    count: usize,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -79,13 +81,13 @@ impl Columns {
             document.set_unit("milliseconds");
         }
         let weight = self_columns.get(chosen).copied().unwrap_or(1);
-        Ok(Self { weight, module: names.iter().position(|name| name == "Module"), is_time })
+        Ok(Self { weight, module: names.iter().position(|name| name == "Module"), is_time, count: names.len() })
     }
 }
 
 /// Returns a function's depth, its name with its module, and its own weight.
 fn parse_node(line: &[u8], columns: &Columns) -> Option<(usize, Vec<u8>, Weight)> {
-    let fields = split_csv(line)?;
+    let fields = split_csv(line).filter(|fields| fields.len() <= columns.count)?;
     let value = fields.get(columns.weight)?.trim_ascii();
     let own = if columns.is_time { parse_scaled(value, 3)? } else { Weight::parse(value)? };
     let function = fields.first()?;

@@ -39,6 +39,12 @@ fn parse_samples(line: &[u8]) -> Option<u64> {
     parse_number(count.strip_suffix(b" samples)").or_else(|| count.strip_suffix(b" sample)"))?)
 }
 
+/// Returns true for a line of the table of functions, or its heading.
+fn is_function(line: &[u8]) -> bool {
+    let percentage = split_once(line, "%").map(|(percentage, _)| percentage);
+    percentage.is_some_and(|percentage| Weight::parse(percentage).is_some()) || line.starts_with(b"Wall clock profile")
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
     // The number of stacks that the headings state, and that were found.
@@ -59,12 +65,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if weight.is_some() && !trimmed.is_empty() {
             document.report_malformed("expected a frame")?;
         } else {
-            // A blank line, or a line of the table of functions.
-            document.skip_line();
+            if trimmed.starts_with(b"Full stacks") || is_function(trimmed) {
+                document.skip_own_line();
+            } else {
+                document.skip_line();
+            }
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
         }
     }
+    let has_frames = weight.is_none() || !stack.is_empty();
     stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
-    document.check_end(found >= stated, "the last of its stacks")?;
+    document.check_end(found >= stated && has_frames, "the last of its stacks")?;
     document.check_last_line()
 }

@@ -55,6 +55,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             return Err(document.unreadable("a human-readable Xdebug trace; write it with xdebug.trace_format=1"));
         } else if in_trace && !trace.add_line(&line, calls, sink)? {
             document.report_malformed("expected a level, a number, a kind, a time and a name, separated by tabs")?;
+        } else if !in_trace && [&b"Version: "[..], b"File format: "].iter().any(|start| line.starts_with(start)) {
+            document.skip_own_line();
         } else if !in_trace && !line.is_empty() {
             document.skip_line();
         }

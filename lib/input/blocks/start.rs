@@ -37,8 +37,13 @@ impl Blocks {
         let blanks = &head[..head.len() - head.trim_ascii_start().len()];
         let end = last_line_end(blanks).unwrap_or(0);
         let lines = memchr::memchr_iter(b'\n', &blanks[..end]).count() as u64;
-        self.consumed += end;
-        self.skipped_lines += lines;
+        self.skip_start(end, lines);
         Ok(lines > 0)
+    }
+
+    /// Skips this number of the first bytes, which are whole lines.
+    pub(crate) fn skip_start(&mut self, bytes: usize, lines: u64) {
+        self.consumed += bytes;
+        self.skipped_lines += lines;
     }
 }

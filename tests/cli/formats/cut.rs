@@ -17,6 +17,28 @@ fn text_that_is_cut_within_a_stack_is_reported() {
             "f 8\ng;f 7\n",
         ),
         ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\t    ", "a;f 3\n"),
+        // The heading of a stack without the stack, or of a list without its end.
+        ("Thread 3 (LWP 4):\n#0  f () at a.c:1\n\nThread 2 (LWP 3):\n#0  g () at a.c:1\n", "f 1\ng 1\n"),
+        ("Thread 1 (LWP 4):\n#0  f () at a.c:1\n\nThread 2 (LWP 3):\n", "f 1\n"),
+        (
+            "[1:1:1] Top 2 stacks with outstanding allocations:\n\t5 bytes in 1 allocations from stack\n\t\t0x1\tf+0x1 [a]\n",
+            "f 5\n",
+        ),
+        ("50.0% = (3 samples)\n  1: f\n\n50.0% = (2 samples)\n", "f 3\n"),
+        ("TRACE 1:\n\tA.f(A.java:1)\nCPU SAMPLES BEGIN (total = 2) x\n   1 100.00% 100.00%     2 1 A.f\n", "A.f 2\n"),
+        (
+            "Thread 0x1 (most recent call first):\n  File \"a\", line 1 in f\n\nThread 0x2 (most recent call first):\n",
+            "a:1:f 1\n",
+        ),
+        ("PID 1 - a\nTID 1:\n#0  0x1 f\nTID 2:\n", "f 1\n"),
+        ("Thread (0x1):\n  a!f()\n\nThread (0x2):\n", "f 1\n"),
+        (
+            "1: a\n---------- tid# 1 (pthread ID: 1) ----------\n0x1  f() + 0x1\n---------- tid# 2 (pthread ID: 2) ----------\n",
+            "a;f 1\n",
+        ),
+        ("goroutine 7 [running]:\nf()\n\t/a.go:1 +0x1\n", "f 1\n"),
+        ("0 work /srv/a.php:3\n1 <main> /srv/a.php:9\n", "<main>;work 1\n"),
+        ("sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nsample:\n  event_type: e\n", "f 1\n"),
         ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 4 e:\n\t            7f00 pars", "a 4\na;f 3\n"),
     ] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();

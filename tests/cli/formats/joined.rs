@@ -1,6 +1,6 @@
 //! Inputs in which another document follows the first one, as `cat` joins files.
 
-use super::{folder, total};
+use super::{example_texts, folder, total};
 use crate::support::{Outcome, run};
 
 fn example(name: &str) -> String {
@@ -50,20 +50,6 @@ fn another_document_is_refused_with_its_first_line() {
     }
 }
 
-/// Returns the text examples and what they give alone: name, text, total.
-fn text_examples() -> Vec<(String, String, u128)> {
-    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = entries.filter(|name| !name.ends_with(".folded")).collect();
-    names.sort();
-    let texts = names.into_iter().filter_map(|name| {
-        let text = std::fs::read_to_string(folder().join(&name)).ok().filter(|text| !text.contains('\0'))?;
-        let outcome = collapse(&text);
-        let is_small = text.len() < 60_000 && outcome.code() == 0;
-        is_small.then(|| (name, text, total(&outcome.text())))
-    });
-    texts.collect()
-}
-
 /// These have no heading that tells where they begin.
 const WITHOUT_HEADING: [&str; 8] = [
     "folded-austin.txt",
@@ -78,7 +64,7 @@ const WITHOUT_HEADING: [&str; 8] = [
 
 #[test]
 fn no_document_is_lost_silently_behind_another() {
-    let examples = text_examples();
+    let examples = example_texts();
     assert!(examples.len() > 80, "{}", examples.len());
     for (first, start, alone) in &examples {
         for (second, end, other) in examples.iter().filter(|(name, ..)| WITHOUT_HEADING.contains(&name.as_str())) {
@@ -86,8 +72,89 @@ fn no_document_is_lost_silently_behind_another() {
             let outcome = collapse(&(start + end));
             let is_whole = total(&outcome.text()) == alone + other;
             let is_told =
-                outcome.code() == 1 || ["malformed", "left out:"].iter().any(|word| outcome.stderr.contains(word));
+                outcome.code() == 1 || ["malformed", "left out"].iter().any(|word| outcome.stderr.contains(word));
             assert!(is_told || is_whole, "{first} and {second}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_few_folded_stacks_beside_another_profile_are_not_lost_silently() {
+    for (name, text, alone) in example_texts() {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        for (stacks, weight) in [
+            ("main;a 100\nmain;b 200\n", 300),
+            ("\nmain;a 100\n\nmain;b 200\n", 300),
+            ("main;a 100\nidle 200\n", 300),
+            ("main;a 100\n", 100),
+            ("main 100\nidle 200\nwork 5\n", 305),
+        ] {
+            for joined in [format!("{text}{end}{stacks}"), format!("{stacks}{text}")] {
+                let outcome = collapse(&joined);
+                let is_told = outcome.code() == 1
+                    || ["malformed", "of other text left out", "before the profile left out"]
+                        .iter()
+                        .any(|words| outcome.stderr.contains(words));
+                let is_whole = total(&outcome.text()) == alone + weight * 1_000_000;
+                assert!(is_told || is_whole, "{name} and {stacks:?}: {outcome:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn json_of_one_line_behind_text_without_a_line_end_is_refused() {
+    let json = "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"f\"},\"hitCount\":1}]}";
+    for name in ["bpftrace.txt", "async-profiler.txt", "gdb.txt", "jstack-21.txt", "perf-report.txt", "wcp.txt"] {
+        for end in ["", "\n"] {
+            let text = example(name);
+            let outcome = collapse(&format!("{}{end}{json}", text.trim_end()));
+            assert_eq!(outcome.code(), 1, "{name}: {outcome:?}");
+            assert!(
+                outcome.stderr.contains("another profile (cpuprofile) begins here, behind that of "),
+                "{outcome:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_profile_behind_folded_stacks_or_samples_of_perf_is_refused() {
+    let stacks = "main;a 1\nmain;b 2\nmain;c 3\n".repeat(20);
+    for (second, name) in [("phpspy.txt", "phpspy"), ("speedscope.json", "speedscope"), ("xctrace.xml", "xctrace")] {
+        let outcome = collapse(&(stacks.clone() + &example(second)));
+        assert_eq!(outcome.code(), 1, "{second}: {outcome:?}");
+        let message = format!("stdin:61: another profile ({name}) begins here, behind that of folded");
+        assert!(outcome.stderr.contains(&message), "{second}: {outcome:?}");
+    }
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(30);
+    for second in ["speedscope.json", "async-profiler.txt"] {
+        let outcome = collapse(&(sample.clone() + &example(second)));
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, "a;f 90\n"), "{second}: {outcome:?}");
+        assert!(outcome.stderr.contains("begins here, behind that of perf-script"), "{second}: {outcome:?}");
+    }
+}
+
+#[test]
+fn frames_of_exceptions_behind_a_dump_are_none_of_its_threads() {
+    let alone = example("jstack.txt");
+    let outcome = collapse(&(alone.clone() + &example("java-exceptions.txt")));
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&alone).text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("another profile (java-exceptions) begins here"), "{outcome:?}");
+}
+
+#[test]
+fn text_behind_a_binary_document_is_no_record_of_it() {
+    for name in
+        ["art-trace.trace", "austin.mojo", "austin-memory.mojo", "sysprof.syscap", "perfetto.pftrace", "otlp-1.9.pb"]
+    {
+        let bytes = std::fs::read(folder().join(name)).unwrap();
+        let alone = run("fg-collapse", [""; 0], &bytes).ok();
+        for second in ["gdb.txt", "bcc.txt", "speedscope.json"] {
+            let outcome =
+                run("fg-collapse", [""; 0], &[bytes.clone(), std::fs::read(folder().join(second)).unwrap()].concat());
+            assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{name} and {second}: {outcome:?}");
+            assert!(outcome.stderr.contains("at byte "), "{name} and {second}: {outcome:?}");
         }
     }
 }
@@ -141,19 +208,20 @@ fn a_refused_input_names_its_events() {
 #[test]
 fn formats_that_any_line_may_begin_are_refused_together() {
     for (first, second, names) in [
-        ("jstack.txt", "goroutines-shared.txt", "goroutines and jstack"),
-        ("heap-text-go.txt", "goroutines-shared.txt", "goroutines and heap-text"),
-        ("gdb.txt", "pprof-traces.txt", "pprof-traces and gdb"),
-        ("gdb.txt", "systemtap.txt", "systemtap and gdb"),
-        ("wcp.txt", "memcheck.txt", "wcp and memcheck"),
+        ("jstack.txt", "goroutines-shared.txt", ["jstack", "goroutines"]),
+        ("heap-text-go.txt", "goroutines-shared.txt", ["heap-text", "goroutines"]),
+        ("gdb.txt", "pprof-traces.txt", ["gdb", "pprof-traces"]),
+        ("gdb.txt", "systemtap.txt", ["gdb", "systemtap"]),
+        ("wcp.txt", "memcheck.txt", ["wcp", "memcheck"]),
+        ("heap-text-go.txt", "perf-sched.txt", ["heap-text", "perf-script"]),
         // Only the beginning shows the first format.
-        ("eflame.txt", "wcp.txt", "eflame and wcp"),
-        ("rprof.out", "java-exceptions.txt", "java-exceptions and rprof"),
+        ("eflame.txt", "wcp.txt", ["eflame", "wcp"]),
+        ("rprof.out", "java-exceptions.txt", ["rprof", "java-exceptions"]),
     ] {
         let outcome = collapse(&(example(first) + &example(second)));
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{first} and {second}: {outcome:?}");
         assert!(
-            outcome.stderr.contains(&format!("text of several formats ({names})")),
+            names.iter().all(|name| outcome.stderr.contains(name)) && outcome.stderr.contains(", from line "),
             "{first}, {second}: {outcome:?}"
         );
     }
@@ -225,7 +293,7 @@ fn data_behind_the_end_of_a_binary_document_is_refused_with_its_offset() {
         let alone = run("fg-collapse", [""; 0], &bytes).ok();
         let outcome = run("fg-collapse", [""; 0], &bytes.repeat(2));
         assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{name}: {outcome:?}");
-        let message = format!("begins at byte {}; it is left out", bytes.len());
+        let message = format!("begins at byte {}, ", bytes.len());
         assert!(outcome.stderr.contains(&message), "{name}: {message}: {outcome:?}");
         let outcome = run("fg-collapse", [""; 0], &[&bytes[..], b"main;f 1\n"].concat());
         let is_told = !outcome.stderr.is_empty();

@@ -139,7 +139,10 @@ fn nesting(text: &[u8]) -> i32 {
 
 /// Parses a field of an event: `duration = 30.1 ms`.
 fn parse_field(text: &[u8], event: &mut PrintedEvent, document: &mut Document<'_>) -> Result<Place, Error> {
-    let Some((key, value)) = split_once(text, " = ") else { return Ok(Place::Fields) };
+    let Some((key, value)) = split_once(text, " = ") else {
+        document.skip_line();
+        return Ok(Place::Fields);
+    };
     match (key, value) {
         (b"stackTrace", _) => {
             event.has_stack_field = true;

@@ -37,6 +37,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if start == text.len() {
             break;
         }
+        if text[start] != b'{' {
+            otlp::fold(&messages, document, sink)?;
+            return document.check_nothing_follows(start as u64, &text[start..]);
+        }
         let tape = Tape::parse(&text[start..]).map_err(|error| {
             let error = SyntaxError { offset: start + error.offset, ..error };
             locate_error(&text, error, document)

@@ -67,7 +67,10 @@ fn recognizes(head: &[u8]) -> bool {
     if folded::is_certain(head) {
         return false;
     }
-    has_sample(head) && most_lines_fit(head, 50, is_possible_line) && !most_lines_fit(head, 50, ftrace::is_event)
+    has_sample(head)
+        && most_lines_fit(head, 50, is_possible_line)
+        && !most_lines_fit(head, 50, ftrace::is_event)
+        && !ftrace::has_stacks(head)
         || head.starts_with(b"# ========\n")
 }
 
@@ -278,7 +281,7 @@ impl PerfScript {
     fn parse_frame(&mut self, line: &[u8], next: &[u8], state: &mut State<'_>, sink: &mut Sink) -> bool {
         match state {
             State::Outside => false,
-            State::Skipped => true,
+            State::Skipped => line[0] == b'\t' || frame::is_frame(line),
             State::Sample(sample) => {
                 let Some(mut frame) = frame::parse(line) else { return false };
                 if self.symbols.naming.srcline {
@@ -332,9 +335,9 @@ impl PerfScript {
                 sample.is_bare = true;
             }
         } else if is_outside && is_frame {
-            report.add_malformed("the frame belongs to no sample");
+            report.add_stray(line, "the frame belongs to no sample");
         } else if !frame::is_annotation(line) {
-            report.add_malformed("expected the first line of a sample or a frame");
+            report.add_stray(line, "expected the first line of a sample or a frame");
         }
         Ok(())
     }

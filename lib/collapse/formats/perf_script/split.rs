@@ -106,7 +106,7 @@ ii 1 2.0: cycles:";
             let mut report = BlockReport::default();
             parser.parse(part, &mut sink, &mut report).unwrap();
             sink.flush().unwrap();
-            malformed.extend(report.malformed.iter().map(|(line, _)| lines + line));
+            malformed.extend(report.malformed.iter().map(|line| lines + line.number));
             lines += report.lines;
         }
         let mut text = Vec::new();
