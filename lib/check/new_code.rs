@@ -19,10 +19,6 @@ use crate::profile::{FrameId, Weights};
 use crate::stats::judgement::Observation;
 use crate::tally::{Charging, GroupBy, Row, is_significant};
 
-/// Least growth of the stacks that new code is part of, relative to its own. With less, its cost was more likely that of its callers
-/// before than a new one.
-const MIN_GROWTH_OF_WHOLE: f64 = 0.5;
-
 /// Most functions that a finding names.
 const MOST_NAMES: usize = 3;
 
@@ -50,8 +46,8 @@ struct Stack {
 #[derive(Debug, Default)]
 struct Rest {
     frames: Vec<FrameId>,
-    /// The weights of all of them.
-    weights: Weights,
+    /// The sum of all of them.
+    sum: Option<Sum>,
     /// True if such a function is charged with one of them.
     has_own: bool,
     /// True if one has such a function, and another one is charged with it.
@@ -71,6 +67,7 @@ pub(super) struct Search<'a> {
 }
 
 /// Sum of some stacks.
+#[derive(Debug)]
 struct Sum {
     weights: Weights,
     observation: Observation,
@@ -108,7 +105,7 @@ impl NewCode {
             let frames = hiding.apply(&row.frames);
             let found = rests.binary_search_by(|rest| rest.frames[..].cmp(&frames));
             let (Ok(rest), Some(observation)) = (found, observed.into_iter().next()) else { continue };
-            rests[rest].weights.add(row.weights[0])?;
+            add(&mut rests[rest].sum, row.weights[0], &observation)?;
             let is_own = is_own(&row.frames);
             stacks.push(Stack { rest, weights: row.weights[0], observation, is_own, frames: row.frames });
         }
@@ -148,7 +145,9 @@ impl NewCode {
         if !found.is_empty() || search.has_failed || !is_common {
             return Ok(found.into_values().collect());
         }
-        self.judge(search, &counted().collect::<Vec<_>>(), accumulator)
+        // Callers that have not grown have no new cost.
+        let is_counted = |stack: &&Stack| !has_callees || self.rests[stack.rest].frames.is_empty();
+        self.judge(search, &counted().filter(is_counted).collect::<Vec<_>>(), accumulator)
     }
 
     /// Judges each new function of some stacks, then all of them together.
@@ -206,8 +205,10 @@ impl NewCode {
         Some(stack.frames[start..=first].to_vec())
     }
 
-    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise, and is no cost that moved there:
-    /// the stacks that are equal without new functions must have grown by at least half as much.
+    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise, and is no cost that moved there.
+    ///
+    /// The stacks that are equal without new functions are the whole that they may come from. If it has grown by less than the new
+    /// code, the rest has shrunk, and the code may have been part of it: then the whole itself must have grown by more than noise.
     fn finding(
         &self,
         search: &Search<'_>,
@@ -218,13 +219,16 @@ impl NewCode {
         let (measure, limit) = (search.rule.measure, search.rule.limit);
         let Some(Sum { weights, observation }) = sum(stacks.iter().copied())? else { return Ok(None) };
         let percent = measure.percent(weights, search.total);
-        let mut whole = Weights::default();
-        for rest in stacks.iter().map(|stack| stack.rest).collect::<BTreeSet<usize>>() {
-            whole.add(self.rests[rest].weights)?;
+        let rests: BTreeSet<usize> = stacks.iter().map(|stack| stack.rest).collect();
+        let mut whole = None;
+        for rest in rests.iter().filter_map(|rest| self.rests[*rest].sum.as_ref()) {
+            add(&mut whole, rest.weights, &rest.observation)?;
         }
-        let whole_percent = measure.percent(whole, search.total);
-        let is_moved = whole_percent <= limit.max(percent * MIN_GROWTH_OF_WHOLE);
-        if percent <= limit || is_moved || !is_significant(search.chances.chance_of_group(&observation)) {
+        let Some(whole) = whole else { return Ok(None) };
+        let whole_percent = measure.percent(whole.weights, search.total);
+        let is_significant = |observation| is_significant(search.chances.chance_of_group(observation));
+        let has_grown = whole_percent >= percent || is_significant(&whole.observation);
+        if percent.min(whole_percent) <= limit || !has_grown || !is_significant(&observation) {
             return Ok(None);
         }
         let grown = |stack: &&&Stack| measure.contribution()(stack.weights);
@@ -236,15 +240,20 @@ impl NewCode {
 
 /// Returns the sum of some stacks; `None` if there are none.
 fn sum<'s>(stacks: impl Iterator<Item = &'s Stack>) -> Result<Option<Sum>, Error> {
-    let mut sum: Option<Sum> = None;
+    let mut sum = None;
     for stack in stacks {
-        match &mut sum {
-            Some(sum) => {
-                sum.weights.add(stack.weights)?;
-                sum.observation.add(&stack.observation);
-            }
-            None => sum = Some(Sum { weights: stack.weights, observation: stack.observation.clone() }),
-        }
+        add(&mut sum, stack.weights, &stack.observation)?;
     }
     Ok(sum)
+}
+
+fn add(sum: &mut Option<Sum>, weights: Weights, observation: &Observation) -> Result<(), Error> {
+    match sum {
+        Some(sum) => {
+            sum.weights.add(weights)?;
+            sum.observation.add(observation);
+        }
+        None => *sum = Some(Sum { weights, observation: observation.clone() }),
+    }
+    Ok(())
 }

@@ -147,9 +147,9 @@ impl Peers {
     }
 
     /// Returns the multiples of what is expected of a row that its own variance, which has this ratio to it, makes probable.
-    /// Nothing is known of it if there are none.
-    pub fn parts(&self, ratio: f64) -> impl Iterator<Item = Part> {
-        self.prior.iter().flat_map(move |prior| prior.parts(ratio))
+    /// Nothing is known of it if there are none. `is_sum` is true for a sum of rows.
+    pub fn parts(&self, ratio: f64, is_sum: bool) -> impl Iterator<Item = Part> {
+        self.prior.iter().flat_map(move |prior| prior.parts(ratio, is_sum))
     }
 
     /// Returns the degrees of freedom as which the other rows count.

@@ -296,3 +296,15 @@ fn a_replaced_function_beside_noise_has_not_grown() {
         assert!(code == 1 && text.contains("parse_v2: +"), "{rule}: {text}");
     }
 }
+
+/// A function of which a part becomes another one has callers that cost as much as before.
+#[test]
+fn a_divided_function_is_no_growth_with_callees() {
+    let diff = b"main;g;a 1000000 400000\nmain;g;new 0 600000\nmain;b 2000000 2000000\n";
+    for rule in ["--inclusive-growth=0%", "--edge-growth=0%"] {
+        let mut command = command(tool("fg-check"));
+        command.args(["--exact", rule]);
+        let outcome = run_command(command, diff);
+        assert_eq!((outcome.code(), outcome.text()), (0, String::new()), "{rule}");
+    }
+}

@@ -38,6 +38,7 @@ use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::Test;
 use super::spread::{Peers, RowSpread};
+use super::variance_prior::Part;
 
 /// The largest number of independent samples that a run counts as if there is only one a side.
 ///
@@ -73,10 +74,13 @@ const NORMAL_SAMPLES: f64 = 100.0;
 const INFORMATIVE_SAMPLES: f64 = 5.0;
 const RARE_SAMPLES: f64 = 40.0;
 
-/// The variance of a row from run to run that other rows suggest, and the degrees of freedom as which it counts.
+/// The variance of a row from run to run that other rows suggest.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     variance: f64,
+    /// Number of degrees of freedom as which it is averaged with the row's own variance.
+    weight: f64,
+    /// Degrees of freedom that it adds.
     freedom: f64,
 }
 
@@ -167,7 +171,7 @@ impl Judge {
         }
         let expected = self.expected_variance(row, own);
         let by_spread = match self.freedom > 0.0 {
-            true => self.by_prior(row, expected, |prior| self.test_by_spread(row, prior)),
+            true => self.by_prior(row, own, expected, |prior| self.test_by_spread(row, prior)),
             false => {
                 let variance = self.floor(expected, row) * 2.0;
                 student_p_value(self.smaller_difference(row).powi(2) / variance, ONE_RUN_FREEDOM)
@@ -186,14 +190,21 @@ impl Judge {
     }
 
     /// Returns the mean of p-values by each variance that a row may have, apart from what its own spread tells.
-    fn by_prior(&self, row: &Observation, expected: f64, p_value: impl Fn(Prior) -> f64) -> f64 {
-        let mut parts = self.peers.parts(self.variance(row) / expected.max(f64::MIN_POSITIVE)).peekable();
+    fn by_prior(
+        &self,
+        row: &Observation,
+        own: Option<&Observation>,
+        expected: f64,
+        p_value: impl Fn(Prior) -> f64,
+    ) -> f64 {
+        let is_sum = own.is_none_or(|own| own.mean() < row.mean());
+        let mut parts = self.peers.parts(self.variance(row) / expected.max(f64::MIN_POSITIVE), is_sum).peekable();
         if parts.peek().is_none() {
-            return p_value(Prior { variance: expected, freedom: 0.0 });
+            return p_value(Prior { variance: expected, weight: 0.0, freedom: 0.0 });
         }
-        parts
-            .map(|part| part.probability * p_value(Prior { variance: part.multiple * expected, freedom: part.freedom }))
-            .sum()
+        let prior =
+            |part: Part| Prior { variance: part.multiple * expected, weight: part.weight, freedom: part.freedom };
+        parts.map(|part| part.probability * p_value(prior(part))).sum()
     }
 
     /// Combines a p-value with that of the binomial test of the samples.
@@ -226,7 +237,7 @@ impl Judge {
             return 1.0;
         }
         let expected = self.expected_variance(&grown, own);
-        self.by_prior(&grown, expected, |prior| self.p_value_as_it_is(&grown, prior)) / 2.0
+        self.by_prior(&grown, own, expected, |prior| self.p_value_as_it_is(&grown, prior)) / 2.0
     }
 
     /// Returns the p-value of a row with several runs a side.
@@ -244,8 +255,8 @@ impl Judge {
 
     /// Returns the variance of a row from run to run, without what all rows share, moderated by that of its peers.
     fn own_variance(&self, row: &Observation, prior: Prior) -> f64 {
-        let freedom = self.freedom + prior.freedom;
-        self.floor((prior.freedom * prior.variance + self.freedom * self.variance(row)) / freedom, row)
+        let weight = self.freedom + prior.weight;
+        self.floor((prior.weight * prior.variance + self.freedom * self.variance(row)) / weight, row)
     }
 
     /// Returns the p-value of the difference of a row that is not relative to others.
@@ -256,9 +267,10 @@ impl Judge {
         let (before, after) = row.means();
         let freedom = self.freedom + prior.freedom;
         let raw = self.sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
-        let own = self.floor((prior.freedom * prior.variance + raw) / freedom, row);
+        let weight = self.freedom + prior.weight;
+        let own = self.floor((prior.weight * prior.variance + raw) / weight, row);
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
-        let shared = shared * prior.freedom / freedom;
+        let shared = shared * prior.weight / weight;
         if own + shared == 0.0 {
             return if before == after { 1.0 } else { 0.0 };
         }

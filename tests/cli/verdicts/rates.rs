@@ -213,6 +213,37 @@ fn noisy_programs_rarely_differ() {
     }
 }
 
+/// Compares equal programs of exact counts of which few vary from run to run, as those of a hash of addresses do.
+/// `FG_VERDICT_TRIALS` is the number of comparisons of each kind, 40 by default.
+#[test]
+fn few_that_vary_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(40, |trials| trials.parse().unwrap());
+    let mut random = Random(0x9fb2_1c65_1e98_df25);
+    println!("| functions | vary | by | runs | A/A |");
+    for (functions, varying, deviation) in [(40, 1, 0.0005), (40, 10, 0.0005), (40, 6, 0.05), (200, 3, 0.01)] {
+        let stacks: Vec<Vec<String>> = (0..functions).map(|number| vec!["main".into(), format!("f{number}")]).collect();
+        for count in [2, 3, 5] {
+            let mut alarms = 0;
+            for _ in 0..trials {
+                let mut weight = |number: usize| -> u64 {
+                    let noise = if number < varying { deviation * random.normal() } else { 0.0 };
+                    (1e6 * (1.0 + noise)) as u64 + number as u64
+                };
+                let mut side = || (0..count).map(|_| (0..functions).map(&mut weight).collect()).collect();
+                let (before, after) = (side(), side());
+                let (scaling, weights) = (Scaling::Runs, WeightOptions { exact: true, ..WeightOptions::default() });
+                let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+                let any =
+                    |function: &Function| significant(function.self_chance) || significant(function.inclusive_chance);
+                alarms += usize::from(runs.functions().values().any(any));
+            }
+            println!("| {functions} | {varying} | {deviation} | {count} | {:.2} |", alarms as f64 / trials as f64);
+            let expected = 0.05 * trials as f64;
+            assert!(alarms as f64 <= 1.0 + expected + 3.0 * expected.sqrt(), "{alarms} of {trials}");
+        }
+    }
+}
+
 /// A function with a fifth of 2000 samples that takes a fifth longer is found, beside functions that vary by 3 %.
 #[test]
 fn growth_by_a_fifth_is_found() {
