@@ -16,10 +16,9 @@ pub(super) fn find_preceding(head: &[u8], found: &Format) -> Option<&'static For
     }
     let before = &head[..first_line(head, found).1];
     let ends = (1..=PARTS).filter_map(|part| memchr::memrchr(b'\n', &before[..before.len() * part / PARTS]));
-    let is_other = |format: &&'static Format| {
-        let is_text = matches!(format.reader, FormatReader::Lines(_) | FormatReader::Blocks { .. });
-        format.name != found.name && is_text && !formats::is_folded(format)
-    };
+    // Events of ftrace look like samples of perf.
+    let is_other =
+        |format: &&'static Format| format.name != found.name && !matches!(format.reader, FormatReader::Blocks { .. });
     ends.filter_map(|end| detect::find_formats(&before[..=end]).first().copied()).find(is_other)
 }
 
