@@ -70,7 +70,7 @@ pub(super) fn page(
     let callers = largest_branches(&above, measure, half)?;
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
-    let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
+    let callees = Table { key: "tree", title: "callees, without branches below 1% of them".to_owned(), ..callees };
     let frames = &context.profile.frames;
     let is_focused = |waiting: &[FrameId]| waiting.iter().any(|frame| focus.matches(frames, *frame));
     let waits = waits_table(context, rows.third, is_focused)?;

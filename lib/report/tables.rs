@@ -43,12 +43,19 @@ pub(super) fn comparison_numbers(weights: Weights, total: Weight) -> (Vec<Number
 
 /// Returns the lines of a call tree that have at least 1 % of the weight.
 pub(super) fn largest_lines(context: &Context<'_>, tree: &CallTree, limit: usize) -> Vec<TreeLine> {
-    tree.largest_lines(limit, Weight::from_millionths(context.whole.before.max(context.whole.after).millionths() / 100))
+    tree.largest_lines(limit, least(context))
+}
+
+/// Returns the smallest weight of a line of a call tree: one percent of all of the tree, which may be a part of a profile.
+fn least(context: &Context<'_>) -> Weight {
+    let total = context.profile.total();
+    Weight::from_millionths(total.before.max(total.after).millionths() / 100)
 }
 
 /// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
 pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
     let is_differential = context.profile.is_differential();
+    let least = least(context);
     let rows = largest_lines(context, tree, limit).into_iter().map(|line| {
         let others = context.share(line.other_weights.after);
         let name = format!("+ {} in {} more", format_percent(others), line.others);
@@ -65,7 +72,11 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
             depth: line.depth,
             names: context.chain_names(&line.chain),
             notes: Vec::new(),
-            details: if others >= 1.0 && !is_differential { vec![Item::new(name, None)] } else { Vec::new() },
+            details: if line.other_weights.after >= least && !is_differential {
+                vec![Item::new(name, None)]
+            } else {
+                Vec::new()
+            },
         }
     });
     let (title, columns) = match is_differential {

@@ -356,6 +356,15 @@ fn commands_repeat_the_options_of_the_call() {
     assert!(page.contains(&format!(" --before {old} --after {new}")), "{page}");
 }
 
+/// Of a function that is small in the whole profile, the branches that are large in it are shown.
+#[test]
+fn a_focus_on_a_small_function_shows_its_callers_and_callees() {
+    let page = report(&["--focus=^parse$"], b"main;run;parse;lex 3\nmain;parse;fold 2\nmain;rest 9995\n");
+    for line in ["lex", "fold", "run > main"] {
+        assert!(page.lines().any(|row| row.contains(line)), "{line}: {page}");
+    }
+}
+
 #[test]
 fn a_focus_on_a_comparison_has_one_base() {
     let page = report(&["--focus=^parse$"], b"main;parse 10 60\nmain;rest 90 90\n");
