@@ -54,9 +54,7 @@ pub struct Part {
     pub probability: f64,
     /// Variance relative to what the row's size suggests.
     pub multiple: f64,
-    /// Number of degrees of freedom as which its variance is averaged with the row's own.
-    pub weight: f64,
-    /// Degrees of freedom that it adds to those of the row's own variance.
+    /// Degrees of freedom as which it counts beside those of the row's own variance.
     pub freedom: f64,
 }
 
@@ -133,15 +131,16 @@ impl VariancePrior {
         let likely = self.parts.iter().zip(&densities).map(|(part, density)| share(part) * density);
         let likely: Vec<f64> = likely.collect();
         let sum = likely.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let all = self.freedom();
         let parts = self.parts.iter().zip(likely);
         parts
             .map(move |((multiple, share), likely)| {
                 let probability = likely / sum;
                 let others = self.rows.map(|rows| rows * share - probability);
-                let freedom = self.freedom_of(others);
-                // A part of few rows must not make less of a row's own variance.
-                let weight = if *multiple > ratio { self.freedoms.1 } else { freedom };
-                Part { probability, multiple: *multiple, weight, freedom }
+                // That a row varies more, by a multiple that is always considered, needs no other rows.
+                let is_assumed = *multiple > ratio && rows_of(*multiple) > 0.0;
+                let freedom = if is_assumed { all } else { self.freedom_of(others) };
+                Part { probability, multiple: *multiple, freedom }
             })
             .filter(|part| part.probability > LEAST)
     }

@@ -74,13 +74,10 @@ const NORMAL_SAMPLES: f64 = 100.0;
 const INFORMATIVE_SAMPLES: f64 = 5.0;
 const RARE_SAMPLES: f64 = 40.0;
 
-/// The variance of a row from run to run that other rows suggest.
+/// The variance of a row from run to run that other rows suggest, and the degrees of freedom as which it counts.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     variance: f64,
-    /// Number of degrees of freedom as which it is averaged with the row's own variance.
-    weight: f64,
-    /// Degrees of freedom that it adds.
     freedom: f64,
 }
 
@@ -200,10 +197,9 @@ impl Judge {
         let is_sum = own.is_none_or(|own| own.mean() < row.mean());
         let mut parts = self.peers.parts(self.variance(row) / expected.max(f64::MIN_POSITIVE), is_sum).peekable();
         if parts.peek().is_none() {
-            return p_value(Prior { variance: expected, weight: 0.0, freedom: 0.0 });
+            return p_value(Prior { variance: expected, freedom: 0.0 });
         }
-        let prior =
-            |part: Part| Prior { variance: part.multiple * expected, weight: part.weight, freedom: part.freedom };
+        let prior = |part: Part| Prior { variance: part.multiple * expected, freedom: part.freedom };
         parts.map(|part| part.probability * p_value(prior(part))).sum()
     }
 
@@ -255,8 +251,8 @@ impl Judge {
 
     /// Returns the variance of a row from run to run, without what all rows share, moderated by that of its peers.
     fn own_variance(&self, row: &Observation, prior: Prior) -> f64 {
-        let weight = self.freedom + prior.weight;
-        self.floor((prior.weight * prior.variance + self.freedom * self.variance(row)) / weight, row)
+        let freedom = self.freedom + prior.freedom;
+        self.floor((prior.freedom * prior.variance + self.freedom * self.variance(row)) / freedom, row)
     }
 
     /// Returns the p-value of the difference of a row that is not relative to others.
@@ -267,10 +263,9 @@ impl Judge {
         let (before, after) = row.means();
         let freedom = self.freedom + prior.freedom;
         let raw = self.sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
-        let weight = self.freedom + prior.weight;
-        let own = self.floor((prior.weight * prior.variance + raw) / weight, row);
+        let own = self.floor((prior.freedom * prior.variance + raw) / freedom, row);
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
-        let shared = shared * prior.weight / weight;
+        let shared = shared * prior.freedom / freedom;
         if own + shared == 0.0 {
             return if before == after { 1.0 } else { 0.0 };
         }
