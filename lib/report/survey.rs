@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::lost::Lost;
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -96,6 +97,17 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
+    /// Adds the samples that were lost. The totals of a comparison are those of what was measured.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn add_lost(&mut self, lost: Lost, is_differential: bool) -> Result<(), Error> {
+        self.quality.lost = lost.weights;
+        let Some(frame) = lost.frame.filter(|_| !is_differential) else { return Ok(()) };
+        self.states.insert(Some(frame), lost.weights);
+        self.total.add(lost.weights)
+    }
+
     fn add_stack(
         &mut self,
         profile: &Profile,
@@ -113,8 +125,7 @@ impl<'a> Survey<'a> {
         let is_own = place.own.is_some_and(|own| stack[own] == leaf);
         self.functions[leaf.index()].self_weights.add(weights)?;
         self.kinds.entry(origins.kind(state.unwrap_or(leaf), &place, is_own)).or_default().add(weights)?;
-        let is_lost = profile.frames.name(leaf) == markers::LOST;
-        self.states.entry(if is_lost { Some(leaf) } else { state }).or_default().add(weights)?;
+        self.states.entry(state).or_default().add(weights)?;
         self.roots.entry(stack[0]).or_default().add(weights)?;
         self.depths.entry(stack.len() - usize::from(state.is_some())).or_default().add(weights)?;
         self.quality.add(profile, origins, stack, leaf, weights)?;
@@ -137,9 +148,6 @@ impl Quality {
         weights: Weights,
     ) -> Result<(), Error> {
         let name = |frame: FrameId| profile.frames.name(frame);
-        if profile.frames.is_lost(stack) {
-            self.lost.add(weights)?;
-        }
         if stack.iter().take(2).any(|frame| name(*frame) == markers::TRUNCATED) {
             self.truncated.add(weights)?;
         }

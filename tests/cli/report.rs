@@ -5,6 +5,7 @@ use crate::support::{assert_golden, data, directory, run};
 mod causes;
 mod interface;
 mod layout;
+mod lost;
 mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.
@@ -27,7 +28,7 @@ fn report(options: &[&str], profile: &[u8]) -> String {
 fn the_first_lines_name_the_cause() {
     let page = report(&[], PROFILE);
     let first: Vec<&str> = page.lines().take(10).collect();
-    assert!(first[0].contains("stdin: 1,000 samples, 9 stacks"), "{page}");
+    assert!(first[0].contains("stdin: 1,000 samples, 8 stacks"), "{page}");
     assert!(first[1].contains("0.5% of the samples lost, 1.5% in code without a symbol"), "{page}");
     assert!(
         first
