@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::lost::Lost;
+use super::measure::is_at_least;
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -65,7 +66,7 @@ pub(super) struct Function {
 impl Function {
     /// True if nearly all of its weight is that of one callee, so that it says nothing beyond it.
     pub(super) fn is_passage(&self) -> bool {
-        self.largest_callee.after.millionths() * 20 >= self.inclusive.after.millionths() * 19
+        is_at_least(self.largest_callee.after.millionths(), (19, 20), self.inclusive.after.millionths())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::support::{assert_golden, data, directory, run};
 
 mod causes;
 mod interface;
+mod large;
 mod layout;
 mod lost;
 mod renames;
