@@ -234,7 +234,7 @@ fn several_runs_of_each_side_show_the_noise() {
     // Weights that only may be durations are compared, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
     let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
-    assert!(warned.stderr.contains("if they are durations"), "{}", warned.stderr);
+    assert!(warned.stderr.contains("if the weights are durations"), "{}", warned.stderr);
 
     let folder = directory();
     let write = |name: &str, shift: &dyn Fn(u32) -> u32| {

@@ -89,3 +89,34 @@ fn what_is_taken_for_a_sample_is_said() {
     std::fs::write(&after, "main;a 4400400\nmain;b 8000000\n").unwrap();
     assert!(!run_with("fg-csv", &[]).contains("multiples of"));
 }
+
+/// One run a side whose weights have no small ones: 78 is the smallest.
+fn without_small_weights(factor: u64) -> String {
+    (0..30_u64).fold(String::new(), |text, number| text + &format!("main;f{number} {}\n", 78 + number * (35 + factor)))
+}
+
+#[test]
+fn a_sample_that_is_taken_for_the_smallest_weight_is_stated() {
+    let folder = crate::support::directory();
+    let paths = [("old", 0), ("new", 8)].map(|(name, factor)| {
+        let path = folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(&path, without_small_weights(factor)).unwrap();
+        path
+    });
+    let sides = ["--before", &paths[0], "--after", &paths[1]];
+    let run_with = |program: &str, options: &[&str]| {
+        let outcome = crate::support::run(program, options.iter().chain(&sides), b"");
+        // Lines of a page break anywhere.
+        (outcome.text() + &outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "one sample is taken to weigh at most 78 (the smallest weight), unless --per-sample says otherwise: at least 225 \
+                samples before, 269 after";
+    for (program, options) in
+        [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=50%"]), ("fg-diff", &["--significant"])]
+    {
+        let text = run_with(program, options);
+        assert!(text.contains(said), "{program}: {text}");
+        let text = run_with(program, &[options, &["--per-sample=1"]].concat());
+        assert!(!text.contains("at most 78"), "{program}: {text}");
+    }
+}
