@@ -77,6 +77,15 @@ pub(super) struct OwnFunction {
     pub(super) weights: Weights,
     /// True if this is the name of threads without an own function.
     pub(super) is_thread: bool,
+    /// Its weight in a thread state: blocked, for example.
+    waited: Weights,
+}
+
+impl OwnFunction {
+    /// True for threads without an own function that mostly wait, as those of a runtime do for work.
+    pub(super) fn is_idle_thread(&self) -> bool {
+        self.is_thread && is_at_least(self.waited.after.millionths(), (1, 2), self.weights.after.millionths())
+    }
 }
 
 impl<'a> Survey<'a> {
@@ -135,6 +144,9 @@ impl<'a> Survey<'a> {
         }
         let own = self.own.entry(stack[place.own.unwrap_or(0)]).or_default();
         own.is_thread |= place.own.is_none() && origins.is_in_thread(stack);
+        if state.is_some() {
+            own.waited.add(weights)?;
+        }
         own.weights.add(weights)
     }
 }
