@@ -22,8 +22,8 @@ pub(super) struct Commands {
     report: String,
     /// The arguments that name the inputs.
     inputs: String,
-    /// The start of a pipe that makes the profile; empty if there is a file.
-    pipe: String,
+    /// The arguments of fg-diff, each after a blank, that make the profile; none if there is a file.
+    comparison: String,
     /// The files as arguments of the other programs, each after a blank; none if there is a pipe.
     files: String,
 }
@@ -37,7 +37,7 @@ impl Commands {
         match inputs {
             Inputs::Files(names) => {
                 let files = arguments(names);
-                Self { report, inputs: files.clone(), pipe: String::new(), files }
+                Self { report, inputs: files.clone(), comparison: String::new(), files }
             }
             Inputs::Runs(before, after) => {
                 let runs = format!(" --before{} --after{}", arguments(before), arguments(after));
@@ -45,19 +45,23 @@ impl Commands {
                     ([_], [_]) => arguments(before) + &arguments(after),
                     _ => runs.clone(),
                 };
-                Self { report, inputs: runs, pipe: format!("fg-diff{scaling}{sides} | "), files: String::new() }
+                Self { report, inputs: runs, comparison: format!("{scaling}{sides}"), files: String::new() }
             }
         }
     }
 
     /// Returns up to `limit` commands for the function that matters most.
     pub(super) fn for_function(&self, context: &Context<'_>, function: Option<FrameId>, limit: usize) -> Vec<String> {
-        let Self { report, inputs, pipe, files } = self;
+        let Self { report, inputs, comparison, files } = self;
         let pattern = function.and_then(|frame| pattern(context, frame));
         let focus = pattern.as_ref().map(|pattern| format!("{report} --focus {pattern}{inputs}"));
         let draw = match pattern.filter(|_| !context.profile.is_differential()) {
             Some(pattern) => format!("fg-filter --focus {pattern}{files} | fg-svg > flame.svg"),
-            None => format!("{pipe}fg-svg{files} > flame.svg"),
+            None if comparison.is_empty() => format!("fg-svg{files} > flame.svg"),
+            None => {
+                let renames = if context.renamed.is_empty() { "" } else { " --match-renames" };
+                format!("fg-diff{renames}{comparison} | fg-svg > flame.svg")
+            }
         };
         focus.into_iter().chain([draw]).take(limit).collect()
     }

@@ -106,7 +106,7 @@ fn compares_runs_before_and_after() {
     assert!(row_of("  fresh").contains("appeared") && row_of("  gone").contains("vanished"), "{apart}");
     assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
     assert!(page.contains("of the own functions 1 grew; 2 own functions differ"), "{page}");
-    assert!(page.contains("fg-diff old new | fg-svg > flame.svg"), "{page}");
+    assert!(page.contains("fg-diff --match-renames old new | fg-svg > flame.svg"), "{page}");
     let piped = run_in("fg-diff", &["old", "new"], b"");
     let same = run_in("fg-report", &[], piped.as_bytes());
     // The first line names the inputs, and the last ones read them.
