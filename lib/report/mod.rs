@@ -211,8 +211,8 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
 
 fn render(page: &Page, format: Format) -> String {
     match format {
-        Format::Text(style) => text::render(page, style),
-        Format::Markdown => markdown::render(page),
+        Format::Text(style) => text::render(&page.without_empty_tables(), style),
+        Format::Markdown => markdown::render(&page.without_empty_tables()),
         Format::Json => json::render(page),
     }
 }

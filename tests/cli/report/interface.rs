@@ -90,6 +90,23 @@ fn what_is_taken_for_a_sample_is_said() {
     assert!(!run_with("fg-csv", &[]).contains("multiples of"));
 }
 
+#[test]
+fn tables_without_a_shown_row_are_counted_as_left_out() {
+    let count = |page: &Value, key: &str| page[key].as_array().map_or(0, Vec::len) as u64;
+    let text = wide(30);
+    for (options, keys) in [(&[][..], &["own", "self"][..]), (&["--focus=^main$"], &["self", "tree"])] {
+        let whole = json(options, &text);
+        let cut = json(&[options, &["--budget=20"]].concat(), &text);
+        for key in keys {
+            let left_out = cut["left_out"][key].as_u64().unwrap_or(0);
+            assert_eq!(count(&cut, key) + left_out, count(&whole, key), "{key} {options:?}: {cut:#}");
+        }
+    }
+    assert!(json(&["--focus=^main$", "--budget=12"], &text)["left_out"]["self"].as_u64() > Some(0));
+    // Pages for people have no heading without a row.
+    assert!(!report(&["--focus=^main$", "--budget=12"], text.as_bytes()).contains("by self weight"));
+}
+
 /// One run a side whose weights have no small ones: 78 is the smallest.
 fn without_small_weights(factor: u64) -> String {
     (0..30_u64).fold(String::new(), |text, number| text + &format!("main;f{number} {}\n", 78 + number * (35 + factor)))
