@@ -92,11 +92,12 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
         _ => String::new(),
     });
     let text = format!(
-        "{}: {}{}, {} stacks{}",
+        "{}: {}{}, {} {}{}",
         join_some(inputs, ", "),
         amount.text(total.after),
         states.map_or_else(String::new, |states| format!(" ({states})")),
         format_count(*stacks),
+        if *stacks == 1 { "stack" } else { "stacks" },
         context.single_source().map_or_else(String::new, |source| format!(", own functions in {source}")),
     );
     let numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];

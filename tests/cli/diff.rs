@@ -358,4 +358,14 @@ fn reads_the_names_of_runs_from_lists() {
         let expected = run(program, by_name, b"").ok().stdout;
         assert_eq!(run(program, &arguments, b"").ok().stdout, expected, "{program}");
     }
+    let empty = list("empty", &[]);
+    for (options, named) in [
+        ([option("--before0-from", &empty), option("--after0-from", &lists[1])].concat(), "--before0-from"),
+        ([option("--before0-from", &lists[0]), option("--after0-from", &empty)].concat(), "--after0-from"),
+    ] {
+        let said = run("fg-report", &options, b"").stderr;
+        assert!(said.contains(named) && said.contains("names no file") && !said.contains("files0"), "{said}");
+    }
+    let said = run("fg-report", option("--files0-from", &empty), b"").stderr;
+    assert!(said.contains("--files0-from") && said.contains("names no file"), "{said}");
 }

@@ -137,3 +137,32 @@ fn a_sample_that_is_taken_for_the_smallest_weight_is_stated() {
         assert!(!text.contains("at most 78"), "{program}: {text}");
     }
 }
+
+#[test]
+fn commands_and_sizes_are_readable() {
+    let page = report(&[], "main;a\u{202e}b 5\n".as_bytes());
+    assert!(page.contains("weight 5, 1 stack\n"), "{page}");
+    assert!(page.contains(r"fg-report --focus '^a\x{202e}b$' FILE") && !page.contains('\u{202e}'), "{page}");
+    let focused = report(&[r"--focus=^a\x{202e}b$"], "main;a\u{202e}b 5\n".as_bytes());
+    assert!(focused.contains("1 function in 100.0%"), "{focused}");
+    let outcome = crate::support::run("fg-report", ["--countname", ""], b"main 5\n");
+    assert!(outcome.stderr.contains("--countname"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_file_is_named_with_visible_characters() {
+    let folder = crate::support::directory();
+    let name = "it's\\ \u{202e}.folded";
+    std::fs::write(folder.path().join(name), "main;f 5\n").unwrap();
+    let in_folder = |line: &str| {
+        let programs = std::path::Path::new(crate::support::tool("fg-report")).parent().unwrap().to_owned();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let mut shell = crate::support::command("sh");
+        shell.args(["-ec", line]).current_dir(folder.path()).env("PATH", path);
+        crate::support::run_command(shell, b"").ok().text()
+    };
+    let page = in_folder("fg-report *.folded");
+    let command = page.lines().find(|line| line.starts_with("  fg-report --focus")).unwrap();
+    assert!(!command.contains('\u{202e}'), "{page}");
+    assert!(in_folder(command).contains("100.0%"), "{command}");
+}
