@@ -66,7 +66,7 @@ struct ContentArgs {
     /// Set the unit of weights [default: us if stacks end in thread states, else samples]
     ///
     /// Weights in microseconds (`us`) are written with a unit of fitting size.
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     countname: Option<String>,
 
     /// Use the category rules in FILE
@@ -101,7 +101,8 @@ const PARTS: &[(&str, &str)] = &[
     (
         "quality",
         "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack. It is below the own functions if nothing is missing.",
+         time without a stack. It is below the own functions if nothing is missing. Lost samples are no function, path or thread; \
+         the total of one profile has them, those of a comparison have not.",
     ),
     (
         "threads",

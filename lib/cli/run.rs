@@ -93,7 +93,10 @@ fn run<T: Tool>(tool: T, shared: &SharedArgs) -> u8 {
 /// Opens the inputs and, unless the program opens its outputs itself, the output.
 fn open<T: Tool>(tool: &T, shared: &SharedArgs) -> Result<(Vec<Source>, Output), Error> {
     let sources = match &shared.input.files0_from {
-        Some(list) => Source::from_list(list)?,
+        Some(list) => Source::from_list(list).map_err(|error| match error {
+            Error::Invalid(what) => Error::Invalid(format!("--files0-from {what}")),
+            other => other,
+        })?,
         None => Source::from_operands(&shared.input.files)?,
     };
     let path = shared.common.output.as_deref().filter(|_| !tool.opens_outputs());

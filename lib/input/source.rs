@@ -34,7 +34,7 @@ impl Source {
     }
 
     /// Returns the files that a list names, each name followed by a null byte. If the list is `-`, it is standard
-    /// input.
+    /// input. Messages begin with the name of the list.
     ///
     /// # Errors
     /// [`Error::Read`], and [`Error::Invalid`] if a name is empty or the list has none.
@@ -49,14 +49,14 @@ impl Source {
         };
         read.map_err(|error| Error::read(&name, error))?;
         if text.is_empty() {
-            return Err(Error::Invalid(format!("--files0-from {name}: the list names no file")));
+            return Err(Error::Invalid(format!("{name}: the list names no file")));
         }
         let names = text.strip_suffix(b"\0").unwrap_or(&text).split(|byte| *byte == 0);
         let sources = names.zip(1..).map(|(path, number)| match path {
-            b"" => Err(Error::Invalid(format!("--files0-from {name}: name {number} is empty"))),
-            b"-" if is_stdin => Err(Error::Invalid(format!(
-                "--files0-from {name}: name {number} is -, but the list is read from standard input"
-            ))),
+            b"" => Err(Error::Invalid(format!("{name}: name {number} is empty"))),
+            b"-" if is_stdin => {
+                Err(Error::Invalid(format!("{name}: name {number} is -, but the list is read from standard input")))
+            }
             b"-" => Ok(Self::Stdin),
             path => Ok(Self::File(path_of(path))),
         });

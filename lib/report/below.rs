@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
+use super::measure::is_at_least;
 use crate::Error;
 use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
@@ -189,9 +190,14 @@ impl Sums {
             }
         }
         parts.sort_by_key(|part| {
-            let called = part.callbacks.iter().map(|(_, weights)| size(weights).millionths()).sum::<u128>();
+            let called =
+                part.callbacks.iter().map(|(_, weights)| size(weights).millionths()).fold(0, u128::saturating_add);
             let own = size(&part.weights).millionths();
-            (std::cmp::Reverse(own + called), part.callee.map_or(u32::MAX, |callee| rank(&callee)), part.activity)
+            (
+                std::cmp::Reverse(own.saturating_add(called)),
+                part.callee.map_or(u32::MAX, |callee| rank(&callee)),
+                part.activity,
+            )
         });
         let mut called_back: Vec<_> =
             self.called_back.into_iter().map(|((caller, callee), weights)| (caller, callee, weights)).collect();
@@ -218,7 +224,9 @@ impl PartSums {
     fn innermost(&self, callee: FrameId, ranks: &[u32]) -> Option<(FrameId, Weights)> {
         let whole = self.weights.after.millionths();
         let large = self.inner.iter().filter(|(frame, (weights, _))| {
-            **frame != callee && weights.after > Weight::ZERO && weights.after.millionths() * 100 >= whole * INNER_PART
+            **frame != callee
+                && weights.after > Weight::ZERO
+                && is_at_least(weights.after.millionths(), (INNER_PART, 100), whole)
         });
         let depth = |weights: &Weights, depths: u128| depths.saturating_mul(1000) / weights.after.millionths().max(1);
         let inner = large.max_by_key(|(frame, (weights, depths))| (depth(weights, *depths), ranks[frame.index()]));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::measure::Measure;
+use super::measure::{Measure, is_at_least};
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 
@@ -62,7 +62,7 @@ impl CallTree {
             builder.open.extend(added.map(|frame| Node { frame: Some(*frame), ..Node::default() }));
             let Some(leaf) = builder.open.last_mut() else { return Ok(()) };
             leaf.weights.add(stack.weights)?;
-            leaf.moved = leaf.moved.checked_add(stack.weights.difference()).ok_or(Error::Overflow)?;
+            leaf.moved = add_moved(leaf.moved, stack.weights.difference());
             leaf.itself.add(stack.weights)
         })?;
         builder.close_to(1)?;
@@ -103,7 +103,7 @@ impl CallTree {
     pub(super) fn hot_path(&self) -> Vec<&Node> {
         let (mut path, mut node) = (Vec::new(), self.root());
         while let Some(child) =
-            self.children(node).next().filter(|child| self.size(child) * 5 >= self.size(node).max(1) * 3)
+            self.children(node).next().filter(|child| is_at_least(self.size(child), (3, 5), self.size(node).max(1)))
         {
             path.push(child);
             node = child;
@@ -154,7 +154,7 @@ impl Builder {
             node.largest_change = node.largest_change.max(node.weights.difference());
             parent.largest_change = parent.largest_change.max(node.largest_change);
             parent.weights.add(node.weights)?;
-            parent.moved = parent.moved.checked_add(node.moved).ok_or(Error::Overflow)?;
+            parent.moved = add_moved(parent.moved, node.moved);
             if node.weights.before.max(node.weights.after).millionths() < self.kept {
                 parent.cut += 1;
             } else {
@@ -239,11 +239,18 @@ impl<'a> Selection<'a> {
 fn compress<'a>(tree: &'a CallTree, node: &'a Node) -> Chain<'a> {
     let (mut frames, mut last): (Vec<FrameId>, _) = (node.frame.into_iter().collect(), node);
     // The whole chain may lose as much as one step, or long recursion would lose its weight on the way.
-    while let Some(child) = tree.children(last).next().filter(|child| tree.size(child) * 100 >= tree.size(node) * 98) {
+    while let Some(child) =
+        tree.children(last).next().filter(|child| is_at_least(tree.size(child), (98, 100), tree.size(node)))
+    {
         frames.extend(child.frame);
         last = child;
     }
     Chain { frames, last, children: Vec::new(), is_shown: false }
+}
+
+/// Adds differences, whose sum may be twice the largest total of a profile.
+fn add_moved(moved: Weight, added: Weight) -> Weight {
+    moved.checked_add(added).unwrap_or(Weight::from_millionths(u128::MAX))
 }
 
 fn subtract(from: Weights, weights: Weights) -> Weights {

@@ -119,7 +119,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let tree = tree_table(context, &changed_tree, rows.tree);
     let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
     let commands = commands.for_function(context, largest, rows.commands);
-    let tables = [grew, shrank, noise, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let tables = [grew, shrank, noise, tree].into_iter().filter(Table::has_content).map(Block::Table);
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect(), source: context.single_source() })

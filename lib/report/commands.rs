@@ -2,6 +2,7 @@
 
 use super::Inputs;
 use super::context::Context;
+use crate::diagnostics::printable;
 use crate::profile::FrameId;
 
 /// Longest name in a command, in bytes: more does not fit on a page.
@@ -22,8 +23,8 @@ pub(super) struct Commands {
     report: String,
     /// The arguments that name the inputs.
     inputs: String,
-    /// The start of a pipe that makes the profile; empty if there is a file.
-    pipe: String,
+    /// The arguments of fg-diff, each after a blank, that make the profile; none if there is a file.
+    comparison: String,
     /// The files as arguments of the other programs, each after a blank; none if there is a pipe.
     files: String,
 }
@@ -37,7 +38,7 @@ impl Commands {
         match inputs {
             Inputs::Files(names) => {
                 let files = arguments(names);
-                Self { report, inputs: files.clone(), pipe: String::new(), files }
+                Self { report, inputs: files.clone(), comparison: String::new(), files }
             }
             Inputs::Runs(before, after) => {
                 let runs = format!(" --before{} --after{}", arguments(before), arguments(after));
@@ -45,19 +46,23 @@ impl Commands {
                     ([_], [_]) => arguments(before) + &arguments(after),
                     _ => runs.clone(),
                 };
-                Self { report, inputs: runs, pipe: format!("fg-diff{scaling}{sides} | "), files: String::new() }
+                Self { report, inputs: runs, comparison: format!("{scaling}{sides}"), files: String::new() }
             }
         }
     }
 
     /// Returns up to `limit` commands for the function that matters most.
     pub(super) fn for_function(&self, context: &Context<'_>, function: Option<FrameId>, limit: usize) -> Vec<String> {
-        let Self { report, inputs, pipe, files } = self;
+        let Self { report, inputs, comparison, files } = self;
         let pattern = function.and_then(|frame| pattern(context, frame));
         let focus = pattern.as_ref().map(|pattern| format!("{report} --focus {pattern}{inputs}"));
         let draw = match pattern.filter(|_| !context.profile.is_differential()) {
             Some(pattern) => format!("fg-filter --focus {pattern}{files} | fg-svg > flame.svg"),
-            None => format!("{pipe}fg-svg{files} > flame.svg"),
+            None if comparison.is_empty() => format!("fg-svg{files} > flame.svg"),
+            None => {
+                let renames = if context.renamed.is_empty() { "" } else { " --match-renames" };
+                format!("fg-diff{renames}{comparison} | fg-svg > flame.svg")
+            }
         };
         focus.into_iter().chain([draw]).take(limit).collect()
     }
@@ -81,25 +86,45 @@ fn file_argument(file: &str) -> String {
 /// is too long.
 fn pattern(context: &Context<'_>, frame: FrameId) -> Option<String> {
     let name = std::str::from_utf8(context.profile.frames.name(frame)).ok().filter(|name| name.len() <= MAX_NAME)?;
-    let is_printable = !name.chars().any(char::is_control);
-    is_printable.then(|| quote(&format!("^{}$", escape(name))))
+    Some(quote(&format!("^{}$", escape(name))))
 }
 
 /// Returns a regular expression that matches the text. Blanks and hyphens need no backslash outside of brackets.
 fn escape(text: &str) -> String {
-    regex::escape(text)
-        .replace("\\-", "-")
-        .replace("\\ ", " ")
-        .replace("\\&", "&")
-        .replace("\\~", "~")
-        .replace("\\#", "#")
+    let escaped: String = regex::escape(text).chars().map(escape_invisible).collect();
+    escaped.replace("\\-", "-").replace("\\ ", " ").replace("\\&", "&").replace("\\~", "~").replace("\\#", "#")
 }
 
-/// Returns an argument that a shell passes on as it is.
+/// Returns a character as part of a regular expression in which all characters are visible.
+fn escape_invisible(character: char) -> String {
+    match is_invisible(character) || character == '\t' {
+        true => format!("\\x{{{:x}}}", u32::from(character)),
+        false => character.to_string(),
+    }
+}
+
+/// True for a control character, and for one that changes the direction of text.
+fn is_invisible(character: char) -> bool {
+    let text = character.to_string();
+    printable(&text) != text
+}
+
+/// Returns an argument that a shell passes on as it is. The shell calls `printf` for characters that are not visible.
 fn quote(text: &str) -> String {
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    match text.chars().any(is_invisible) {
+        false if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
+        false => quoted(text),
+        true => {
+            let escaped = text.chars().map(|character| match character {
+                '\\' => "\\\\".to_owned(),
+                _ if is_invisible(character) => {
+                    character.to_string().bytes().map(|byte| format!("\\0{byte:03o}")).collect()
+                }
+                _ => character.to_string(),
+            });
+            format!("\"$(printf %b {})\"", quoted(&escaped.collect::<String>()))
+        }
     }
 }
 
@@ -117,5 +142,7 @@ mod tests {
         assert_eq!(quote("app.folded"), "app.folded");
         assert_eq!(quote("it's"), "'it'\\''s'");
         assert_eq!(quote(&escape("a-b c::d<e>(f)")), "'a-b c::d<e>\\(f\\)'");
+        assert_eq!(quote(&escape("a\u{202e}b\n")), r"'a\x{202e}b\x{a}'");
+        assert_eq!(quote("it's\\\u{202e}b"), r#""$(printf %b 'it'\''s\\\0342\0200\0256b')""#);
     }
 }

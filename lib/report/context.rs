@@ -142,6 +142,17 @@ impl Context<'_> {
         markers::is_thread_state(self.profile.frames.name(frame))
     }
 
+    /// Returns the total of a profile, or of each side of a comparison, with the samples that were lost.
+    pub(super) fn all_samples(&self) -> Weights {
+        let Survey { total, quality, .. } = self.survey;
+        let mut all = *total;
+        // The sum was read as one profile.
+        if self.profile.is_differential() && all.add(quality.lost).is_err() {
+            return *total;
+        }
+        all
+    }
+
     /// True if there is weight of threads that ran.
     pub(super) fn has_running(&self) -> bool {
         self.survey.states.contains_key(&None)

@@ -2,7 +2,7 @@
 
 use super::below::{Activity, Below, Part};
 use super::context::Context;
-use super::measure::percent_change;
+use super::measure::{is_at_least, percent_change};
 use super::page::{Item, Number};
 use super::work::Work;
 use crate::profile::{Weight, Weights};
@@ -97,13 +97,13 @@ fn part_item(context: &Context<'_>, part: &Part, size: &dyn Fn(Weights) -> f64, 
 fn recursion(below: &Below, weight: Weight) -> Option<Item> {
     let sum = |range: &mut dyn Iterator<Item = &Weights>| range.map(|weights| weights.after.millionths()).sum::<u128>();
     let whole = sum(&mut below.recursion.values());
-    if whole * 2 < weight.millionths() {
+    if !is_at_least(whole, (1, 2), weight.millionths()) {
         return None;
     }
     let mut below_median = 0;
     let median = below.recursion.iter().find(|(_, weights)| {
         below_median += weights.after.millionths();
-        below_median * 2 >= whole
+        is_at_least(below_median, (1, 2), whole)
     });
     median.map(|(depth, _)| Item::new(format!("calls itself {depth} deep"), None))
 }

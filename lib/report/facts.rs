@@ -92,11 +92,12 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
         _ => String::new(),
     });
     let text = format!(
-        "{}: {}{}, {} stacks{}",
+        "{}: {}{}, {} {}{}",
         join_some(inputs, ", "),
         amount.text(total.after),
         states.map_or_else(String::new, |states| format!(" ({states})")),
         format_count(*stacks),
+        if *stacks == 1 { "stack" } else { "stacks" },
         context.single_source().map_or_else(String::new, |source| format!(", own functions in {source}")),
     );
     let numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
@@ -105,7 +106,9 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
 
 /// Returns the smallest, the median and the largest depth of a stack, by weight.
 fn depth_range(survey: &Survey<'_>) -> [usize; 3] {
-    let half = Weight::from_millionths(survey.total.after.millionths() / 2);
+    // Without lost samples, which have no depth.
+    let whole: u128 = survey.depths.values().map(|weights| weights.after.millionths()).sum();
+    let half = Weight::from_millionths(whole / 2);
     let mut sum = Weight::ZERO;
     let median = survey.depths.iter().find(|(_, weights)| {
         sum = sum.checked_add(weights.after).unwrap_or(sum);
@@ -135,8 +138,9 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
             "in an interpreter or virtual machine, without the functions that it runs",
         ),
     ];
-    let share =
-        |weights: Weights| percent(weights.after, survey.total.after).max(percent(weights.before, survey.total.before));
+    // What was lost is no part of the totals of a comparison, but its share is one of all samples.
+    let all = context.all_samples();
+    let share = |weights: Weights| percent(weights.after, all.after).max(percent(weights.before, all.before));
     let mut numbers: Vec<(&str, f64)> = parts.iter().map(|(key, weights, _)| (*key, share(*weights))).collect();
     let mut bad: Vec<String> = parts
         .iter()

@@ -64,6 +64,7 @@ pub(super) fn page(
     // Shares of self weight are those of one profile.
     let self_rows = if context.profile.is_differential() { 0 } else { rows.second };
     let selfs = self_table(&below, self_rows)?;
+    let selfs_key = selfs.key;
     let rest = half.saturating_sub(selfs.rows.len());
     let callees = largest_branches(&below, measure, rest.max(half / 2))?;
     let above = Context { profile: &parts.callers, ..*context };
@@ -74,7 +75,9 @@ pub(super) fn page(
     let frames = &context.profile.frames;
     let is_focused = |waiting: &[FrameId]| waiting.iter().any(|frame| focus.matches(frames, *frame));
     let waits = waits_table(context, rows.third, is_focused)?;
-    let tables = [waits, callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let is_wanted = |table: &Table| table.key != selfs_key || !context.profile.is_differential();
+    let tables = [waits, callers, callees, selfs].into_iter();
+    let tables = tables.filter(|table| table.has_content() && is_wanted(table)).map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
     Ok(Page { blocks, source: context.single_source() })
 }

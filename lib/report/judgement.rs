@@ -9,7 +9,7 @@ use super::context::Context;
 use super::evidence::{Evidence, Sampling};
 use super::measure::{format_count, format_microseconds, format_weight};
 use crate::Error;
-use crate::markers::{self, is_thread_state};
+use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind};
@@ -112,7 +112,9 @@ impl FunctionJudgement {
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
         let inclusive = judged.as_ref().map_or_else(Vec::new, |judged| changed_inclusively(profile, &rows, judged));
         let frames = rows.iter().map(|row| row.frames[0]);
-        let selfs = frames.zip(observations).filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
+        // Lost samples are no function.
+        let functions = frames.zip(observations).filter(|(frame, _)| !profile.frames.is_lost(&[*frame]));
+        let selfs = functions.filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
         Ok(Self { judged, selfs: selfs.collect(), inclusive, is_uncertain, caveat })
     }
 }
@@ -164,15 +166,9 @@ impl Judgement {
             return Ok(Self::unknown(caveat.clone()));
         };
         let chances = rows.iter().zip(&observations).map(|(row, observation)| {
-            let function = row.frames[0];
-            match context.profile.frames.name(function) == markers::LOST {
-                true => 1.0,
-                false => {
-                    let own = selfs.get(&function);
-                    let by_itself = own.map_or(1.0, |own| judged.chance_of_group(own, Some(own)));
-                    judged.chance_of_group(observation, own).min(by_itself)
-                }
-            }
+            let own = selfs.get(&row.frames[0]);
+            let by_itself = own.map_or(1.0, |own| judged.chance_of_group(own, Some(own)));
+            judged.chance_of_group(observation, own).min(by_itself)
         });
         let mut callees: Vec<(FrameId, Weights)> = selfs
             .iter()

@@ -21,6 +21,7 @@ mod fit;
 mod focus;
 mod json;
 mod judgement;
+mod lost;
 mod markdown;
 mod measure;
 mod overview;
@@ -42,6 +43,7 @@ use self::commands::Commands;
 use self::context::Context;
 use self::evidence::Evidence;
 use self::judgement::FunctionJudgement;
+use self::lost::Lost;
 use self::own_code::Origins;
 use self::page::Page;
 use self::renamed::RenamedFrames;
@@ -165,11 +167,16 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let renamed = RenamedFrames::new(&renamed, &profile.frames);
     let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
     let waits = Waits::take_from(&mut profile)?;
+    let lost = Lost::take_from(&mut profile)?;
+    if profile.is_differential() {
+        check_weight(&profile)?;
+    }
     evidence.remove_wakers()?;
     profile.presort(crate::parallel::cores());
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     origins.find_thread_names(&profile);
-    let survey = Survey::new(&profile, &origins)?;
+    let mut survey = Survey::new(&profile, &origins)?;
+    survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
     let context = Context {
         profile: &profile,
@@ -204,8 +211,8 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
 
 fn render(page: &Page, format: Format) -> String {
     match format {
-        Format::Text(style) => text::render(page, style),
-        Format::Markdown => markdown::render(page),
+        Format::Text(style) => text::render(&page.without_empty_tables(), style),
+        Format::Markdown => markdown::render(&page.without_empty_tables()),
         Format::Json => json::render(page),
     }
 }

@@ -39,6 +39,12 @@ impl Page {
         self
     }
 
+    /// Returns the page without tables of which no row is shown: JSON tells how many rows they have.
+    pub(super) fn without_empty_tables(&self) -> Self {
+        let has_rows = |block: &&Block| !matches!(block, Block::Table(table) if table.rows.is_empty());
+        Self { blocks: self.blocks.iter().filter(has_rows).cloned().collect(), source: self.source.clone() }
+    }
+
     /// Removes the last part, or the last fact if there is no other part; `false` if there is only one.
     pub(super) fn pop_part(&mut self) -> bool {
         if self.blocks.len() > 1 {
@@ -229,6 +235,13 @@ pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     /// Number of rows that are left out.
     pub(super) left_out: usize,
+}
+
+impl Table {
+    /// True if it has rows, or would have with more lines.
+    pub(super) fn has_content(&self) -> bool {
+        !self.rows.is_empty() || self.left_out > 0
+    }
 }
 
 /// A row of a table.

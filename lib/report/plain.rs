@@ -56,29 +56,34 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
     let waits = waits_table(context, rows.third, |_| true)?;
-    let inclusive_rows = if waits.rows.is_empty() { rows.third } else { 0 };
+    let inclusive_rows = if waits.rows.is_empty() || context.is_whole { rows.third } else { 0 };
     let selfs = self_table(context, rows.second.saturating_sub(noted).max(1))?;
     let shown: HashSet<FrameId, FxBuildHasher> =
         largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
     let inclusive = inclusive_table(context, inclusive_rows, &shown);
     let used = [&waits, &own, &selfs, &inclusive].map(|table| table.rows.len());
     let rows = rows.reassign(used.iter().sum::<usize>() + noted);
-    let hottest = hottest_own(context).first().map(|(frame, _)| **frame);
+    let hottest = hottest_own(context);
+    // A function says more than a thread without any.
+    let hottest =
+        hottest.iter().find(|(_, function)| !function.is_thread).or(hottest.first()).map(|(frame, _)| **frame);
     let commands = commands.for_function(context, hottest, rows.commands);
     let tables = [selfs, waits, inclusive, tree_table(context, &tree, rows.tree)];
-    let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let tables = tables.into_iter().filter(Table::has_content).map(Block::Table);
     let second = (!second.is_empty()).then_some(Block::Facts(second));
     let blocks = [Block::Facts(first), Block::Table(own)];
     let blocks = blocks.into_iter().chain(second).chain(tables).chain([Block::Commands(commands)]).collect();
     Ok(Page { blocks, source: context.single_source() })
 }
 
-/// Returns the program's own functions, the largest first, then the threads that have none.
+/// Returns the program's own functions and the threads that have none, the largest first; threads that only wait come last.
 fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
-    own.sort_by_key(|(frame, function)| (function.is_thread, Reverse(function.weights.after), ranks[frame.index()]));
+    own.sort_by_key(|(frame, function)| {
+        (function.is_idle_thread(), Reverse(function.weights.after), ranks[frame.index()])
+    });
     own
 }
 

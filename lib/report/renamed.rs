@@ -53,6 +53,11 @@ impl RenamedFrames {
         Self(pairs.map(|(before, after)| RenamedFrame { before, after }).collect())
     }
 
+    /// True if no function was renamed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// True for a frame with one of the names.
     pub(super) fn contains(&self, frame: FrameId) -> bool {
         self.0.iter().any(|pair| pair.before == frame || pair.after == frame)

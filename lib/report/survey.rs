@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::lost::Lost;
+use super::measure::is_at_least;
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -64,7 +66,7 @@ pub(super) struct Function {
 impl Function {
     /// True if nearly all of its weight is that of one callee, so that it says nothing beyond it.
     pub(super) fn is_passage(&self) -> bool {
-        self.largest_callee.after.millionths() * 20 >= self.inclusive.after.millionths() * 19
+        is_at_least(self.largest_callee.after.millionths(), (19, 20), self.inclusive.after.millionths())
     }
 }
 
@@ -75,6 +77,15 @@ pub(super) struct OwnFunction {
     pub(super) weights: Weights,
     /// True if this is the name of threads without an own function.
     pub(super) is_thread: bool,
+    /// Its weight in a thread state: blocked, for example.
+    waited: Weights,
+}
+
+impl OwnFunction {
+    /// True for threads without an own function that mostly wait, as those of a runtime do for work.
+    pub(super) fn is_idle_thread(&self) -> bool {
+        self.is_thread && is_at_least(self.waited.after.millionths(), (1, 2), self.weights.after.millionths())
+    }
 }
 
 impl<'a> Survey<'a> {
@@ -96,6 +107,17 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
+    /// Adds the samples that were lost. The totals of a comparison are those of what was measured.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn add_lost(&mut self, lost: Lost, is_differential: bool) -> Result<(), Error> {
+        self.quality.lost = lost.weights;
+        let Some(frame) = lost.frame.filter(|_| !is_differential) else { return Ok(()) };
+        self.states.insert(Some(frame), lost.weights);
+        self.total.add(lost.weights)
+    }
+
     fn add_stack(
         &mut self,
         profile: &Profile,
@@ -113,8 +135,7 @@ impl<'a> Survey<'a> {
         let is_own = place.own.is_some_and(|own| stack[own] == leaf);
         self.functions[leaf.index()].self_weights.add(weights)?;
         self.kinds.entry(origins.kind(state.unwrap_or(leaf), &place, is_own)).or_default().add(weights)?;
-        let is_lost = profile.frames.name(leaf) == markers::LOST;
-        self.states.entry(if is_lost { Some(leaf) } else { state }).or_default().add(weights)?;
+        self.states.entry(state).or_default().add(weights)?;
         self.roots.entry(stack[0]).or_default().add(weights)?;
         self.depths.entry(stack.len() - usize::from(state.is_some())).or_default().add(weights)?;
         self.quality.add(profile, origins, stack, leaf, weights)?;
@@ -123,6 +144,9 @@ impl<'a> Survey<'a> {
         }
         let own = self.own.entry(stack[place.own.unwrap_or(0)]).or_default();
         own.is_thread |= place.own.is_none() && origins.is_in_thread(stack);
+        if state.is_some() {
+            own.waited.add(weights)?;
+        }
         own.weights.add(weights)
     }
 }
@@ -137,9 +161,6 @@ impl Quality {
         weights: Weights,
     ) -> Result<(), Error> {
         let name = |frame: FrameId| profile.frames.name(frame);
-        if profile.frames.is_lost(stack) {
-            self.lost.add(weights)?;
-        }
         if stack.iter().take(2).any(|frame| name(*frame) == markers::TRUNCATED) {
             self.truncated.add(weights)?;
         }

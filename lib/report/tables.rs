@@ -56,7 +56,11 @@ fn least(context: &Context<'_>) -> Weight {
 pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
     let is_differential = context.profile.is_differential();
     let least = least(context);
-    let rows = largest_lines(context, tree, limit).into_iter().map(|line| {
+    let lines = largest_lines(context, tree, limit);
+    // An unlimited tree has all lines.
+    let all = if context.is_whole { lines.len() } else { largest_lines(context, tree, usize::MAX).len() };
+    let left_out = all - lines.len();
+    let rows = lines.into_iter().map(|line| {
         let others = context.share(line.other_weights.after);
         let name = format!("+ {} in {} more", format_percent(others), line.others);
         let (numbers, share) = match is_differential {
@@ -86,5 +90,5 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
             vec![column("self_pct", "self"), column("inclusive_pct", "inclusive")],
         ),
     };
-    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect(), left_out: 0 }
+    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect(), left_out }
 }

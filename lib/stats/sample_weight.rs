@@ -65,13 +65,9 @@ impl WeightKind {
         }
     }
 
-    /// Returns a warning about judging differences between sides of one run each, if this kind deserves one.
+    /// Returns why differences between sides of one run each cannot be judged, if that is so.
     pub fn caveat(self, is_single: bool) -> Option<&'static str> {
         match self {
-            Self::LikelySamples(_) if is_single => Some(
-                "the weights are taken for numbers of samples; if they are durations, compare several runs per side with \
-                 --before and --after",
-            ),
             Self::Durations if is_single => Some(
                 "the weights are durations, and one run per side does not show how much they vary; compare several runs \
                  per side with --before and --after, or give the weight of one sample with --per-sample",
@@ -245,8 +241,18 @@ impl WeightSurvey {
     /// common divisor is taken for a sample, and the samples are so few that the verdict depends on it.
     pub fn caveat_of_single_runs(&self, kind: WeightKind, options: WeightOptions) -> Option<Caveat> {
         let is_derived = options.per_sample.is_none();
-        let WeightKind::Samples(sample) = kind else { return kind.caveat(true).map(Caveat::from) };
+        let (WeightKind::Samples(sample) | WeightKind::LikelySamples(sample)) = kind else {
+            return kind.caveat(true).map(Caveat::from);
+        };
         let [before, after] = [self.total_before, self.total].map(|total| total / sample.millionths().max(1));
+        if matches!(kind, WeightKind::LikelySamples(_)) {
+            let text = format!(
+                "one sample is taken to weigh at most {sample} (the smallest weight), unless --per-sample says otherwise: at \
+                 least {before} samples before, {after} after; if the weights are durations, compare several runs per side \
+                 with --before and --after"
+            );
+            return Some(text.into());
+        }
         let are_few = (before.min(after) as f64) < PLENTY_OF_SAMPLES * EFFECTIVE_SAMPLES_PER_RUN;
         (is_derived && sample != Weight::ONE && are_few).then(|| {
             let text = format!(

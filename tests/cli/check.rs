@@ -93,7 +93,10 @@ fn several_runs_detect_smaller_growth() {
 fn warns_if_weights_are_or_may_be_durations() {
     let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 9)).collect();
     let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
-    assert!(outcome.stderr.contains("if they are durations") && outcome.stderr.contains("within noise"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("if the weights are durations") && outcome.stderr.contains("within noise"),
+        "{outcome:?}"
+    );
     let durations = check(&["--growth", "2%"], b"main;a;[off-cpu] 5000 9000\nmain;b;[off-cpu] 5 5\n");
     assert!(durations.code() == 2 && durations.stderr.contains("weights are durations"), "{durations:?}");
 }

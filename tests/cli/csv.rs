@@ -225,7 +225,7 @@ fn a_significant_change_has_a_small_probability() {
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
     let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok();
-    assert!(!out.text().contains(",,") && out.stderr.contains("if they are durations"), "{out:?}");
+    assert!(!out.text().contains(",,") && out.stderr.contains("if the weights are durations"), "{out:?}");
     let out = run("fg-csv", ["--top=1"], (durations + "f;[off-cpu] 3 4\n").as_bytes());
     assert!(out.text().contains(",,") && out.stderr.contains("are durations"), "{out:?}");
 }

@@ -234,7 +234,7 @@ fn several_runs_of_each_side_show_the_noise() {
     // Weights that only may be durations are compared, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
     let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
-    assert!(warned.stderr.contains("if they are durations"), "{}", warned.stderr);
+    assert!(warned.stderr.contains("if the weights are durations"), "{}", warned.stderr);
 
     let folder = directory();
     let write = |name: &str, shift: &dyn Fn(u32) -> u32| {
@@ -358,4 +358,14 @@ fn reads_the_names_of_runs_from_lists() {
         let expected = run(program, by_name, b"").ok().stdout;
         assert_eq!(run(program, &arguments, b"").ok().stdout, expected, "{program}");
     }
+    let empty = list("empty", &[]);
+    for (options, named) in [
+        ([option("--before0-from", &empty), option("--after0-from", &lists[1])].concat(), "--before0-from"),
+        ([option("--before0-from", &lists[0]), option("--after0-from", &empty)].concat(), "--after0-from"),
+    ] {
+        let said = run("fg-report", &options, b"").stderr;
+        assert!(said.contains(named) && said.contains("names no file") && !said.contains("files0"), "{said}");
+    }
+    let said = run("fg-report", option("--files0-from", &empty), b"").stderr;
+    assert!(said.contains("--files0-from") && said.contains("names no file"), "{said}");
 }

@@ -4,7 +4,9 @@ use crate::support::{assert_golden, data, directory, run};
 
 mod causes;
 mod interface;
+mod large;
 mod layout;
+mod lost;
 mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.
@@ -27,7 +29,7 @@ fn report(options: &[&str], profile: &[u8]) -> String {
 fn the_first_lines_name_the_cause() {
     let page = report(&[], PROFILE);
     let first: Vec<&str> = page.lines().take(10).collect();
-    assert!(first[0].contains("stdin: 1,000 samples, 9 stacks"), "{page}");
+    assert!(first[0].contains("stdin: 1,000 samples, 8 stacks"), "{page}");
     assert!(first[1].contains("0.5% of the samples lost, 1.5% in code without a symbol"), "{page}");
     assert!(
         first
@@ -104,7 +106,7 @@ fn compares_runs_before_and_after() {
     assert!(row_of("  fresh").contains("appeared") && row_of("  gone").contains("vanished"), "{apart}");
     assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
     assert!(page.contains("of the own functions 1 grew; 2 own functions differ"), "{page}");
-    assert!(page.contains("fg-diff old new | fg-svg > flame.svg"), "{page}");
+    assert!(page.contains("fg-diff --match-renames old new | fg-svg > flame.svg"), "{page}");
     let piped = run_in("fg-diff", &["old", "new"], b"");
     let same = run_in("fg-report", &[], piped.as_bytes());
     // The first line names the inputs, and the last ones read them.

@@ -111,3 +111,16 @@ fn runtime_threads_come_after_own_functions() {
     let position = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}\n{page}"));
     assert!(position("10.0%  App.run") < position("90.0%  C2"), "{page}");
 }
+
+#[test]
+fn threads_without_own_functions_are_sorted_by_weight() {
+    let text: String = (0..60).map(|number| format!("cmd{number};clone3;start_thread;read {}\n", 2 + number)).collect();
+    let page = report(
+        &["--own=^app_", "--budget=24"],
+        (text + "main;app_a 1\nbash;clone3;start_thread;read 3000\n").as_bytes(),
+    );
+    let rows: Vec<&str> = page.lines().skip_while(|line| !line.contains("own functions, with")).skip(1).collect();
+    assert!(rows[0].contains("bash"), "{page}");
+    let whole = report(&["--own=^app_", "--json"], b"bash;clone3;start_thread;read 96\nmain;app_a 4\n");
+    assert!(whole.find("\"bash\"").unwrap() < whole.find("\"app_a\"").unwrap(), "{whole}");
+}

@@ -89,3 +89,80 @@ fn what_is_taken_for_a_sample_is_said() {
     std::fs::write(&after, "main;a 4400400\nmain;b 8000000\n").unwrap();
     assert!(!run_with("fg-csv", &[]).contains("multiples of"));
 }
+
+#[test]
+fn tables_without_a_shown_row_are_counted_as_left_out() {
+    let count = |page: &Value, key: &str| page[key].as_array().map_or(0, Vec::len) as u64;
+    let text = wide(30);
+    for (options, keys) in [(&[][..], &["own", "self"][..]), (&["--focus=^main$"], &["self", "tree"])] {
+        let whole = json(options, &text);
+        let cut = json(&[options, &["--budget=20"]].concat(), &text);
+        for key in keys {
+            let left_out = cut["left_out"][key].as_u64().unwrap_or(0);
+            assert_eq!(count(&cut, key) + left_out, count(&whole, key), "{key} {options:?}: {cut:#}");
+        }
+    }
+    assert!(json(&["--focus=^main$", "--budget=12"], &text)["left_out"]["self"].as_u64() > Some(0));
+    // Pages for people have no heading without a row.
+    assert!(!report(&["--focus=^main$", "--budget=12"], text.as_bytes()).contains("by self weight"));
+}
+
+/// One run a side whose weights have no small ones: 78 is the smallest.
+fn without_small_weights(factor: u64) -> String {
+    (0..30_u64).fold(String::new(), |text, number| text + &format!("main;f{number} {}\n", 78 + number * (35 + factor)))
+}
+
+#[test]
+fn a_sample_that_is_taken_for_the_smallest_weight_is_stated() {
+    let folder = crate::support::directory();
+    let paths = [("old", 0), ("new", 8)].map(|(name, factor)| {
+        let path = folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(&path, without_small_weights(factor)).unwrap();
+        path
+    });
+    let sides = ["--before", &paths[0], "--after", &paths[1]];
+    let run_with = |program: &str, options: &[&str]| {
+        let outcome = crate::support::run(program, options.iter().chain(&sides), b"");
+        // Lines of a page break anywhere.
+        (outcome.text() + &outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "one sample is taken to weigh at most 78 (the smallest weight), unless --per-sample says otherwise: at least 225 \
+                samples before, 269 after";
+    for (program, options) in
+        [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=50%"]), ("fg-diff", &["--significant"])]
+    {
+        let text = run_with(program, options);
+        assert!(text.contains(said), "{program}: {text}");
+        let text = run_with(program, &[options, &["--per-sample=1"]].concat());
+        assert!(!text.contains("at most 78"), "{program}: {text}");
+    }
+}
+
+#[test]
+fn commands_and_sizes_are_readable() {
+    let page = report(&[], "main;a\u{202e}b 5\n".as_bytes());
+    assert!(page.contains("weight 5, 1 stack\n"), "{page}");
+    assert!(page.contains(r"fg-report --focus '^a\x{202e}b$' FILE") && !page.contains('\u{202e}'), "{page}");
+    let focused = report(&[r"--focus=^a\x{202e}b$"], "main;a\u{202e}b 5\n".as_bytes());
+    assert!(focused.contains("1 function in 100.0%"), "{focused}");
+    let outcome = crate::support::run("fg-report", ["--countname", ""], b"main 5\n");
+    assert!(outcome.stderr.contains("--countname"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_file_is_named_with_visible_characters() {
+    let folder = crate::support::directory();
+    let name = "it's\\ \u{202e}.folded";
+    std::fs::write(folder.path().join(name), "main;f 5\n").unwrap();
+    let in_folder = |line: &str| {
+        let programs = std::path::Path::new(crate::support::tool("fg-report")).parent().unwrap().to_owned();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let mut shell = crate::support::command("sh");
+        shell.args(["-ec", line]).current_dir(folder.path()).env("PATH", path);
+        crate::support::run_command(shell, b"").ok().text()
+    };
+    let page = in_folder("fg-report *.folded");
+    let command = page.lines().find(|line| line.starts_with("  fg-report --focus")).unwrap();
+    assert!(!command.contains('\u{202e}'), "{page}");
+    assert!(in_folder(command).contains("100.0%"), "{command}");
+}

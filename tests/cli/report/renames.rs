@@ -19,9 +19,10 @@ fn a_renamed_function_has_not_grown() {
         let files = [vec!["--before".into()], runs("b"), vec!["--after".into()], runs("a")].concat();
         let joined = run("fg-report", &files, b"").ok().text();
         assert!(joined.contains("renamed?  parse_v1 -> parse 0.0%"), "{joined}");
+        assert!(joined.contains("  fg-diff --match-renames "), "{joined}");
         assert!(joined.contains("nothing changed beyond noise") && !joined.contains("grew at"), "{joined}");
         let apart = run("fg-report", [vec!["--exact-names".into()], files].concat(), b"").ok().text();
-        assert!(!apart.contains("renamed") && apart.contains("parse_v1"), "{apart}");
+        assert!(!apart.contains("rename") && apart.contains("parse_v1"), "{apart}");
     }
     // Read from a comparison, as from the runs.
     let both = run("fg-diff", [path("b0".to_owned()), path("a0".to_owned())], b"").ok().text();

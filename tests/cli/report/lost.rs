@@ -1,0 +1,47 @@
+//! Lost samples are stated as the quality of a profile, and are no function, thread, path or growth.
+
+use crate::support::run;
+
+fn page(options: &[&str], profile: &[u8]) -> String {
+    run("fg-report", options, profile).ok().text()
+}
+
+#[test]
+fn lost_samples_are_no_part_of_a_comparison() {
+    let folded = b"app;main;a 1001 1001\napp;main;b 500 500\n[lost] 20 9000\n";
+    let text = page(&[], folded);
+    assert!(text.contains("before: 1,501 samples; after: 1,501 samples (0.0%)"), "{text}");
+    assert!(text.contains("85.7% of the samples lost"), "{text}");
+    for unwanted in ["[lost]", "grew at", "differ", "grew", "callees"] {
+        assert!(!text.contains(unwanted), "{unwanted}\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&page(&["--json"], folded)).unwrap();
+    assert_eq!((json["profiles"]["before"].as_f64(), json["profiles"]["after"].as_f64()), (Some(1501.0), Some(1501.0)));
+    assert_eq!(json["verdict"]["noise"], 0, "{json}");
+    assert!((json["quality"]["lost_pct"].as_f64().unwrap() - 85.706).abs() < 0.01, "{json}");
+    assert!(!json.to_string().contains("[lost]"), "{json}");
+}
+
+#[test]
+fn scaled_totals_are_equal_whatever_was_lost() {
+    let folder = crate::support::directory();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("bl"), "app;main;a 1000\napp;main;b 500\n[lost] 700\n").unwrap();
+    std::fs::write(path("al"), "app;main;a 2000\napp;main;b 1000\n[lost] 10\n").unwrap();
+    let text = page(&["-n", "--before", &path("bl"), "--after", &path("al")], b"");
+    let line = text.lines().next().unwrap();
+    assert_eq!(line.matches("3,000").count(), 2, "{text}");
+    assert!(text.contains("31.8% of the samples lost") && !text.contains("[lost]"), "{text}");
+}
+
+#[test]
+fn lost_samples_are_no_path_thread_or_row_of_a_profile() {
+    let folded = b"app-main;main;a 23\napp-main;main;b 7\n[lost] 70\n";
+    let text = page(&[], folded);
+    assert!(text.contains("100 samples, 2 stacks") && text.contains("70.0% of the samples lost"), "{text}");
+    assert!(!text.contains("[lost]") && !text.contains("threads"), "{text}");
+    assert!(text.contains("23.0%  a"), "{text}");
+    assert!(!page(&["--json"], folded).contains("[lost]"));
+    // A page without anything else says so.
+    assert!(page(&[], b"[lost] 5\n").contains("100.0% of the samples lost"));
+}
