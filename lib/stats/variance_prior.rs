@@ -20,7 +20,7 @@ const LAST_EXPONENT: i32 = 7;
 /// Numbers of rows as which the multiple 1, and each larger one, count beside the rows that are known. The latter are for the rows
 /// that vary more than any that is known. With 0.5, growth by a fifth was found in 18 instead of 42 % of comparisons with three
 /// runs a side (`growth_by_a_fifth` in `tests/cli/verdicts/rates.rs`); with 0.05, equal programs of which few functions vary
-/// much differed in 7 instead of 5.5 % (`noisy_programs`).
+/// much differed more often (`noisy_programs`).
 const USUAL_ROWS: f64 = 4.0;
 const LARGER_ROWS: f64 = 0.1;
 
