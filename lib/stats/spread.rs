@@ -3,7 +3,7 @@
 //! Few runs estimate the variance of a row badly, so it is moderated: averaged with a prior, by degrees of freedom that follow from
 //! how much the rows differ (`variance_prior`). The prior of a row begins with what its size suggests.
 //!
-//! That has a trend and what the neighbours add. The trend is the sum of the noise of counting, and of a share of the
+//! It has two factors, a trend and the neighbours. The trend is the sum of the noise of counting, and of a share of the
 //! weight that runs differ by, as in Anders and Huber (Genome Biology 11, 2010, R106): the variance of a row of many samples is
 //! proportional to the square of its weight. It tells what to expect of a function that is larger than all others. The
 //! neighbours multiply it by the mean of their ratios to it, by a kernel.

@@ -1,4 +1,4 @@
-//! What the variances of many rows say about the variance of one of them.
+//! The variance that a row may have by nature, from the variances of many rows.
 //!
 //! Most rows of a size vary alike, and some vary much more, or were slow in one run. The prior is therefore a mixture: the variance
 //! of a row is what its size suggests times one of several multiples, each with a probability, and about each with the inverse
@@ -6,8 +6,11 @@
 //! probabilities are those by which the rows' own variances are likeliest (Lu and Stephens, Bioinformatics 32, 2016, pages
 //! 3428 to 3434). A row is judged by each part of the mixture, weighed by how probable the row's own variance makes it.
 //!
-//! With one distribution alone, a row that varies much, but little in the runs at hand by chance, is taken for one of the others.
-//! Of 200 functions of which three vary by 30 %, equal programs differed in 15 % of comparisons with three runs a side.
+//! With one distribution alone, a row that varies much, but little in the runs at hand by chance, is taken for one of the others:
+//! equal programs of 200 functions, of which three vary by 30 %, differed in 15 % of comparisons with three runs a side.
+//!
+//! A calm row beside many that vary much is judged by little but its own runs, since the trend of `spread` follows the others:
+//! its growth is found less often than by a t-test (`growth_beside_noisy_functions` in `tests/cli/verdicts/rates.rs`).
 
 use super::distributions::FDensity;
 
@@ -25,7 +28,8 @@ const USUAL_ROWS: f64 = 4.0;
 const LARGER_ROWS: f64 = 0.1;
 
 /// Share of sums of rows that vary more than their size suggests, by each of the larger multiples alike: one row that varies much is
-/// enough for a category or an inclusive weight.
+/// enough for a category or an inclusive weight. Without it, a category with a noisy function has grown where a function was
+/// extracted from that (`extracted_functions_beside_noise` in `tests/cli/moved_cost.rs`).
 const LARGER_SUMS: f64 = 0.2;
 
 /// Degrees of freedom of the inverse chi-square distribution, of which the likeliest are taken, and those if few rows are known.
@@ -145,7 +149,7 @@ impl VariancePrior {
             .filter(|part| part.probability > LEAST)
     }
 
-    /// Returns the degrees of freedom as which a part counts that so many other rows belong to.
+    /// Returns the degrees of freedom of a part to which this number of other rows belongs.
     ///
     /// Few rows tell their mean badly: the relative variance of an estimate is two divided by its degrees of freedom, and the errors
     /// of the mean and of the distribution about it add up. Without this, equal programs of five to eight functions differed in 7

@@ -329,3 +329,44 @@ fn programs_of_few_functions_rarely_differ() {
     }
     assert!(least > 0.4, "with five runs, {least}");
 }
+
+/// Compares programs of 40 functions that vary by 3 %, or some of them by 30 %: equal ones, and such in which a calm function takes a
+/// fifth longer, with five runs a side. Beside many noisy functions it is found less often. `FG_VERDICT_TRIALS` is the number of
+/// comparisons of each kind, 20 by default.
+#[test]
+fn growth_beside_noisy_functions_is_found() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(20, |trials| trials.parse().unwrap());
+    let mut random = Random(0x51ed_270b_0c4b_9d27);
+    let stacks: Vec<Vec<String>> = (0..40).map(|number| vec!["main".into(), format!("f{number}")]).collect();
+    println!("| noisy | A/A | found |");
+    for (noisy, least) in [(0, 0.75), (6, 0.65), (12, 0.25), (20, 0.0)] {
+        let (mut alarms, mut found) = (0, 0);
+        for trial in 0..2 * trials {
+            let growth = if trial < trials { 1.0 } else { 1.2 };
+            let mut run = |growth: f64| -> Vec<u64> {
+                let speed = (0.02 * random.normal()).exp();
+                let mut function = |number: usize| {
+                    let deviation = if number > 0 && number <= noisy { 0.3 } else { 0.03 };
+                    let mean = if number == 0 { 4000.0 * growth } else { 16_000.0 / 39.0 };
+                    let noise = (deviation * random.normal()).exp();
+                    random.count(mean * speed * noise)
+                };
+                (0..40).map(&mut function).collect()
+            };
+            let before = (0..5).map(|_| run(1.0)).collect();
+            let after = (0..5).map(|_| run(growth)).collect();
+            let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
+            let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+            let functions = runs.functions();
+            match trial < trials {
+                true => alarms += usize::from(functions.values().any(|function| significant(function.self_chance))),
+                false => found += usize::from(significant(functions["f0"].self_chance)),
+            }
+        }
+        let share = |count: usize| count as f64 / trials as f64;
+        println!("| {noisy} | {:.2} | {:.2} |", share(alarms), share(found));
+        let expected = 0.05 * trials as f64;
+        assert!(alarms as f64 <= 1.0 + expected + 3.0 * expected.sqrt(), "{noisy}: {alarms} of {trials}");
+        assert!(share(found) >= least, "{noisy}: {found} of {trials}");
+    }
+}
