@@ -96,15 +96,15 @@ fn find_runs(folder: &Path) -> io::Result<Vec<PathBuf>> {
         entries => entries?,
     };
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-    let is_run = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut parts = name.split('.');
-        let (side, number, end) = (parts.next(), parts.next(), parts.next());
-        let has_side = [Side::Before, Side::After].iter().any(|known| side == Some(known.name()));
-        let has_number = number.is_some_and(|number| number.len() >= 4 && number.parse::<u32>().is_ok());
-        has_side && has_number && end == Some("folded") && parts.next().is_none()
-    };
-    Ok(paths.into_iter().filter(is_run).collect())
+    Ok(paths.into_iter().filter(|path| is_run(path)).collect())
+}
+
+/// True for the name of a run's profile, such as `before.0001.folded`.
+fn is_run(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let [side, number, "folded"] = name.split('.').collect::<Vec<_>>()[..] else { return false };
+    let has_side = [Side::Before, Side::After].iter().any(|known| side == known.name());
+    has_side && number.len() >= 4 && number.parse::<u32>().is_ok()
 }
 
 /// Moves runs to another folder, in the place of those that it has.
