@@ -31,9 +31,12 @@ impl RunFolder {
     /// take the place of others: as perf-record(1) keeps one earlier file.
     ///
     /// # Errors
-    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if another benchmark uses it.
+    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it is a file or another benchmark uses it.
     pub fn create(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let is_new = !path.exists();
+        if !is_new && !path.is_dir() {
+            return Err(Error::Invalid(format!("--runs {}: is a file; name a folder", path.display())));
+        }
         std::fs::create_dir_all(path).map_err(|error| write_error(path, error))?;
         // The name is always the same, so that two benchmarks do not share a folder.
         let scratch = tempfile::Builder::new().prefix(UNFINISHED).rand_bytes(0).tempdir_in(path);
