@@ -27,7 +27,7 @@ pub struct Counterpart {
     pub is_folder: bool,
 }
 
-/// The names of two sides that are taken for one.
+/// The names of two sides that are compared as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counterparts(Vec<Counterpart>);
 
@@ -85,11 +85,11 @@ impl Counterparts {
         renamed
     }
 
-    /// Describes what is taken for one; `None` if nothing is.
+    /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
         let pairs = self.0.iter().map(|Counterpart { before, after, is_folder }| {
             let slash = if *is_folder { "/" } else { "" };
-            format!("{before}{slash} is taken for {after}{slash}")
+            format!("{before}{slash} is compared as {after}{slash}")
         });
         let pairs: Vec<String> = pairs.collect();
         (!pairs.is_empty()).then(|| pairs.join(", "))
@@ -372,7 +372,7 @@ mod tests {
             &[profile(&["p;f:old/app.py:12;g:old/app.py:20"])],
             &[profile(&["p;f:new/app.py:12;g:new/app.py:25"])],
         );
-        assert_eq!(found.unwrap().describe().unwrap(), "old/ is taken for new/");
+        assert_eq!(found.unwrap().describe().unwrap(), "old/ is compared as new/");
         assert_eq!(Counterparts::default().describe(), None);
     }
 }
