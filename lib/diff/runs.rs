@@ -86,7 +86,7 @@ fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
     })
 }
 
-/// True if so many stacks have so many samples that another run is not equal by chance. `sample` is the weight of a sample.
+/// True if a run has enough stacks of many samples that no other run is equal by chance. `sample` is the weight of one.
 fn has_large_stacks(run: &Profile, sample: f64) -> bool {
     let large = run.all_weights().filter(|weights| weights.after.as_f64() >= REPEATED_SAMPLES * sample);
     large.count() >= REPEATED_STACKS
