@@ -10,6 +10,9 @@ use fgkit::bench::{Change, Elapsed, Measure, Options, RunWarning, Sides, Verdict
 use fgkit::cli::{self, CopyArgs, Entries, Session, Tool, WeightArgs, warn_of_counterparts};
 use fgkit::diagnostics::{Diagnostics, printable};
 
+/// Samples a second, if no event is given.
+const DEFAULT_FREQUENCY: u64 = 1999;
+
 /// Most changes that are listed without -v.
 const LISTED: usize = 10;
 
@@ -25,8 +28,8 @@ const NAMED: usize = 3;
 ///
 /// Commands run with an empty standard input, and what they print is discarded.
 ///
-/// Functions that were extracted, inlined, wrapped or renamed are no growth at equal cost: the weight of a function that
-/// only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
+/// A function that was extracted, inlined, wrapped or renamed is no growth if the cost is the same: the weight of a
+/// function that only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
 ///
 /// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of
 /// the commands, and what fg-record(1) found wrong with their recordings, such as lost samples. fg-bench ends
@@ -49,7 +52,7 @@ struct Args {
     /// Keep the profiles here [default: fg-bench.runs]
     ///
     /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on. If it has the runs of an earlier
-    /// benchmark, these move to FOLDER.old, in the place of those that are there.
+    /// benchmark, these move to FOLDER.old, and replace the runs there.
     #[arg(long, value_name = "FOLDER", default_value = "fg-bench.runs", hide_default_value = true)]
     runs: PathBuf,
 
@@ -110,8 +113,8 @@ struct MeasureArgs {
     /// Sample HZ times a second [default: 1999]
     ///
     /// With -e, the default is that of fg-record(1).
-    #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "measure")]
-    freq: Option<String>,
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = cli::integer_in(1_u64..), conflicts_with = "measure")]
+    freq: Option<u64>,
 
     /// Sample this event, as fg-record -e
     #[arg(short, long, value_name = "EVENT", conflicts_with = "measure")]
@@ -149,9 +152,9 @@ impl MeasureArgs {
         if let Some(measure) = &self.measure {
             return Measure::Output(measure.clone());
         }
-        let default = self.event.is_none().then_some("1999");
+        let default = self.event.is_none().then_some(DEFAULT_FREQUENCY);
         let event = self.event.iter().flat_map(|event| ["-e".to_owned(), event.clone()]);
-        let freq = self.freq.as_deref().or(default).into_iter().flat_map(|freq| ["-F".to_owned(), freq.to_owned()]);
+        let freq = self.freq.or(default).into_iter().flat_map(|freq| ["-F".to_owned(), freq.to_string()]);
         let options = event.chain(freq).collect();
         Measure::Samples { program: find_recorder(), options }
     }
@@ -204,7 +207,8 @@ impl Tool for Args {
     const EXIT_STATUS: Entries = &[
         (
             "0",
-            "No growth of --min-growth or more was found; the first word of the output is `undecided` if it is possible.",
+            "No growth of --min-growth or more was found. If it cannot be ruled out, the first word of the output is \
+             `undecided`.",
         ),
         ("1", "A function grew by --min-growth or more."),
         ("2", "Invalid command line, or an error: a command failed, or fewer than two pairs of runs were completed."),

@@ -93,12 +93,14 @@ struct GrowthArgs {
     /// Limit the growth of self weight
     ///
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
-    /// weight of a function that only one side has counts for its nearest caller that both have: what was extracted,
-    /// inlined, wrapped or renamed is no growth at equal cost. `[unmatched]` has the weight of stacks without such a caller.
+    /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
+    /// extracted, inlined, wrapped or renamed is no growth if the cost is the same. `[unmatched]` has the weight of stacks
+    /// without such a caller.
     ///
-    /// The noise of a caller hides no new function: if new functions exceed the limit by themselves, one or all together, by more than
-    /// noise and by more than what they replace, they break the rule as soon as their callers exceed it, be it within noise.
-    /// `[new functions]` are those that exceed it only together. The same holds for the other kinds of growth.
+    /// New functions are also checked by themselves, so that the noise of their callers does not hide them. They break the
+    /// rule if one of them, or all together, exceed the limit by more than noise and by more than what they replace, and if
+    /// their callers exceed it, too, even within noise. If only all together do, the finding names `[new functions]`. The
+    /// same holds for the other kinds of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight
@@ -110,7 +112,7 @@ struct GrowthArgs {
     /// Limit the growth of each call: the weight of stacks in which one function calls another
     ///
     /// With RE, only calls of or by a matching function are checked. A function that only one side has is left out of the
-    /// stacks: its caller calls what it calls.
+    /// stacks, as if its caller called its callees.
     #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
     edge_growth: Vec<String>,
     /// Limit the growth of each category of functions, or of one, by self weight

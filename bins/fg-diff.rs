@@ -86,8 +86,9 @@ struct SignificanceArgs {
     ///
     /// For these stacks, the weight before is set to the weight after. A percentage is of the total after.
     ///
-    /// A stack `[flattened]` without weight says that the total before is not known. fg-filter keeps it, fg-svg shows both
-    /// weights of a function as shares of the total after, and programs that judge differences refuse the input.
+    /// The output then has a stack `[flattened]` without weight, because the total before is not known any more.
+    /// fg-filter keeps this stack, fg-svg shows both weights of a function as shares of the total after, and programs that
+    /// judge differences refuse the input.
     #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
@@ -100,8 +101,8 @@ struct SignificanceArgs {
     ///
     /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with three
     /// runs per side; five find most changes of a function by a fifth of its weight. One run per side does not show how
-    /// much runs differ. It then counts as at most 1000 samples, and a function must also differ relative to the others. A
-    /// busy machine can still cause a difference.
+    /// much runs differ: a run then counts as at most 1000 samples, and a function must also differ relative to the others.
+    /// A busy machine can still cause a difference.
     ///
     /// A stack `[flattened]` is added, as with --min-change.
     ///

@@ -17,8 +17,8 @@ use fgkit::{Error, heatmap};
 /// with a column for each second. Darker cells have more samples. A search shows when matching functions ran.
 ///
 /// In a browser, drag over the lanes to see the flame graph of the selected samples. Hold Shift and drag over another
-/// range to see the difference between the two. Plus gives the selection the whole width, with finer cells, and minus
-/// shows all again; the wheel with Ctrl zooms around the pointer. "Flame chart" draws the selected samples of each thread in
+/// range to see the difference between the two. The key + zooms to the selection, with finer cells, and - shows everything
+/// again; Ctrl and the wheel zoom around the pointer. "Flame chart" draws the selected samples of each thread in
 /// the order of time. The page's address contains the selection, and the page shows the fg-collapse command that selects the
 /// same samples.
 #[derive(clap::Parser)]

@@ -70,8 +70,12 @@ const VIEWER: Entries = &[
     ("C", "Copy the table of functions as CSV."),
     ("0", "Reset the zoom."),
     ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
-    ("Escape", "Close the menu, stop work that takes long, clear the search, or remove the last filter."),
-    ("Backspace, Back, Forward", "Go to another view. The address describes it, also in a new drawing of the profile."),
+    ("Escape", "Close the menu, stop a long computation, clear the search, or remove the last filter."),
+    (
+        "Backspace, Back, Forward",
+        "Go to the previous or the next view. The page's address contains the view, and shows it in a later drawing of the \
+         profile, too.",
+    ),
     ("?", "List the keys."),
 ];
 

@@ -218,8 +218,8 @@ pub struct LayoutArgs {
     /// Draw a flame chart: stacks in input order from left to right
     ///
     /// The input is the output of `fg-collapse --in-order`, which keeps the order of time. In a browser, each first frame,
-    /// such as a thread, has a lane below a time axis. Time without samples has no place on the axis; for that, see
-    /// fg-heatmap(1).
+    /// such as a thread, has a lane below a time axis. The axis leaves out time without samples, which
+    /// fg-heatmap(1) shows.
     #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
     pub flamechart: bool,
 

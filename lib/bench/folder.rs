@@ -31,9 +31,12 @@ impl RunFolder {
     /// take the place of others: as perf-record(1) keeps one earlier file.
     ///
     /// # Errors
-    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if another benchmark uses it.
+    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it is a file or another benchmark uses it.
     pub fn create(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let is_new = !path.exists();
+        if !is_new && !path.is_dir() {
+            return Err(Error::Invalid(format!("--runs {}: is a file; name a folder", path.display())));
+        }
         std::fs::create_dir_all(path).map_err(|error| write_error(path, error))?;
         // The name is always the same, so that two benchmarks do not share a folder.
         let scratch = tempfile::Builder::new().prefix(UNFINISHED).rand_bytes(0).tempdir_in(path);
@@ -96,15 +99,15 @@ fn find_runs(folder: &Path) -> io::Result<Vec<PathBuf>> {
         entries => entries?,
     };
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-    let is_run = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut parts = name.split('.');
-        let (side, number, end) = (parts.next(), parts.next(), parts.next());
-        let has_side = [Side::Before, Side::After].iter().any(|known| side == Some(known.name()));
-        let has_number = number.is_some_and(|number| number.len() >= 4 && number.parse::<u32>().is_ok());
-        has_side && has_number && end == Some("folded") && parts.next().is_none()
-    };
-    Ok(paths.into_iter().filter(is_run).collect())
+    Ok(paths.into_iter().filter(|path| is_run(path)).collect())
+}
+
+/// True for the name of a run's profile, such as `before.0001.folded`.
+fn is_run(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let [side, number, "folded"] = name.split('.').collect::<Vec<_>>()[..] else { return false };
+    let has_side = [Side::Before, Side::After].iter().any(|known| side == known.name());
+    has_side && number.len() >= 4 && number.parse::<u32>().is_ok()
 }
 
 /// Moves runs to another folder, in the place of those that it has.

@@ -88,12 +88,12 @@ impl<'a> Recorder<'a> {
         let result = self.folder.scratch().join("result");
         let command = self.command(run.side, &result)?;
         let deadline = self.deadline(run);
-        let progress = || {
-            diagnostics.show_progress(|| progress::describe(self.options, run));
-        };
         let start = Instant::now();
-        let (end, stderr) = process::run(command, &self.watcher, deadline, is_interrupted, progress)
-            .map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
+        let ended = process::run(command, &self.watcher, deadline, is_interrupted, || {
+            diagnostics.show_progress(|| progress::describe(self.options, run));
+        });
+        let (end, stderr) =
+            ended.map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
         let elapsed = start.elapsed();
         match end {
             End::Exited(status) if status.success() => {}

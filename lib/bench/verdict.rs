@@ -95,13 +95,13 @@ impl Elapsed {
     /// Judges the seconds of pairs of runs by Student's t of their differences.
     pub(super) fn new(pairs: &[(f64, f64)]) -> Self {
         let count = pairs.len() as f64;
-        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
-        let seconds = (mean(&|pair| pair.0), mean(&|pair| pair.1));
-        let difference = seconds.1 - seconds.0;
+        let before = pairs.iter().map(|pair| pair.0).sum::<f64>() / count;
+        let after = pairs.iter().map(|pair| pair.1).sum::<f64>() / count;
+        let difference = after - before;
         let squares = pairs.iter().map(|pair| (pair.1 - pair.0 - difference).powi(2)).sum::<f64>();
         let square = difference.powi(2) * count * (count - 1.0) / squares;
         let chance = if square.is_nan() { 1.0 } else { student_p_value(square, count - 1.0) };
-        Self { seconds, chance }
+        Self { seconds: (before, after), chance }
     }
 
     /// Returns the growth in percent.
@@ -207,16 +207,17 @@ pub(super) fn is_exact(options: &Options, pairs: u32) -> bool {
 
 /// Compares the runs of the first pairs under the names after.
 fn compare(options: &Options, pairs: u32, diagnostics: &mut Diagnostics) -> Result<ComparedRuns, Error> {
-    let mut read = |side: Side| -> Result<Vec<Profile>, Error> {
-        let sources: Vec<Source> =
-            (1..=pairs).map(|number| Source::File(profile_path(&options.folder, side, number))).collect();
-        folded::read_profiles(&sources, diagnostics)
-    };
-    let (before, after) = (read(Side::Before)?, read(Side::After)?);
+    let before = folded::read_profiles(&profiles(options, Side::Before, pairs), diagnostics)?;
+    let after = folded::read_profiles(&profiles(options, Side::After, pairs), diagnostics)?;
     let mut weights = options.weights;
     weights.measured = before.iter().chain(&after).all(is_number);
     let exact_names = options.exact_names;
     compare_runs(before, after, &diff::Options { weights, exact_names, ..diff::Options::default() })
+}
+
+/// Returns the files of the first runs of a side.
+fn profiles(options: &Options, side: Side, runs: u32) -> Vec<Source> {
+    (1..=runs).map(|number| Source::File(profile_path(&options.folder, side, number))).collect()
 }
 
 /// True if a profile is the number that a measurement wrote.

@@ -163,7 +163,7 @@ pub fn parse_positive_weight(text: &str) -> Result<Weight, &'static str> {
 }
 
 /// A description of valid durations.
-const DURATION: &str = "expected a number of seconds, or a duration like 500ms, 10s, 2m or 1h";
+const DURATION: &str = "expected a number of seconds above 0, or a duration like 500ms, 10s, 2m or 1h";
 
 /// Parses a duration that is not zero: `10`, `1.5s`, `500ms`, `50us`, `2m`, `1h`. A number without a unit is in
 /// seconds.

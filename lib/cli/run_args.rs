@@ -56,8 +56,8 @@ pub struct RunArgs {
     ///
     /// Use this to compare shares if the runs differ in length, such as recordings of a server. For a fixed amount of
     /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack
-    /// to stack, so that both totals are exactly equal. The totals are those of what was measured: without `[lost]`, whose
-    /// samples no function has.
+    /// to stack, so that both totals are exactly equal. The totals do not include `[lost]` samples, which belong to no
+    /// function.
     #[arg(short, long)]
     pub normalize: bool,
 
@@ -84,17 +84,17 @@ pub struct RunArgs {
 pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
-    /// By default, folders of sources whose files have functions of the same names are taken for one, such as old/ and new/,
-    /// and so are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same functions.
-    /// The names that are taken for one are printed. fg-report also looks for functions that were renamed.
+    /// By default, two source folders such as old/ and new/ are compared as one if their files have functions of the same
+    /// names. So are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same
+    /// functions. The names that are compared as one are printed. fg-report also looks for functions that were renamed.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }
 
-/// Says which names are taken for one, and how to prevent it.
+/// Says which names are compared as one, and how to prevent it.
 pub fn warn_of_counterparts(counterparts: &Counterparts, diagnostics: &mut Diagnostics) {
     if let Some(pairs) = counterparts.describe() {
-        diagnostics.warn(&format!("{pairs}; --exact-names compares them as they are"));
+        diagnostics.warn(&format!("{pairs}; --exact-names compares names as they are"));
     }
 }
 

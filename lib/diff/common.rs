@@ -75,6 +75,10 @@ impl OneSided {
         Ok(hidden)
     }
 
+    fn hide_in_all(&self, profiles: &[Profile]) -> Result<Vec<Profile>, Error> {
+        profiles.iter().map(|profile| self.hide(profile)).collect()
+    }
+
     /// Returns, by the name of each function that both sides have, the functions whose self weight counts for it.
     fn find_charged(&self, profile: &Profile) -> BTreeMap<Vec<u8>, BTreeSet<OneSidedFunction>> {
         let mut frames = Frames::new();
@@ -146,10 +150,9 @@ impl ComparedRuns {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn without(&self, one_sided: &OneSided) -> Result<Self, Error> {
-        let hide_all = |runs: &[Profile]| runs.iter().map(|run| one_sided.hide(run)).collect::<Result<Vec<_>, _>>();
         let runs = RunSums {
-            before: hide_all(&self.runs.before)?,
-            after: hide_all(&self.runs.after)?,
+            before: one_sided.hide_in_all(&self.runs.before)?,
+            after: one_sided.hide_in_all(&self.runs.after)?,
             factors_before: self.runs.factors_before.clone(),
             factors_after: self.runs.factors_after.clone(),
         };

@@ -77,9 +77,8 @@ impl Comparison {
     /// Returns the shares of the weight before and after that only that side has, if most of both is: then names differ, not
     /// what is measured.
     pub fn mismatch(&self) -> Option<(f64, f64)> {
-        let share = |part: Weight, whole: Weight| part.as_f64() / whole.as_f64();
-        let before = share(self.weights_only.before, self.totals.before);
-        let after = share(self.weights_only.after, self.totals.after);
+        let before = self.weights_only.before.as_f64() / self.totals.before.as_f64();
+        let after = self.weights_only.after.as_f64() / self.totals.after.as_f64();
         (before > MISMATCH && after > MISMATCH).then_some((before, after))
     }
 

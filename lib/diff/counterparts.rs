@@ -27,7 +27,7 @@ pub struct Counterpart {
     pub is_folder: bool,
 }
 
-/// The names of two sides that are taken for one.
+/// The names of two sides that are compared as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counterparts(Vec<Counterpart>);
 
@@ -85,11 +85,11 @@ impl Counterparts {
         renamed
     }
 
-    /// Describes what is taken for one; `None` if nothing is.
+    /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
         let pairs = self.0.iter().map(|Counterpart { before, after, is_folder }| {
             let slash = if *is_folder { "/" } else { "" };
-            format!("{before}{slash} is taken for {after}{slash}")
+            format!("{before}{slash} is compared as {after}{slash}")
         });
         let pairs: Vec<String> = pairs.collect();
         (!pairs.is_empty()).then(|| pairs.join(", "))
@@ -164,6 +164,14 @@ impl SideNames {
         let only = self.functions.iter().filter(|(name, _)| !other.functions.contains_key(*name));
         only.map(|(name, weight)| (name.as_str(), *weight))
     }
+
+    /// Returns the only name that starts with `[` and the program, and that the other side does not have.
+    fn object_only_here(&self, other: &Self, program: &str) -> Option<String> {
+        let mut names = self.only_here(other).map(|(name, _)| name);
+        let is_object = |name: &&str| name.strip_prefix('[').is_some_and(|name| name.starts_with(program));
+        let first = names.find(is_object).filter(|name| name.ends_with(']'))?;
+        names.find(is_object).is_none().then(|| first.to_owned())
+    }
 }
 
 fn renamed(counterparts: &Counterparts, name: &str) -> String {
@@ -181,14 +189,11 @@ fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
 
 /// Returns the names of unknown functions of the program, which are its file in brackets; that of a thread may be cut.
 fn find_object([before, after]: &[SideNames; 2], program: &Counterpart) -> Option<Counterpart> {
-    let object = |names: &mut dyn Iterator<Item = (&str, f64)>, program: &str| -> Option<String> {
-        let mut found = names.filter(|(name, _)| name.strip_prefix('[').is_some_and(|name| name.starts_with(program)));
-        let first = found.next().filter(|(name, _)| name.ends_with(']'));
-        first.filter(|_| found.next().is_none()).map(|(name, _)| name.to_owned())
-    };
-    let old = object(&mut before.only_here(after), &program.before)?;
-    let new = object(&mut after.only_here(before), &program.after)?;
-    Some(Counterpart { before: old, after: new, is_folder: false })
+    Some(Counterpart {
+        before: before.object_only_here(after, &program.before)?,
+        after: after.object_only_here(before, &program.after)?,
+        is_folder: false,
+    })
 }
 
 /// Functions of a folder that both sides have.
@@ -296,18 +301,17 @@ mod tests {
 
     #[test]
     fn versions_may_have_less_in_common() {
-        // A stack weighs as much as its number: 6 of 50 of the calls are the same.
-        let calls = |program: &str, callees: [&str; 2]| {
-            let stack = |callee: &str| format!("{program};main;{callee}");
-            [vec![stack("read"); 3], vec![stack(callees[0]); 3], vec![stack(callees[1]); 1]].concat()
-        };
-        let find = |names: [&str; 2]| {
-            let sides = [calls(names[0], ["parse", "sort"]), calls(names[1], ["fold", "join"])];
-            let [old, new] = sides.each_ref().map(|side| side.iter().map(String::as_str).collect::<Vec<_>>());
-            find(&old, &new)
-        };
-        assert_eq!(find(["app-1", "app-2"]), [pair("app-1", "app-2")]);
-        assert_eq!(find(["one", "other"]), []);
+        assert_eq!(find_program_with_one_common_call("app-1", "app-2"), [pair("app-1", "app-2")]);
+        assert_eq!(find_program_with_one_common_call("one", "other"), []);
+    }
+
+    /// Returns the counterparts of two programs that have one call in common, by weight 6 of 50.
+    fn find_program_with_one_common_call(before: &str, after: &str) -> Vec<(String, String)> {
+        let [old, new] = [(before, ["parse", "sort"]), (after, ["fold", "join"])].map(|(program, [often, once])| {
+            // A stack weighs as much as its number.
+            ["read", "read", "read", often, often, often, once].map(|callee| format!("{program};main;{callee}"))
+        });
+        find(&old.each_ref().map(String::as_str), &new.each_ref().map(String::as_str))
     }
 
     #[test]
@@ -327,13 +331,15 @@ mod tests {
     #[test]
     fn one_equal_name_is_no_folder() {
         assert_eq!(find(&["p;<module> (/x/setup.py)"], &["p;<module> (/y/setup.py)"]), []);
-        let one = |folder: &str, other: &str| {
-            let file = |name: &str| format!("{name} ({folder}/{name}.c)");
-            let name = format!("p;{};{};{};{}", file("main"), file("init"), file(other), file(&format!("{other}2")));
-            [name.clone(), format!("{name};{}", file(&format!("{other}3")))]
-        };
-        let (old, new) = (one("/x", "read"), one("/y", "sort"));
-        assert_eq!(find(&[&old[0], &old[1]], &[&new[0], &new[1]]), [], "most of the folder is another");
+        let old = stack_in_folder("/x", &["main", "init", "read", "read2", "read3"]);
+        let new = stack_in_folder("/y", &["main", "init", "sort", "sort2", "sort3"]);
+        assert_eq!(find(&[&old], &[&new]), [], "most of the folder is another");
+    }
+
+    /// Returns a stack of functions, each in a file of its name.
+    fn stack_in_folder(folder: &str, functions: &[&str]) -> String {
+        let functions = functions.iter().map(|name| format!("{name} ({folder}/{name}.c)"));
+        ["p".to_owned()].into_iter().chain(functions).collect::<Vec<_>>().join(";")
     }
 
     #[test]
@@ -366,7 +372,7 @@ mod tests {
             &[profile(&["p;f:old/app.py:12;g:old/app.py:20"])],
             &[profile(&["p;f:new/app.py:12;g:new/app.py:25"])],
         );
-        assert_eq!(found.unwrap().describe().unwrap(), "old/ is taken for new/");
+        assert_eq!(found.unwrap().describe().unwrap(), "old/ is compared as new/");
         assert_eq!(Counterparts::default().describe(), None);
     }
 }

@@ -41,12 +41,16 @@ impl Program {
 
     /// Returns the share of the calls that is the same in both, by weight; `None` if neither has any.
     fn common_share(&self, other: &Self) -> Option<f64> {
-        let share = |program: &Self, call| program.calls.get(call).copied().unwrap_or_default() / program.weight;
         let calls: BTreeSet<&(String, String)> = self.calls.keys().chain(other.calls.keys()).collect();
-        let shares: Vec<(f64, f64)> = calls.into_iter().map(|call| (share(self, call), share(other, call))).collect();
+        let shares: Vec<(f64, f64)> = calls.into_iter().map(|call| (self.share(call), other.share(call))).collect();
         let larger: f64 = shares.iter().map(|(a, b)| a.max(*b)).sum();
         let smaller: f64 = shares.iter().map(|(a, b)| a.min(*b)).sum();
         (larger > 0.0).then(|| smaller / larger)
+    }
+
+    /// Returns the weight of a call as a share of the program's.
+    fn share(&self, call: &(String, String)) -> f64 {
+        self.calls.get(call).copied().unwrap_or_default() / self.weight
     }
 }
 

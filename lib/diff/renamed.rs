@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Error;
-use crate::profile::{FrameId, Profile};
+use crate::profile::{FrameId, Frames, Profile};
 use crate::tally::{GroupBy, tally_profile};
 
 /// Smallest share of the weight of two functions that comes from equal callers, or goes to equal callees.
@@ -60,18 +60,13 @@ struct Candidate {
 /// [`Error::Overflow`] if a sum does not fit.
 pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Result<Vec<Renamed>, Error> {
     let sides = [relations(both, true)?, relations(both, false)?];
-    // Markers such as [unknown] are no functions.
-    let is_function = |frame: &FrameId| !both.frames.name(*frame).starts_with(b"[");
-    let only = |side: usize| -> BTreeSet<FrameId> {
-        let frames = sides[side].keys().filter(|frame| !sides[1 - side].contains_key(frame) && is_function(frame));
-        frames.copied().collect()
-    };
-    let mut unmatched = [only(0), only(1)];
-    let is_distinct = |frame: &FrameId| distinct.contains(both.frames.name(*frame));
+    let mut unmatched =
+        [(0, 1), (1, 0)].map(|(this, other)| functions_only_in(&sides[this], &sides[other], &both.frames));
+    let distinct = both.frames.iter().filter(|(_, name)| distinct.contains(*name)).map(|(frame, _)| frame).collect();
     let mut names = BTreeMap::new();
     // A pair makes the callers and callees of others known.
     loop {
-        let pairs = find_pairs(&sides, &unmatched, &names, &is_distinct);
+        let pairs = find_pairs(&sides, &unmatched, &names, &distinct);
         if pairs.is_empty() {
             break;
         }
@@ -81,11 +76,21 @@ pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Resu
             names.insert(pair.vanished, pair.new);
         }
     }
-    let name = |frame: FrameId| both.frames.name(frame).to_vec();
+    let names = names.into_iter().map(|pair: (FrameId, FrameId)| (both.frames.name(pair.0), both.frames.name(pair.1)));
     let mut renamed: Vec<Renamed> =
-        names.into_iter().map(|(before, after)| Renamed { before: name(before), after: name(after) }).collect();
+        names.map(|(before, after)| Renamed { before: before.to_vec(), after: after.to_vec() }).collect();
     renamed.sort_by(|a, b| a.before.cmp(&b.before));
     Ok(renamed)
+}
+
+/// Returns the functions that the other side does not have. Markers such as `[unknown]` are no functions.
+fn functions_only_in(
+    side: &BTreeMap<FrameId, Relations>,
+    other: &BTreeMap<FrameId, Relations>,
+    frames: &Frames,
+) -> BTreeSet<FrameId> {
+    let only = side.keys().copied().filter(|frame| !other.contains_key(frame));
+    only.filter(|frame| !frames.name(*frame).starts_with(b"[")).collect()
 }
 
 /// Returns the relations of all functions that have weight on a side.
@@ -124,9 +129,9 @@ fn find_pairs(
     sides: &[BTreeMap<FrameId, Relations>; 2],
     unmatched: &[BTreeSet<FrameId>; 2],
     names: &BTreeMap<FrameId, FrameId>,
-    is_distinct: &dyn Fn(&FrameId) -> bool,
+    distinct: &BTreeSet<FrameId>,
 ) -> Vec<Candidate> {
-    let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names, is_distinct));
+    let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names, distinct));
     let candidates: Vec<Candidate> = vanished
         .iter()
         .flat_map(|(vanished, before)| {
@@ -163,11 +168,11 @@ fn find_heaviest(
     relations: &BTreeMap<FrameId, Relations>,
     unmatched: &BTreeSet<FrameId>,
     names: &BTreeMap<FrameId, FrameId>,
-    is_distinct: &dyn Fn(&FrameId) -> bool,
+    distinct: &BTreeSet<FrameId>,
 ) -> Vec<(FrameId, Relations)> {
-    let distinct = unmatched.iter().filter(|frame| is_distinct(frame));
-    let functions = distinct.map(|frame| (*frame, relations[frame].with_names(names, unmatched)));
-    let mut functions: Vec<_> = functions.collect();
+    let functions = unmatched.intersection(distinct);
+    let mut functions: Vec<_> =
+        functions.map(|frame| (*frame, relations[frame].with_names(names, unmatched))).collect();
     functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
     functions.truncate(MOST_FUNCTIONS);
     functions
@@ -180,14 +185,11 @@ impl Relations {
             true => UNMATCHED,
             false => names.get(&frame).copied().unwrap_or(frame),
         };
-        let rename = |weights: &BTreeMap<Option<FrameId>, f64>| {
-            let mut renamed = BTreeMap::new();
-            for (frame, weight) in weights {
-                *renamed.entry(frame.map(new_name)).or_default() += weight;
-            }
-            renamed
-        };
-        Self { inclusive: self.inclusive, callers: rename(&self.callers), callees: rename(&self.callees) }
+        Self {
+            inclusive: self.inclusive,
+            callers: rename_frames(&self.callers, new_name),
+            callees: rename_frames(&self.callees, new_name),
+        }
     }
 
     /// Returns how similar two functions are, up to 1; `None` if they are not.
@@ -199,6 +201,18 @@ impl Relations {
         (callers >= MIN_OVERLAP && callees >= MIN_OVERLAP && weight >= MIN_WEIGHT_RATIO)
             .then_some(callers * callees * weight)
     }
+}
+
+/// Adds up the weights of frames that have one name now.
+fn rename_frames(
+    weights: &BTreeMap<Option<FrameId>, f64>,
+    new_name: impl Fn(FrameId) -> FrameId,
+) -> BTreeMap<Option<FrameId>, f64> {
+    let mut renamed = BTreeMap::new();
+    for (frame, weight) in weights {
+        *renamed.entry(frame.map(&new_name)).or_default() += weight;
+    }
+    renamed
 }
 
 /// Returns the share of two distributions that is equal, of the frames that count.

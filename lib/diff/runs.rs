@@ -3,6 +3,7 @@
 use super::counterparts::Counterparts;
 use super::scale::Scaling;
 use crate::Error;
+use crate::folded;
 use crate::profile::{Profile, Weights};
 use crate::stats::judgement::{Design, Observation, median};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
@@ -79,18 +80,22 @@ pub fn find_caveat(
 /// True if two runs have the same weights, and so many of them that it is no chance.
 fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
     let (_, sample) = kind.counting(true);
-    let is_large = |run: &Profile| {
-        let large = run.all_weights().filter(|weights| weights.after.as_f64() >= REPEATED_SAMPLES * sample);
-        large.count() >= REPEATED_STACKS
-    };
-    let text = |run: &Profile| {
-        let mut text = Vec::new();
-        crate::folded::write(run, &mut text).ok().map(|()| text)
-    };
     runs.iter().enumerate().any(|(number, run)| {
         let mut alike = runs[..number].iter().filter(|other| other.len() == run.len() && other.total() == run.total());
-        is_large(run) && alike.any(|other| text(other) == text(run))
+        has_large_stacks(run, sample) && alike.any(|other| folded_text(other) == folded_text(run))
     })
+}
+
+/// True if a run has enough stacks of many samples that no other run is equal by chance. `sample` is the weight of one.
+fn has_large_stacks(run: &Profile, sample: f64) -> bool {
+    let large = run.all_weights().filter(|weights| weights.after.as_f64() >= REPEATED_SAMPLES * sample);
+    large.count() >= REPEATED_STACKS
+}
+
+/// Returns a profile as folded text; `None` if a sum does not fit.
+fn folded_text(profile: &Profile) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    folded::write(profile, &mut text).ok().map(|()| text)
 }
 
 /// Returns the statistics of the weights of all runs. `joined` has their sums by stack, not scaled.

@@ -63,11 +63,6 @@ pub(super) fn keep_equal_pairs(compared: &ComparedRuns, renamed: Vec<Renamed>) -
     let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
     let names = rows.iter().map(|row| profile.frames.name(row.frames[0]));
     let by_name: BTreeMap<&[u8], &[Observation]> = names.zip(observations.iter().map(Vec::as_slice)).collect();
-    let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
-    let differs_much = |one: &Observation| {
-        let (before, after) = (mean(&one.before), mean(&one.after));
-        (after - before).abs() > UNJUDGED_SHARE * before.max(after)
-    };
     let differs = |pair: &Renamed| {
         let [Some([own, all]), Some([new_own, new_all])] =
             [&pair.before, &pair.after].map(|name| by_name.get(&name[..]))
@@ -85,6 +80,16 @@ pub(super) fn keep_equal_pairs(compared: &ComparedRuns, renamed: Vec<Renamed>) -
     Ok(renamed.into_iter().filter(|pair| !differs(pair)).collect())
 }
 
+/// True if the mean weights of two sides differ by more than [`UNJUDGED_SHARE`] of the larger one.
+fn differs_much(observation: &Observation) -> bool {
+    let [before, after] = [&observation.before, &observation.after].map(|weights| mean(weights));
+    (after - before).abs() > UNJUDGED_SHARE * before.max(after)
+}
+
+fn mean(weights: &[f64]) -> f64 {
+    weights.iter().sum::<f64>() / weights.len().max(1) as f64
+}
+
 /// Returns the names of the functions that are on one side only, and not by chance. If the weights do not allow a judgement,
 /// these have at least [`UNJUDGED_WEIGHT`] of the total.
 ///
@@ -96,11 +101,6 @@ pub(super) fn find_one_sided(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>
     let observations = observe_runs(&rows, &profile.frames, &compared.runs, GroupBy::Function)?;
     let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
     let total = profile.total();
-    // One of the two weights is zero.
-    let is_large = |weights: Weights| {
-        weights.before.as_f64() > UNJUDGED_WEIGHT * total.before.as_f64()
-            || weights.after.as_f64() > UNJUDGED_WEIGHT * total.after.as_f64()
-    };
     let mut observations = observations.iter();
     rows.retain(|row| {
         let (inclusive, observed) = (row.weights[1], observations.next());
@@ -108,10 +108,16 @@ pub(super) fn find_one_sided(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>
         is_one_sided
             && match (&judgement, observed.map(Vec::as_slice)) {
                 (Some(judgement), Some([own, all])) => judgement.p_value(all, Some(own)) <= MAX_CHANCE,
-                _ => is_large(inclusive),
+                _ => is_large(inclusive, total),
             }
     });
     Ok(rows.iter().map(|row| profile.frames.name(row.frames[0]).to_vec()).collect())
+}
+
+/// True if one of two weights is more than [`UNJUDGED_WEIGHT`] of the total of its side.
+fn is_large(weights: Weights, total: Weights) -> bool {
+    weights.before.as_f64() > UNJUDGED_WEIGHT * total.before.as_f64()
+        || weights.after.as_f64() > UNJUDGED_WEIGHT * total.after.as_f64()
 }
 
 /// Marks the stacks that are significant themselves.

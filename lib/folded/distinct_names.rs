@@ -54,9 +54,13 @@ impl DistinctNames {
 
     /// True if each profile has a program, or a path, that the other does not have: they may be two copies of one.
     pub fn differ(&self, other: &Self) -> bool {
-        let differ = |a: &BTreeSet<Vec<u8>>, b: &BTreeSet<Vec<u8>>| !a.is_subset(b) && !b.is_subset(a);
-        differ(&self.programs, &other.programs) || differ(&self.paths, &other.paths)
+        neither_is_subset(&self.programs, &other.programs) || neither_is_subset(&self.paths, &other.paths)
     }
+}
+
+/// True if each of two sets has a name that the other does not have.
+fn neither_is_subset(one: &BTreeSet<Vec<u8>>, other: &BTreeSet<Vec<u8>>) -> bool {
+    !one.is_subset(other) && !other.is_subset(one)
 }
 
 #[cfg(test)]

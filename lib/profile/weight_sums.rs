@@ -30,7 +30,7 @@ impl WeightSums {
         }
     }
 
-    /// Sets a sum; the number after the last one appends it.
+    /// Sets a sum, or appends one if `number` is the number of sums.
     pub(super) fn set(&mut self, number: usize, weight: Weight) {
         match (&mut *self, u64::try_from(weight.millionths())) {
             (Self::Narrow(sums), Ok(sum)) => set_or_push(sums, number, sum),
@@ -42,7 +42,7 @@ impl WeightSums {
         }
     }
 
-    /// Adds to a sum; the number after the last one appends the weight. `None` if the sum overflows.
+    /// Adds to a sum, or appends one if `number` is the number of sums. `None` if the sum overflows.
     #[inline]
     pub(super) fn add(&mut self, number: usize, weight: Weight) -> Option<()> {
         if let (Self::Narrow(sums), Ok(more)) = (&mut *self, u64::try_from(weight.millionths()))

@@ -26,7 +26,7 @@ pub struct Coverage<'a> {
     used: f64,
 }
 
-/// The code whose use is compared.
+/// The code whose CPU time, or events, the samples are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     All,

@@ -16,7 +16,7 @@ fn read_proc(pid: u32, name: &str) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()
 }
 
-/// Returns the value of `PreserveFramePointer` in the order in which HotSpot reads its options: the last one wins.
+/// True if HotSpot runs with `-XX:+PreserveFramePointer`. It reads options in this order, and the last one wins.
 fn is_kept(cmdline: &[u8], environ: &[u8]) -> bool {
     let options = variable_options(environ, b"JAVA_TOOL_OPTIONS=")
         .chain(variable_options(environ, b"JDK_JAVA_OPTIONS="))

@@ -69,6 +69,8 @@ struct JavaProcess {
 }
 
 impl JavaProcess {
+    /// Reads what a process is from `/proc`.
+    ///
     /// # Errors
     /// The reason why it cannot be attached to, in words.
     fn find(pid: u32) -> Result<Self, String> {

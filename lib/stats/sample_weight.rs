@@ -207,8 +207,8 @@ impl WeightSurvey {
         }
     }
 
-    /// Returns the common divisor of all weights, and the smallest. Those before count unless they are fractions, as
-    /// scaled ones are.
+    /// Returns the common divisor of all weights, and the smallest. The weights before are left out if they are fractions:
+    /// then they were scaled.
     fn divisor_and_smallest(&self) -> (u128, u128) {
         match self.divisor_before.is_multiple_of(Weight::ONE.millionths()) {
             true => (common_divisor(self.divisor, self.divisor_before).max(1), self.smallest.min(self.smallest_before)),

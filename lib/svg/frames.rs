@@ -76,8 +76,9 @@ impl Image<'_> {
     /// Returns true for a narrow frame that is part of the path of its row: its name is in the packed profile, and it has
     /// no attributes of its own.
     pub(super) fn is_merged(&self, frame: &DrawnFrame) -> bool {
-        let has_attributes = || self.options.name_attributes.get(self.layout.names.name(frame.name)).is_some();
-        self.is_packed() && self.is_stroke(frame) && !has_attributes()
+        self.is_packed()
+            && self.is_stroke(frame)
+            && self.options.name_attributes.get(self.layout.names.name(frame.name)).is_none()
     }
 
     fn colour(&self, frame: &DrawnFrame, name: &[u8]) -> Colour {

@@ -92,21 +92,18 @@ impl PartCursor {
     /// Sorts `part` in a thread of its own. `ranks` gives the rank plus 1 of each frame of the part.
     fn new(mut part: StackList, ranks: Vec<u32>) -> Self {
         let mut next = None;
-        let fill = move |chunk: &mut Chunk| {
+        let chunks = ReadAhead::new(move |chunk: &mut Chunk| {
             let start = next.unwrap_or_else(|| {
-                for id in &mut part.ids {
-                    *id = if *id == END { LAST } else { ranks[*id as usize] };
-                }
-                sort(&mut part.stacks, &part.ids);
+                sort_by_rank(&mut part, &ranks);
                 0
             });
             let end = part.stacks.len().min(start + CHUNK);
             next = Some(end);
             chunk.fill(&part, start..end);
             Ok(start < end)
-        };
+        });
         let (chunk, weights) = Default::default();
-        Self { chunks: ReadAhead::new(fill), chunk, next: 0, range: 0..0, weights }
+        Self { chunks, chunk, next: 0, range: 0..0, weights }
     }
 
     /// Moves to the next stack; returns false at the end.
@@ -126,6 +123,14 @@ impl PartCursor {
     fn stack(&self) -> &[u32] {
         &self.chunk.ranks[self.range.clone()]
     }
+}
+
+/// Replaces each frame by its rank plus 1, and sorts the stacks.
+fn sort_by_rank(part: &mut StackList, ranks: &[u32]) {
+    for id in &mut part.ids {
+        *id = if *id == END { LAST } else { ranks[*id as usize] };
+    }
+    sort(&mut part.stacks, &part.ids);
 }
 
 impl Ord for PartCursor {

@@ -132,6 +132,14 @@ enum Border {
 }
 
 impl Border {
+    fn new(is_entry: bool, is_exit: bool) -> Self {
+        match (is_entry, is_exit) {
+            (true, _) => Self::Entry,
+            (false, true) => Self::Exit,
+            (false, false) => Self::None,
+        }
+    }
+
     /// Returns true if the function is in the part.
     fn is_inside(self, is_caller_inside: bool) -> bool {
         self == Self::Entry || (self == Self::None && is_caller_inside)
@@ -147,14 +155,9 @@ struct Borders {
 
 impl Borders {
     fn of(name: &[u8]) -> Self {
-        let border = |is_entry, is_exit| match (is_entry, is_exit) {
-            (true, _) => Border::Entry,
-            (false, true) => Border::Exit,
-            (false, false) => Border::None,
-        };
         // Below a blocked stack is that of its waker.
-        let kernel = border(is_kernel_entry(name), name == markers::WAKER_SEPARATOR);
-        Self { kernel, java: border(java::is_entry(name), name.starts_with(b"Java_")) }
+        let kernel = Border::new(is_kernel_entry(name), name == markers::WAKER_SEPARATOR);
+        Self { kernel, java: Border::new(java::is_entry(name), name.starts_with(b"Java_")) }
     }
 }
 

@@ -373,15 +373,18 @@ mod tests {
         format!("/* {hash:08x} */")
     }
 
+    /// Returns the scripts of a folder that a list of the bundler names.
+    fn bundled_files(bundler: &str, list: &str, folder: &str) -> Vec<String> {
+        let (_, rest) = bundler.split_once(&format!("const {list} = [")).expect(list);
+        let names = rest.split_once(']').expect(list).0.split('"').skip(1).step_by(2);
+        names.map(|name| format!("{folder}/viewer/{name}.js")).collect()
+    }
+
     #[test]
     fn bundles_are_up_to_date() {
         let bundler = fs::read_to_string("tests/browser/bundle.js").expect("the bundler");
-        let list = |name: &str, folder: &str| -> Vec<String> {
-            let (_, rest) = bundler.split_once(&format!("const {name} = [")).expect(name);
-            let names = rest.split_once(']').expect(name).0.split('"').skip(1).step_by(2);
-            names.map(|name| format!("{folder}/viewer/{name}.js")).collect()
-        };
-        let (viewer, heatmap) = (list("VIEWER", "svg"), list("HEATMAP", "heatmap"));
+        let viewer = bundled_files(&bundler, "VIEWER", "svg");
+        let heatmap = bundled_files(&bundler, "HEATMAP", "heatmap");
         for (bundle, files) in [
             ("svg/viewer.min.js", [&viewer[..], &["svg/viewer/start.js".to_owned()]].concat()),
             ("svg/viewer.min.css", vec!["svg/viewer/viewer.css".to_owned()]),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{Outcome, command, directory, eventually, run_command, tool};
+use crate::support::{Outcome, command, directory, eventually, run, run_command, tool};
 
 /// Runs fg-bench in this folder, with the output of the commands as the measure.
 fn bench(folder: &Path, before: &str, after: &str, options: &[&str]) -> Outcome {
@@ -59,6 +59,17 @@ fn keeps_the_runs_of_the_benchmark_before() {
     std::fs::write(folder.path().join("fg-bench.runs.old/other"), "mine").unwrap();
     bench(folder.path(), "cat b", "cat a", &["--pairs=2"]);
     assert_eq!((files("fg-bench.runs"), files("fg-bench.runs.old")), (2 * 2 + 1, 2 * 2 + 1));
+}
+
+#[test]
+fn refuses_wrong_options_before_the_first_run() {
+    let folder = directory();
+    profiles(folder.path());
+    let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=2", "--runs=a"]);
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (2, "fg-bench: --runs a: is a file; name a folder\n"));
+    let outcome = run("fg-bench", ["--before=true", "--after=true", "-F0"], b"");
+    let message = "invalid value '0' for '--freq <HZ>': expected a whole number, 1 or more";
+    assert!(outcome.code() == 2 && outcome.stderr.contains(message), "{outcome:?}");
 }
 
 /// Puts fg-bench beside a program that takes the place of fg-record, and says this of each run.
@@ -143,7 +154,7 @@ fn ends_when_no_growth_is_possible() {
     )
     .unwrap();
     let outcome = bench(folder.path(), "cat b", "cat x", &["--pairs=2", "--runs=other"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: main is taken for catb; --exact-names compares them as they are\n");
+    assert_eq!(outcome.stderr, "fg-bench: main is compared as catb; --exact-names compares names as they are\n");
 }
 
 #[test]
@@ -154,7 +165,7 @@ fn two_checkouts_are_one_program() {
     std::fs::write(folder.path().join("b"), text.replace("SIDE", "old")).unwrap();
     std::fs::write(folder.path().join("a"), text.replace("SIDE", "new")).unwrap();
     let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=3", "--json"]).ok();
-    assert_eq!(outcome.stderr, "fg-bench: /w/old/ is taken for /w/new/; --exact-names compares them as they are\n");
+    assert_eq!(outcome.stderr, "fg-bench: /w/old/ is compared as /w/new/; --exact-names compares names as they are\n");
     let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(json["counterparts"], serde_json::json!([["/w/old", "/w/new"]]));
 }

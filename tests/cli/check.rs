@@ -367,3 +367,15 @@ fn a_deep_stack_makes_short_findings() {
     assert!(outcome.code() == 1 && outcome.text().lines().count() == 2000, "{}", outcome.code());
     assert!(outcome.text().len() < 2000 * 400 && outcome.text().contains("f3;…;f1972;"), "{}", outcome.text().len());
 }
+
+#[test]
+fn recipes_record_the_sides_in_turns() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/recipes/github-actions.yml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, recipe) = text.split_once("for run in ").unwrap();
+    let (turn, _) = recipe.split_once("done").unwrap();
+    // The state of the machine would be a difference if all runs before came first.
+    let outputs = turn.split(" -o ").skip(1).map(|rest| rest.trim_start_matches(['"', '.', '/']));
+    let sides: Vec<&str> = outputs.map(|output| output.split('.').next().unwrap()).collect();
+    assert_eq!(sides, ["before", "after"]);
+}

@@ -145,7 +145,7 @@ fn all_verdicts(folder: &Path) -> [String; 5] {
     ]
 }
 
-/// The copies are taken for one, whatever the names of the program and its folder are: all programs say what they say of runs
+/// The copies are compared as one, whatever the names of the program and its folder are: all programs say what they say of runs
 /// with equal names.
 #[test]
 fn copies_are_one_program_for_all() {
@@ -189,7 +189,7 @@ fn copies_are_one_program_for_all() {
             let (expected, found) = (all_verdicts(equal.path()), all_verdicts(copies.path()));
             assert_eq!(found, expected, "case {case}: {root} {from} {to}");
             let said = judge(copies.path(), "fg-check", &["--growth=2%"]).stderr;
-            assert!(said.contains(" is taken for "), "{said}");
+            assert!(said.contains(" is compared as "), "{said}");
             let exact = judge(copies.path(), "fg-csv", &["--exact-names"]).ok();
             assert!(exact.stderr.is_empty() && exact.text().contains(from), "{exact:?}");
         }

@@ -96,7 +96,7 @@ fn copies_of_a_program_are_compared_as_one() {
     let paths = [before.as_os_str(), after.as_os_str()];
     let outcome = run("fg-diff", paths, b"").ok();
     assert_eq!(outcome.text(), "app-1.3;main;run 40 41\nsh;x 1 1\n");
-    assert_eq!(outcome.stderr, "fg-diff: app-1.2 is taken for app-1.3; --exact-names compares them as they are\n");
+    assert_eq!(outcome.stderr, "fg-diff: app-1.2 is compared as app-1.3; --exact-names compares names as they are\n");
     // Files that are not sorted are read in another way.
     let unsorted = std::fs::read_to_string(&before).unwrap().lines().rev().collect::<Vec<_>>().join("\n");
     std::fs::write(&before, unsorted).unwrap();

@@ -302,7 +302,7 @@ impl<'a> InterpreterFile<'a> {
         })
     }
 
-    /// True if the dynamic linker writes the number of a library with thread-local storage to an address of the file.
+    /// True if the dynamic linker writes a module ID (of thread-local storage) to an address of the file.
     pub fn is_module_number(&self, address: u64) -> bool {
         let expected = RelocationFlags::Elf { r_type: object::elf::R_X86_64_DTPMOD64 };
         let mut relocations = self.file.dynamic_relocations().into_iter().flatten();

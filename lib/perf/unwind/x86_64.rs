@@ -61,7 +61,7 @@ impl Architecture for X86_64 {
     }
 
     fn perf_register(register: gimli::Register) -> Option<u32> {
-        /// By DWARF number: rax rdx rcx rbx rsi rdi rbp rsp, r8 to r15, rip.
+        /// perf's number of each register, by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp, r8 to r15, rip.
         const NUMBERS: [u32; 17] = [0, 3, 2, 1, 4, 5, BP, SP, 16, 17, 18, 19, 20, 21, 22, 23, IP];
         NUMBERS.get(usize::from(register.0)).copied()
     }

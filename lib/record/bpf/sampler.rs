@@ -47,7 +47,8 @@ type TargetWords = [u64; 2];
 const HELD: u64 = 0;
 const WANTED: u64 = 1;
 
-/// A process that exits is freed a little later, and only then the program adds its time: it is waited for.
+/// Most readings of the CPU time at the end: the program adds the time of a process when the kernel frees it, a little after
+/// its exit.
 const MAX_READINGS: u32 = 20;
 const READING_INTERVAL: Duration = Duration::from_millis(5);
 

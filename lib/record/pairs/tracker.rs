@@ -21,7 +21,7 @@ pub struct PairTracker {
     ended: FxHashMap<u64, PairTime>,
     /// The pairs that were charged one by one.
     charged: PairTime,
-    /// The pairs that were sent and those that they represent, by the stacks of the former.
+    /// The pairs that were thinned out, by stack: those that were sent, and those that they represent.
     sparse: FxHashMap<u32, PairTime>,
     /// A buffer for a callchain.
     callchain: Vec<u8>,

@@ -9,7 +9,7 @@ use fgkit::stats::sample_weight::WeightOptions;
 use fgkit::tally::{GroupBy, is_significant};
 
 use super::random::Random;
-use super::{Function, Runs, significant};
+use super::runs::{Function, Runs, significant};
 
 /// Simulates a run of a program with 48 stacks: samples with equal weights, or periods that vary by a fifth.
 fn simulate(samples: usize, varying: bool, random: &mut Random) -> Vec<u64> {

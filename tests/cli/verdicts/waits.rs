@@ -6,7 +6,7 @@ use fgkit::diff::Scaling;
 use fgkit::stats::sample_weight::WeightOptions;
 
 use super::random::Random;
-use super::{FunctionRuns, Runs, Side, significant};
+use super::runs::{FunctionRuns, Runs, Side, significant};
 
 /// Milliseconds in three runs a side of threads that hand over to one that stores, which sleeps less after.
 const STORING_IS_FASTER: [FunctionRuns; 14] = [

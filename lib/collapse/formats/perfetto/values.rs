@@ -37,7 +37,8 @@ impl Found {
         }
     }
 
-    /// Returns the value that counts, or `None` if there is none. Without an option it is `default`, or the first one.
+    /// Returns the value that becomes the weight, or `None` if the trace has none. Without `--event` it is
+    /// `default`, or the first one.
     pub(super) fn select_value(
         &self,
         default: Option<&str>,

@@ -78,7 +78,8 @@ impl VmStructs {
         Some(structs)
     }
 
-    /// Returns the offset of a field, or the address of a variable, by the first of these names that is there.
+    /// Returns the offset of a field, or the address of a static one. Of several names, each a type and
+    /// a field, the first known one counts.
     pub(super) fn place(&self, names: &[(&str, &str)]) -> Option<u64> {
         self.find(names).map(|field| field.place)
     }
