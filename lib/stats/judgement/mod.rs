@@ -4,13 +4,15 @@
 //! A row is anything with a weight in each run: a function's self or inclusive weight, a call, a category, a stack.
 //!
 //! **Several runs a side.** A row's difference is compared with its own spread from run to run, averaged with that of
-//! rows of a similar size (`spread`). If both sides have the same number of runs, runs are pairs in the order given:
-//! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
-//! judged twice. Compared as it is, its spread is moderated by that of its peers and the one that all rows of a run share
+//! rows of a similar size (`spread`). Each difference is judged twice. Compared as it is, its spread is moderated by that of its
+//! peers and the one that all rows of a run share
 //! (a slow run is slow in most functions); the degrees of freedom of both are combined as by Satterthwaite (1946).
 //! Compared relative to the median of the rows in its run (the total, if few rows are large), what all rows share
 //! cancels; to count, the row must then differ in both
-//! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
+//! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`). Runs that alternate
+//! are not taken for pairs: with half of the degrees of freedom, growth by a tenth of a function with a fifth of the time was found
+//! in .46, .77 and .31 of comparisons with five runs a side instead of .77, .92 and .96 (`compute`, `memory`, `allocate` in
+//! `benches/verdict`), and equal programs differed in none.
 //!
 //! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ.
 //! The samples of a process are a cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1)
@@ -20,10 +22,7 @@
 //! differ relative to the others.
 //!
 //! **Durations.** Blocked threads have called the kernel from few functions, so self weights show little of the spread. It is
-//! that of stacks (`Design::stacks`). Runs are no pairs, since waits hardly depend on the speed of the machine. When self weights
-//! of waits counted for the scheduler, 61 % of waits that were half as long were found by functions in pairs, with three runs a
-//! side, and all this way; equal programs differed in 2 % of comparisons. By stacks in pairs, they differed in 11 % (`wait` in
-//! `benches/verdict`).
+//! that of stacks (`Design::stacks`).
 //!
 //! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, or if runs of a side agree, any change
 //! is real.
@@ -87,7 +86,6 @@ pub struct Judge {
     design: Design,
     /// Mean weight of one sample.
     sample: f64,
-    is_paired: bool,
     /// Degrees of freedom of a row's own spread; 0 with one run a side.
     freedom: f64,
     shared: Option<Shared>,
@@ -102,13 +100,10 @@ impl Judge {
     pub fn new(rows: &[&Observation], total: &Observation, mut design: Design) -> Self {
         let runs = (design.before.len() as f64, design.after.len() as f64);
         let stacks = design.stacks.take();
-        // Waits hardly depend on the speed of the machine: the runs of a pair share little.
-        let is_paired = design.before.len() == design.after.len() && stacks.is_none();
         let samples: f64 = design.before.iter().chain(&design.after).sum();
         let mut judge = Self {
             sample: if design.counting == Counting::Samples { samples / (runs.0 + runs.1) } else { 1.0 },
-            is_paired,
-            freedom: if is_paired { runs.0 - 1.0 } else { runs.0 + runs.1 - 2.0 },
+            freedom: runs.0 + runs.1 - 2.0,
             shared: None,
             peers: Peers::unknown(1.0),
             rare_dispersion: 1.0,
@@ -262,7 +257,7 @@ impl Judge {
     fn p_value_as_it_is(&self, row: &Observation, prior: Prior) -> f64 {
         let (before, after) = row.means();
         let freedom = self.freedom + prior.freedom;
-        let raw = self.sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
+        let raw = sum_squares(&deviations(before, &row.before, None), &deviations(after, &row.after, None));
         let own = self.floor((prior.freedom * prior.variance + raw) / freedom, row);
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
         let shared = shared * prior.freedom / freedom;
@@ -309,16 +304,13 @@ impl Judge {
         let shared = self.shared.as_ref().map(|shared| &shared.deviations);
         let before = deviations(before, &row.before, shared.map(|shared| &shared.before));
         let after = deviations(after, &row.after, shared.map(|shared| &shared.after));
-        self.sum_squares(&before, &after) / self.freedom
+        sum_squares(&before, &after) / self.freedom
     }
+}
 
-    /// Sums up the squares of deviations; if runs are pairs, of half the difference of each pair.
-    fn sum_squares(&self, before: &[f64], after: &[f64]) -> f64 {
-        match self.is_paired {
-            true => before.iter().zip(after).map(|(before, after)| (after - before).powi(2)).sum::<f64>() / 2.0,
-            false => before.iter().chain(after).map(|deviation| deviation.powi(2)).sum(),
-        }
-    }
+/// Returns the sum of the squares of the deviations of both sides.
+fn sum_squares(before: &[f64], after: &[f64]) -> f64 {
+    before.iter().chain(after).map(|deviation| deviation.powi(2)).sum()
 }
 
 /// Returns the factor by which the variance of a run becomes that of the difference of both means.

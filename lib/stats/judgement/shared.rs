@@ -1,6 +1,6 @@
 //! The part of the differences between runs that all rows share: a slow run is slow in most functions.
 
-use super::{Counting, Judge, Observation, mean, median};
+use super::{Counting, Judge, Observation, mean, median, sum_squares};
 
 /// Fewest rows of [`SHARED_SAMPLES`] samples whose median shows what all rows of a run share.
 const SHARED_ROWS: usize = 5;
@@ -9,7 +9,7 @@ const SHARED_SAMPLES: f64 = 20.0;
 /// The part of the differences between runs that all rows share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    /// Median of the rows relative to their means, by side.
+    /// Weight of each side relative to the mean of both, by which most rows and the total differ.
     pub(super) levels: (f64, f64),
     /// Relative deviation of each run from its side, before and after.
     pub(super) deviations: Observation,
@@ -36,13 +36,16 @@ impl Judge {
             |weight: &dyn Fn(&Observation) -> f64| median(large.iter().map(|row| weight(row) / row.mean()).collect());
         let before: Vec<f64> = (0..self.design.before.len()).map(|run| level(&|row| row.before[run])).collect();
         let after: Vec<f64> = (0..self.design.after.len()).map(|run| level(&|row| row.after[run])).collect();
-        let levels = (mean(&before), mean(&after));
-        if before.iter().chain(&after).any(|level| *level <= 0.0) {
+        let (total_before, total_after) = total.means();
+        if before.iter().chain(&after).any(|level| *level <= 0.0) || total_before <= 0.0 || total_after <= 0.0 {
             return None;
         }
+        // The system calls of one new call site may be most of the rows, and one function may be most of the total.
+        let shift = nearer_to_zero((mean(&after) / mean(&before)).ln(), (total_after / total_before).ln());
+        let levels = (2.0 / (1.0 + shift.exp()), 2.0 / (1.0 + (-shift).exp()));
         let before = self.shared_deviations(rows, total, |row| &row.before);
         let after = self.shared_deviations(rows, total, |row| &row.after);
-        let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
+        let variance = if self.freedom > 0.0 { sum_squares(&before, &after) / self.freedom } else { 0.0 };
         Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
     }
 
