@@ -1,6 +1,7 @@
 //! The chances of growth: the same judgement as that of fg-csv and fg-diff.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::accumulate::{Accumulator, Subject};
 use super::rule::{Measure, Rule};
@@ -13,15 +14,18 @@ use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions};
 use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
 
 /// Chances of the differences that rules limit.
+#[derive(Debug, Default)]
 pub(super) struct Chances {
     /// True if there is one run a side, or if the runs are not known.
     is_single: bool,
     weight_kind: WeightKind,
     /// A warning, if the weights deserve one.
     pub caveat: Option<Caveat>,
-    functions: Option<Judgement>,
-    /// Row of each function.
-    function_rows: BTreeMap<FrameId, usize>,
+    judgement: Option<Rc<Judgement>>,
+    /// Weights of each function as they were read.
+    functions: BTreeMap<FrameId, Vec<Observation>>,
+    /// Chances of the self and inclusive weight of each function.
+    function_chances: BTreeMap<FrameId, Vec<f64>>,
     /// Chances by call and by category.
     edges: BTreeMap<(FrameId, FrameId), f64>,
     categories: BTreeMap<usize, f64>,
@@ -33,6 +37,9 @@ pub(super) struct Chances {
 
 impl Chances {
     /// Judges all functions, and the calls and categories if a rule limits their growth.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
     pub fn new(
         accumulator: &mut Accumulator,
         runs: Option<&ComparedRuns>,
@@ -54,32 +61,65 @@ impl Chances {
         let is_single = design.is_single();
         let rows = nonzero_rows(accumulator.functions.rows()?);
         let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
-        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, design);
-        let mut edges = BTreeMap::new();
-        if let Some(tally) = &mut accumulator.edges {
-            let rows = nonzero_rows(tally.rows()?);
-            let observed = observe(&rows, accumulator, runs, GroupBy::Edge)?;
-            if let Some(functions) = &functions {
-                let calls = rows.iter().map(|row| (row.frames[0], row.frames[1]));
-                edges = calls.zip(functions.chances_of_rows(&rows, &accumulator.frames, &observed)).collect();
-            }
-        }
-        Ok(Self {
+        let judgement = Judgement::new(&rows, &accumulator.frames, &observed, &total, design).map(Rc::new);
+        let names = rows.iter().map(|row| row.frames[0]);
+        let judged = judgement.as_ref().map_or_else(Vec::new, |judgement| judgement.chances.clone());
+        Self {
             is_single,
             weight_kind,
             caveat,
-            categories: judge_categories(accumulator, runs, functions.as_ref())?,
-            function_rows: rows.iter().enumerate().map(|(number, row)| (row.frames[0], number)).collect(),
-            functions,
-            edges,
-            groups: observe_groups(accumulator, runs)?,
-            single_functions: find_single_functions(accumulator),
-        })
+            function_chances: names.clone().zip(judged).collect(),
+            functions: names.zip(observed).collect(),
+            judgement,
+            ..Self::default()
+        }
+        .with_sums(accumulator, runs)
+    }
+
+    /// Judges the same functions without those that only one side has, whose weights count for their callers: as a part of all, so that
+    /// no chance is another one than with them.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn of_common(&self, accumulator: &mut Accumulator, runs: Option<&ComparedRuns>) -> Result<Self, Error> {
+        let rows = nonzero_rows(accumulator.functions.rows()?);
+        let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
+        let judge = |row: &Row, observations: &[Observation]| -> Vec<f64> {
+            let own = self.functions.get(&row.frames[0]).and_then(|own| own.first());
+            let is_lost = accumulator.frames.is_lost(&row.frames);
+            let chance = |observation| if is_lost { 1.0 } else { self.chance_of_group(observation, own) };
+            observations.iter().map(chance).collect()
+        };
+        let function_chances = rows.iter().zip(&observed).map(|(row, observed)| (row.frames[0], judge(row, observed)));
+        Self {
+            is_single: self.is_single,
+            weight_kind: self.weight_kind,
+            function_chances: function_chances.collect(),
+            judgement: self.judgement.clone(),
+            ..Self::default()
+        }
+        .with_sums(accumulator, runs)
+    }
+
+    /// Judges the calls and categories if a rule limits their growth, and observes the rules with a pattern.
+    fn with_sums(mut self, accumulator: &mut Accumulator, runs: Option<&ComparedRuns>) -> Result<Self, Error> {
+        if let Some(tally) = &mut accumulator.edges {
+            let rows = nonzero_rows(tally.rows()?);
+            let observed = observe(&rows, accumulator, runs, GroupBy::Edge)?;
+            if let Some(judgement) = &self.judgement {
+                let calls = rows.iter().map(|row| (row.frames[0], row.frames[1]));
+                self.edges = calls.zip(judgement.chances_of_rows(&rows, &accumulator.frames, &observed)).collect();
+            }
+        }
+        self.categories = judge_categories(accumulator, runs, self.judgement.as_deref())?;
+        self.groups = observe_groups(accumulator, runs)?;
+        self.single_functions = find_single_functions(accumulator);
+        Ok(self)
     }
 
     /// Returns why growth cannot be judged, if it cannot.
     pub fn refusal(&self) -> Option<&'static str> {
-        match &self.functions {
+        match &self.judgement {
             Some(_) => None,
             None => self.weight_kind.caveat(true),
         }
@@ -90,9 +130,16 @@ impl Chances {
         self.is_single && self.weight_kind != WeightKind::Exact
     }
 
-    /// Returns the chance of the difference of a group of stacks; 1 if the weights do not allow a judgement.
-    pub fn chance_of_group(&self, group: &Observation) -> f64 {
-        self.functions.as_ref().map_or(1.0, |functions| functions.chance_of_group(group, None))
+    /// Returns the chance of the difference of a group of stacks; 1 if the weights do not allow a judgement. `own` is the self weight
+    /// of a function that is part of the group.
+    pub fn chance_of_group(&self, group: &Observation, own: Option<&Observation>) -> f64 {
+        self.judgement.as_ref().map_or(1.0, |judgement| judgement.chance_of_group(group, own))
+    }
+
+    /// Returns the chances of the differences of groups of stacks that are judged together; 1 if the weights do not allow a
+    /// judgement.
+    pub fn chances_of_groups(&self, groups: &[Observation]) -> Vec<f64> {
+        self.judgement.as_ref().map_or_else(|| vec![1.0; groups.len()], |judgement| judgement.chances_of_groups(groups))
     }
 
     /// Describes what a weight is taken for.
@@ -102,17 +149,17 @@ impl Chances {
 
     /// Returns the chance of a difference; `None` if the weights do not allow a judgement.
     pub fn chance(&self, number: usize, rule: &Rule, subject: Subject) -> Option<f64> {
-        let functions = self.functions.as_ref()?;
+        let judgement = self.judgement.as_ref()?;
         let function = match subject {
             Subject::Function(frame) => Some(frame),
             Subject::Rule => self.single_functions.get(&number).copied(),
             _ => None,
         };
-        if let Some(row) = function.and_then(|frame| self.function_rows.get(&frame)) {
-            return Some(functions.chances[*row][usize::from(rule.measure == Measure::InclusiveGrowth)]);
+        if let Some(chances) = function.and_then(|frame| self.function_chances.get(&frame)) {
+            return Some(chances[usize::from(rule.measure == Measure::InclusiveGrowth)]);
         }
         match subject {
-            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group, None)),
+            Subject::Rule => self.groups.get(&number).map(|group| judgement.chance_of_group(group, None)),
             Subject::Edge(caller, callee) => self.edges.get(&(caller, callee)).copied(),
             Subject::Category(category) => self.categories.get(&category).copied(),
             Subject::Function(_) => None,

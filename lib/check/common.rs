@@ -7,7 +7,6 @@ use super::new_code::NewCode;
 use crate::Error;
 use crate::diff::{ComparedRuns, OneSided};
 use crate::folded::{LineKind, StackSink as _};
-use crate::stats::sample_weight::WeightOptions;
 
 /// The weights without functions that only one side has, the chances of their differences, and the code that is left out.
 pub(super) struct Common<'a> {
@@ -25,7 +24,7 @@ impl<'a> Common<'a> {
     pub fn new(
         all: &mut Accumulator<'a>,
         runs: Option<&ComparedRuns>,
-        options: WeightOptions,
+        chances: &Chances,
     ) -> Result<Option<Self>, Error> {
         let Some(stacks) = &mut all.stack_sums else { return Ok(None) };
         let one_sided = OneSided::new(&all.functions.rows()?, &all.frames);
@@ -40,11 +39,9 @@ impl<'a> Common<'a> {
         for row in &rows {
             accumulator.add_shown_as(&row.frames, &hiding.apply(&row.frames), 0, row.weights[0])?;
         }
-        // The kind of weights is that of the stacks as they were read.
-        accumulator.survey = std::mem::take(&mut all.survey);
         let new_code = NewCode::new(rows, all, &one_sided, &hiding, runs)?;
         let runs = runs.map(|runs| runs.without(&one_sided)).transpose()?;
-        let chances = Chances::new(&mut accumulator, runs.as_ref(), options)?;
+        let chances = chances.of_common(&mut accumulator, runs.as_ref())?;
         Ok(Some(Self { accumulator, chances, new_code }))
     }
 }

@@ -124,7 +124,7 @@ pub fn check(
         diagnostics.note(&chances.describe());
     }
     let common = match &chances {
-        Some(_) => Common::new(&mut accumulator, runs.as_ref(), weights)?,
+        Some(chances) => Common::new(&mut accumulator, runs.as_ref(), chances)?,
         None => None,
     };
     let findings = find(accumulator, chances.as_ref(), common)?;

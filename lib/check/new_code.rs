@@ -73,6 +73,16 @@ struct Sum {
     observation: Observation,
 }
 
+/// New code that exceeds the limit of a rule by more than noise.
+struct Candidate {
+    /// Number of the group of stacks that it was found in.
+    group: usize,
+    finding: Finding,
+    /// True if the stacks that are equal without new functions have grown as much: the whole that the code may come from.
+    has_grown: bool,
+    whole: Observation,
+}
+
 impl NewCode {
     /// Collects stacks from those of a differential profile.
     ///
@@ -136,42 +146,60 @@ impl NewCode {
                 }
             }
         }
-        let mut found = BTreeMap::new();
-        for stacks in of_noisy.values() {
-            for finding in self.judge(search, stacks, accumulator)? {
-                found.entry(finding.subject.clone()).or_insert(finding);
-            }
-        }
+        let found = self.judge(search, &of_noisy.into_values().collect::<Vec<_>>(), accumulator)?;
         if !found.is_empty() || search.has_failed || !is_common {
-            return Ok(found.into_values().collect());
+            return Ok(found);
         }
         // Callers that have not grown have no new cost.
         let is_counted = |stack: &&Stack| !has_callees || self.rests[stack.rest].frames.is_empty();
-        self.judge(search, &counted().filter(is_counted).collect::<Vec<_>>(), accumulator)
+        self.judge(search, &[counted().filter(is_counted).collect::<Vec<_>>()], accumulator)
     }
 
-    /// Judges each new function of some stacks, then all of them together.
+    /// Judges each new function of some stacks; where none has grown, all of them together.
     fn judge(
         &self,
         search: &Search<'_>,
-        stacks: &[&Stack],
+        groups: &[Vec<&Stack>],
         accumulator: &Accumulator<'_>,
     ) -> Result<Vec<Finding>, Error> {
-        let rule = search.rule;
+        let mut alone = Vec::new();
+        for (group, stacks) in groups.iter().enumerate() {
+            alone.extend(self.functions(search, group, stacks, accumulator)?);
+        }
+        let mut found = confirm(search, alone);
+        let mut together = Vec::new();
+        for (group, stacks) in groups.iter().enumerate() {
+            if found.iter().all(|candidate| candidate.group != group) {
+                together.extend(self.all_together(search, group, stacks, accumulator)?);
+            }
+        }
+        found.extend(confirm(search, together));
+        let by_subject =
+            found.into_iter().rev().map(|candidate| (candidate.finding.subject.clone(), candidate.finding));
+        Ok(by_subject.collect::<BTreeMap<_, _>>().into_values().collect())
+    }
+
+    /// Returns the new functions of some stacks that may have grown.
+    fn functions(
+        &self,
+        search: &Search<'_>,
+        group: usize,
+        stacks: &[&Stack],
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Vec<Candidate>, Error> {
+        let measure = search.rule.measure;
         let mut by_key = BTreeMap::<Vec<FrameId>, Vec<&Stack>>::new();
         let mut others = BTreeMap::<usize, Vec<&Stack>>::new();
         for stack in stacks {
-            match self.key(rule.measure, stack) {
+            match self.key(measure, stack) {
                 Some(key) => by_key.entry(key).or_default().push(stack),
                 None => others.entry(stack.rest).or_default().push(stack),
             }
         }
-        let mut largest: Vec<(&Vec<FrameId>, Weights)> = Vec::new();
-        let mut findings = Vec::new();
+        let mut candidates = Vec::new();
         for (key, own) in &by_key {
             let Some(alone) = sum(own.iter().copied())? else { continue };
-            largest.push((key, alone.weights));
-            if rule.measure.percent(alone.weights, search.total) <= rule.limit {
+            if measure.percent(alone.weights, search.total) <= search.rule.limit {
                 continue;
             }
             // What it replaces counts for it.
@@ -179,11 +207,29 @@ impl NewCode {
             let replaced = rests.iter().filter_map(|rest| others.get(rest)).flatten();
             let stacks: Vec<&Stack> = own.iter().chain(replaced).copied().collect();
             let subject = join_names(key, &accumulator.frames);
-            findings.extend(self.finding(search, &stacks, subject, accumulator)?);
+            candidates.extend(self.candidate(search, group, &stacks, subject, accumulator)?);
         }
-        if !findings.is_empty() || by_key.len() < 2 {
-            return Ok(findings);
+        Ok(candidates)
+    }
+
+    /// Returns the sum of the new functions of some stacks, if there are several and it may have grown.
+    fn all_together(
+        &self,
+        search: &Search<'_>,
+        group: usize,
+        stacks: &[&Stack],
+        accumulator: &Accumulator<'_>,
+    ) -> Result<Option<Candidate>, Error> {
+        let mut weights = BTreeMap::<Vec<FrameId>, Weights>::new();
+        for stack in stacks {
+            if let Some(key) = self.key(search.rule.measure, stack) {
+                weights.entry(key).or_default().add(stack.weights)?;
+            }
         }
+        if weights.len() < 2 {
+            return Ok(None);
+        }
+        let mut largest: Vec<(Vec<FrameId>, Weights)> = weights.into_iter().collect();
         largest.sort_by_key(|(_, weights)| Reverse(weights.after));
         let names = largest.iter().take(MOST_NAMES).map(|(key, _)| join_names(key, &accumulator.frames));
         let mut subject = b"[new functions] ".to_vec();
@@ -191,7 +237,7 @@ impl NewCode {
         if largest.len() > MOST_NAMES {
             subject.extend(format!(" and {} more", largest.len() - MOST_NAMES).into_bytes());
         }
-        Ok(self.finding(search, stacks, subject, accumulator)?.into_iter().collect())
+        self.candidate(search, group, stacks, subject, accumulator)
     }
 
     /// Returns the new function, or the call of it, that a stack counts for; `None` if the stack has none.
@@ -205,17 +251,15 @@ impl NewCode {
         Some(stack.frames[start..=first].to_vec())
     }
 
-    /// Returns the finding about the sum of some stacks, if it exceeds the limit by more than noise, and is no cost that moved there.
-    ///
-    /// The stacks that are equal without new functions are the whole that they may come from. If it has grown by less than the new
-    /// code, the rest has shrunk, and the code may have been part of it: then the whole itself must have grown by more than noise.
-    fn finding(
+    /// Returns the sum of some stacks as a candidate, if it exceeds the limit by more than noise.
+    fn candidate(
         &self,
         search: &Search<'_>,
+        group: usize,
         stacks: &[&Stack],
         subject: Vec<u8>,
         accumulator: &Accumulator<'_>,
-    ) -> Result<Option<Finding>, Error> {
+    ) -> Result<Option<Candidate>, Error> {
         let (measure, limit) = (search.rule.measure, search.rule.limit);
         let Some(Sum { weights, observation }) = sum(stacks.iter().copied())? else { return Ok(None) };
         let percent = measure.percent(weights, search.total);
@@ -226,16 +270,29 @@ impl NewCode {
         }
         let Some(whole) = whole else { return Ok(None) };
         let whole_percent = measure.percent(whole.weights, search.total);
-        let is_significant = |observation| is_significant(search.chances.chance_of_group(observation));
-        let has_grown = whole_percent >= percent || is_significant(&whole.observation);
-        if percent.min(whole_percent) <= limit || !has_grown || !is_significant(&observation) {
+        if percent.min(whole_percent) <= limit || !is_significant(search.chances.chance_of_group(&observation, None)) {
             return Ok(None);
         }
-        let grown = |stack: &&&Stack| measure.contribution()(stack.weights);
-        let worst = stacks.iter().max_by_key(grown);
+        let worst = stacks.iter().max_by_key(|stack| measure.contribution()(stack.weights));
         let worst = worst.map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
-        Ok(Some(Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst }))
+        let finding = Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst };
+        Ok(Some(Candidate { group, finding, has_grown: whole_percent >= percent, whole: whole.observation }))
     }
+}
+
+/// Returns those of the candidates that are no cost that moved there.
+///
+/// If the whole has grown by less than the new code, the rest has shrunk, and the code may have been part of it: then the whole
+/// must have grown by more than noise. The wholes are judged together, but not with all functions: that the new code costs more
+/// than noise is known already. Judged with all functions, a new function of 5 % in a caller of 25 % that varies by 5 % was found
+/// in 7 of 12 comparisons with three runs a side.
+fn confirm(search: &Search<'_>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let (mut found, doubtful): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|candidate| candidate.has_grown);
+    let wholes: Vec<Observation> = doubtful.iter().map(|candidate| candidate.whole.clone()).collect();
+    let chances = search.chances.chances_of_groups(&wholes);
+    let confirmed = doubtful.into_iter().zip(chances).filter(|(_, chance)| is_significant(*chance));
+    found.extend(confirmed.map(|(candidate, _)| candidate));
+    found
 }
 
 /// Returns the sum of some stacks; `None` if there are none.

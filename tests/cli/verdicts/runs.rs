@@ -32,6 +32,7 @@ pub struct Runs {
 pub struct Function {
     pub self_chance: Option<f64>,
     pub inclusive_chance: Option<f64>,
+    pub self_weights: Weights,
     pub has_changed: bool,
     pub has_grown: bool,
     pub has_grown_inclusively: bool,
@@ -99,6 +100,7 @@ pub fn functions(counts: &Counts) -> BTreeMap<String, Function> {
         let function = Function {
             self_chance: chance(number, 0),
             inclusive_chance: chance(number, 1),
+            self_weights: row.weights[0],
             has_changed: row.weights[0].after != row.weights[0].before,
             has_grown: grown(0),
             has_grown_inclusively: grown(1),
