@@ -72,9 +72,9 @@ struct Room {
 impl Room {
     /// Takes as many blocks and rows, and returns the numbers of the first ones. `None` if there are not so many.
     fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
-        let limit = |size: usize| if is_required { size } else { size / 4 * 3 };
+        let [max_blocks, max_rows] = [MAX_BLOCKS, MAX_ROWS].map(|size| if is_required { size } else { size / 4 * 3 });
         let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
-        if blocks_end > limit(MAX_BLOCKS) || rows_end > limit(MAX_ROWS) - ROWS_READ_AHEAD {
+        if blocks_end > max_blocks || rows_end > max_rows - ROWS_READ_AHEAD {
             return None;
         }
         let first = (self.blocks, self.rows);
@@ -217,10 +217,12 @@ impl Tables {
     fn publish_needed(&mut self, new_objects: &FxHashSet<ObjectId>, recording: &mut Recording, time: u64) {
         let (objects, with_contexts) = (&self.objects, self.thread_variables.is_some());
         let mut needed = self.layouts.take_needed(|pid| {
-            let is_early = |object| new_objects.contains(&object) || is_switching(objects, object);
             recording.runs_interpreter(pid)
                 || with_contexts && recording.publishes_contexts(pid)
-                || recording.mappings(pid).any(|mapping| is_early(mapping.object))
+                || recording
+                    .mappings(pid)
+                    .map(|mapping| mapping.object)
+                    .any(|object| new_objects.contains(&object) || is_switching(objects, object))
         });
         if needed.is_empty() {
             return;
