@@ -89,12 +89,11 @@ impl JavaProcess {
     }
 
     fn parse(pid: u32, status: &str) -> Option<Self> {
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-        let caught = u64::from_str_radix(field("SigCgt:")?.trim(), 16).ok()?;
+        let caught = u64::from_str_radix(find_field(status, "SigCgt:")?.trim(), 16).ok()?;
         Some(Self {
             pid,
-            own_pid: field("NSpid:")?.split_whitespace().next_back()?.parse().ok()?,
-            user: field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?,
+            own_pid: find_field(status, "NSpid:")?.split_whitespace().next_back()?.parse().ok()?,
+            user: find_field(status, "Uid:")?.split_whitespace().nth(1)?.parse().ok()?,
             handles_quit: caught >> (Signal::QUIT.as_raw() - 1) & 1 != 0,
         })
     }
@@ -159,6 +158,11 @@ impl Drop for RequestFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
+}
+
+/// Returns the text behind a field's name in `/proc/PID/status`.
+fn find_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name))
 }
 
 #[cfg(test)]

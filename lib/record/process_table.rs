@@ -129,14 +129,17 @@ fn nanoseconds_per_tick() -> u64 {
 fn parse_stat(stat: &[u8]) -> Option<Process> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields: Vec<&str> = std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().collect();
-    // The numbers are those of proc(5), where the state is field 3.
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some(Process {
-        parent: field(4)?.try_into().ok()?,
-        start: field(22)?,
-        cpu_time: field(14)? + field(15)?,
-        children_cpu_time: field(16)? + field(17)?,
+        parent: parse_field(&fields, 4)?.try_into().ok()?,
+        start: parse_field(&fields, 22)?,
+        cpu_time: parse_field(&fields, 14)? + parse_field(&fields, 15)?,
+        children_cpu_time: parse_field(&fields, 16)? + parse_field(&fields, 17)?,
     })
+}
+
+/// Parses a field of `/proc/PID/stat` by its number in proc(5), where the state, the first one here, is field 3.
+fn parse_field(fields: &[&str], number: usize) -> Option<u64> {
+    fields.get(number - 3)?.parse().ok()
 }
 
 #[cfg(test)]

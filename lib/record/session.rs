@@ -324,13 +324,19 @@ impl RecordingSession {
 
     /// Attaches to the processes of which side-band records are missing, and reads what they have mapped.
     fn attach_again(&mut self) {
-        for Unattached { pid, tid, since } in self.reader.attachments.take_unattached() {
+        for Unattached { pid, tid, since, has_lost_counters } in self.reader.attachments.take_unattached() {
             let now = clock::now();
             // It fails if the process has exited.
             let attached = self.counters.attach_sideband_again(pid, tid).unwrap_or_default();
             self.reader.attachments.note_attached(attached, now);
             procfs::load_missing_mappings(pid, since, &mut self.recording);
             self.reader.note_process(pid);
+            if has_lost_counters && self.counters.counts_in_threads() {
+                self.counters.notes.push(format!(
+                    "the kernel took the counters away from process {pid}: it ran a set-user-ID program, or one that its user may not \
+                     read; what it did from then on is missing"
+                ));
+            }
         }
     }
 

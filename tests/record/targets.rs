@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::recording::{
     Profile, can_record, can_record_switches, finish, record, record_process, recorder, until_cpu_time,
     wait_until_recording,
 };
-use crate::support::{command, directory, eventually, require, run_bounded, skip, tool};
+use crate::support::{Outcome, command, directory, eventually, require, run_bounded, skip, tool};
 
 #[test]
 fn threads_have_their_names() {
@@ -264,29 +264,49 @@ fn runs_a_command_as_another_user() {
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: --user no-such-user: no such user\n"));
 }
 
+/// Makes a set-user-ID program in a folder. `None` if that is not possible here.
+fn make_set_user_id_program(folder: &Path) -> Option<PathBuf> {
+    let (true, true, Some(busy)) = (can_record(), rustix::process::geteuid().is_root(), program("busy")) else {
+        return None;
+    };
+    let program = folder.join("rights");
+    copy_program(&busy, &program);
+    for (path, mode) in [(folder, 0o755), (&program, 0o4755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    Some(program)
+}
+
+/// Records a shell of another user, which runs the program in a folder once the recording has started.
+fn record_running_shell(folder: &Path, options: &[&str]) -> Outcome {
+    let script = "while ! [ -e start ]; do sleep 0.05; done; ./rights 1; true";
+    let mut shell = command("sh");
+    let shell = Background::start(shell.args(["-c", script]).current_dir(folder).uid(65534).gid(65534));
+    let mut running = recorder(["-p", &shell.pid()]).args(options).spawn().unwrap();
+    wait_until_recording(&mut running);
+    std::fs::write(folder.join("start"), "").unwrap();
+    finish(running)
+}
+
 /// The kernel takes the counters away from a process that runs a program with other rights.
 #[test]
 fn the_mappings_of_a_set_user_id_program_are_known() {
-    let (true, true, Some(busy)) = (can_record(), rustix::process::geteuid().is_root(), program("busy")) else {
-        return;
-    };
     let folder = directory();
-    let program = folder.path().join("rights");
-    copy_program(&busy, &program);
-    for (path, mode) in [(folder.path(), 0o755), (&program, 0o4755)] {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let script = "while ! [ -e start ]; do sleep 0.05; done; ./rights 1; true";
-    let mut shell = command("sh");
-    let shell = Background::start(shell.args(["-c", script]).current_dir(&folder).uid(65534).gid(65534));
-    let mut running = recorder(["-F", "997", "-p", &shell.pid()]).spawn().unwrap();
-    wait_until_recording(&mut running);
-    std::fs::write(folder.path().join("start"), "").unwrap();
+    let Some(program) = make_set_user_id_program(folder.path()) else { return };
     let own = ["-F", "997", "--user", "nobody", "--", "sh", "-c", "$0 1; true", program.to_str().unwrap()];
-    for outcome in [finish(running), record(own)] {
+    for outcome in [record_running_shell(folder.path(), &["-F", "997"]), record(own)] {
         // The first samples may come before the recorder has attached to the process again.
         Profile::from_stdout(&outcome).assert_contains(&["rights", "main", "spin", "step"]);
+        assert!(!outcome.stderr.contains("counters away"), "{outcome:?}");
     }
+}
+
+#[test]
+fn what_a_set_user_id_program_does_off_the_cpu_is_called_missing() {
+    let folder = directory();
+    let Some(_) = make_set_user_id_program(folder.path()) else { return };
+    let outcome = record_running_shell(folder.path(), &["--off-cpu"]);
+    assert!(outcome.stderr.contains("the kernel took the counters away from process "), "{outcome:?}");
 }
 
 #[test]

@@ -194,6 +194,32 @@ fn samples_within_execve_are_whole_and_have_no_user_frames() {
     });
 }
 
+#[test]
+fn stacks_that_are_taken_while_rows_are_made_reach_their_root() {
+    if !can_record() || !require("cc") {
+        return;
+    }
+    let folder = directory();
+    let [library, program] = ["liblarge_tables.so", "large_tables"].map(|name| folder.path().join(name));
+    let mut compile = compiler(&library);
+    assert!(compile.args(["-O1", "-fPIC", "-shared", "large_tables.c"]).status().unwrap().success());
+    let mut compile = compiler(&program);
+    compile.args(["-O1", "-DMAIN", "large_tables.c"]).arg(&library).arg("-Wl,-rpath,$ORIGIN");
+    assert!(compile.status().unwrap().success());
+    statistical(|| {
+        let outcome = record(["-v", "-F", "997", "--", program.to_str().unwrap()]).ok();
+        if outcome.stderr.contains("stacks copied") {
+            skip("no BPF program takes the stacks");
+            return Ok(());
+        }
+        let profile = Profile::from_stdout(&outcome);
+        ensure!(profile.share(&["spin"]) > 0.9, "{outcome:?}");
+        let cut = profile.share(&["[truncated]"]);
+        ensure!(cut < 0.02, "{cut} cut: {}", outcome.stderr);
+        Ok(())
+    });
+}
+
 /// Checks that the leaves of the program `callers` have their own callers, and that enough of their stacks begin at the
 /// program's first function.
 fn check_own_callers(outcome: &Outcome) -> Check {

@@ -45,8 +45,8 @@ impl<'a> ThreadContext<'a> {
 
 /// Returns an ID in hexadecimal digits. An ID of zeroes is none.
 fn hexadecimal(id: &[u8]) -> Option<Vec<u8>> {
-    let digits = || id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes());
-    id.iter().any(|byte| *byte != 0).then(|| digits().collect())
+    let is_id = id.iter().any(|byte| *byte != 0);
+    is_id.then(|| id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect())
 }
 
 #[cfg(test)]

@@ -67,13 +67,16 @@ impl Layouts {
         self.note(pid, Need::Now);
     }
 
-    /// Notes that a sample was taken of a process whose layout the program knew to be out of date, or did not know.
-    pub fn note_sample(&mut self, pid: u32, time: u64, is_unknown: bool) {
+    /// Notes that a sample was taken of a process whose layout the program knew to be out of date, or did not know. Returns true
+    /// if the process needs a layout now.
+    pub fn note_sample(&mut self, pid: u32, time: u64, is_unknown: bool) -> bool {
         // The program takes a layout away at the end of execve, even if it was published for the new program.
         let is_taken_away = is_unknown && self.processes.get(&pid).is_some_and(|process| process.since < time);
-        if is_taken_away || self.outdated.contains_key(&pid) {
+        let is_needed = is_taken_away || self.outdated.contains_key(&pid);
+        if is_needed {
             self.note(pid, Need::Now);
         }
+        is_needed
     }
 
     /// Notes that a process runs another program since `time`. Returns true if the map still has its old layout.
@@ -188,11 +191,11 @@ mod tests {
         assert!(layouts.take_needed(|_| false).is_empty());
         // It was looked at.
         assert!(layouts.take_needed(|_| true).is_empty());
-        layouts.note_sample(7, 12, true);
+        assert!(layouts.note_sample(7, 12, true));
         assert_eq!(layouts.take_needed(|_| false), [7]);
         publish(&mut layouts, 7, 20);
         // The sample is older than the layout.
-        layouts.note_sample(7, 19, true);
+        assert!(!layouts.note_sample(7, 19, true));
         assert!(layouts.take_needed(|_| true).is_empty());
         // From then on it has one always.
         layouts.note_change(7);

@@ -10,6 +10,7 @@ mod errors;
 mod layouts;
 mod maps;
 mod pairs;
+mod process_map;
 mod sampler;
 mod sleepers;
 mod tables;

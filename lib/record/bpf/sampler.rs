@@ -143,10 +143,10 @@ impl StackSampler {
         let own_pid = u64::from(std::process::id());
         let interrupt_size = uses.interrupts.end - uses.interrupts.start;
         let variables = pair.map(PairVariables::new);
-        let btf = Btf::from_sys_fs().ok();
+        // The loader reads the kernel's types itself, and does not give them away.
+        let types = if with_sleepers { Btf::from_sys_fs().ok() } else { None };
         let mut loader = EbpfLoader::new();
         loader
-            .btf(btf.as_ref())
             .override_global("scope", &scope, true)
             .override_global("thinned_period", &thinned_period, true)
             .override_global("with_wakers", &with_wakers_word, true)
@@ -175,7 +175,7 @@ impl StackSampler {
             follower(&mut program, name)?.load()?;
         }
         // Without it, nothing is known of these threads.
-        let finds_sleepers = with_sleepers && btf.as_ref().is_some_and(|btf| sleepers::load(&mut program, btf).is_ok());
+        let finds_sleepers = types.is_some_and(|types| sleepers::load(&mut program, &types).is_ok());
         if let Some(spec) = pair {
             Pairs::load(&mut program, spec)?;
         }

@@ -9,7 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layouts::{Layouts, UNKNOWN_LAYOUT};
 use super::maps::{map_file, take_map};
-use crate::perf::event::Event;
+use super::process_map::ProcessMap;
+use crate::perf::event::{Event, Stamp};
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object, ObjectId};
 use crate::perf::recording::Recording;
@@ -59,34 +60,6 @@ pub struct Tables {
     objects: FxHashMap<ObjectId, ObjectTable>,
 }
 
-/// A map with an entry for some processes. The program copies it for new processes, and removes it at execve.
-struct ProcessMap<T: aya::Pod> {
-    map: HashMap<MapData, u32, T>,
-    /// The processes that may be in the map.
-    processes: FxHashSet<u32>,
-}
-
-impl<T: aya::Pod> ProcessMap<T> {
-    fn take(program: &mut Ebpf, name: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        Ok(Self { map: take_map(program, name)?.try_into()?, processes: FxHashSet::default() })
-    }
-
-    fn note_fork(&mut self, pid: u32, parent: u32) {
-        if self.processes.contains(&parent) {
-            self.processes.insert(pid);
-        }
-    }
-
-    fn set(&mut self, pid: u32, value: Option<T>) {
-        match value {
-            Some(value) if self.map.insert(pid, value, 0).is_ok() => drop(self.processes.insert(pid)),
-            // The program may have removed it.
-            _ if self.processes.remove(&pid) => drop(self.map.remove(&pid)),
-            _ => {}
-        }
-    }
-}
-
 /// The parts of the maps that are in use.
 ///
 /// A quarter is kept for programs whose stacks can be taken by rows alone: those of others are unwound from words.
@@ -99,9 +72,9 @@ struct Room {
 impl Room {
     /// Takes as many blocks and rows, and returns the numbers of the first ones. `None` if there are not so many.
     fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
-        let limit = |size: usize| if is_required { size } else { size / 4 * 3 };
+        let [max_blocks, max_rows] = [MAX_BLOCKS, MAX_ROWS].map(|size| if is_required { size } else { size / 4 * 3 });
         let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
-        if blocks_end > limit(MAX_BLOCKS) || rows_end > limit(MAX_ROWS) - ROWS_READ_AHEAD {
+        if blocks_end > max_blocks || rows_end > max_rows - ROWS_READ_AHEAD {
             return None;
         }
         let first = (self.blocks, self.rows);
@@ -209,9 +182,13 @@ impl Tables {
         self.layouts.note_need(pid);
     }
 
-    /// Notes a sample of a process whose layout the program did not know, or knew to be out of date.
-    pub fn note_sample(&mut self, pid: u32, time: u64, is_unknown: bool) {
-        self.layouts.note_sample(pid, time, is_unknown);
+    /// Notes a sample of a process whose layout the program did not know, or knew to be out of date. The mappings, which are
+    /// complete up to `known_until`, are published at once: to unwind the first stack in a large object takes a while, in which
+    /// more samples are taken.
+    pub fn note_sample(&mut self, stamp: Stamp, is_unknown: bool, recording: &mut Recording, known_until: u64) {
+        if self.layouts.note_sample(stamp.pid, stamp.time, is_unknown) {
+            self.publish_needed(&FxHashSet::default(), recording, known_until);
+        }
     }
 
     /// Publishes the mappings of the processes that need it, as far as they have changed. They are complete up to `time`. Returns
@@ -226,15 +203,29 @@ impl Tables {
         let mut new_objects = recording.take_sparse_objects();
         new_objects.retain(|object| !self.objects.contains_key(object));
         let has_new = !new_objects.is_empty();
-        self.add_objects(new_objects, recording, false);
+        if has_new {
+            // Rows of large objects take a while, in which samples are taken. Without the mappings, the program keeps so many words
+            // that those of large stacks have no room.
+            self.publish_needed(&new_objects, recording, time);
+            self.add_objects(new_objects, recording, false);
+        }
+        self.publish_needed(&FxHashSet::default(), recording, time);
+        has_new
+    }
+
+    /// Publishes the processes that need it. Those that map one of `new_objects` do, whose rows are not made yet.
+    fn publish_needed(&mut self, new_objects: &FxHashSet<ObjectId>, recording: &mut Recording, time: u64) {
         let (objects, with_contexts) = (&self.objects, self.thread_variables.is_some());
         let mut needed = self.layouts.take_needed(|pid| {
             recording.runs_interpreter(pid)
                 || with_contexts && recording.publishes_contexts(pid)
-                || recording.mappings(pid).any(|mapping| is_switching(objects, mapping.object))
+                || recording
+                    .mappings(pid)
+                    .map(|mapping| mapping.object)
+                    .any(|object| new_objects.contains(&object) || is_switching(objects, object))
         });
-        if needed.is_empty() && !has_new {
-            return false;
+        if needed.is_empty() {
+            return;
         }
         self.publish_interpreters(&needed, recording);
         // Rows of more objects are of use for other processes too.
@@ -242,7 +233,6 @@ impl Tables {
         for pid in needed {
             self.publish_process(pid, recording, time);
         }
-        has_new
     }
 
     fn publish_process(&mut self, pid: u32, recording: &mut Recording, time: u64) {

@@ -168,6 +168,11 @@ impl Counters {
         self.sample_counters().any(|(source, _)| source.on_cpu)
     }
 
+    /// True if some counters of samples or switches count in threads.
+    pub fn counts_in_threads(&self) -> bool {
+        self.all().filter_map(|counter| self.source(counter)).any(|source| !source.on_cpu)
+    }
+
     /// Returns how often each event was counted, sampled or not.
     pub fn event_counts(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0; self.weights.len()];

@@ -31,21 +31,19 @@ pub fn parse_event(devices: &Path, pmu: &str, terms: &str) -> Result<DynamicPmu,
     let mut event = DynamicPmu { ty, config: 0, config1: 0, config2: 0, config3: 0 };
     for term in terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, ""));
-        let invalid = || {
+        // The file of a named event contains its terms.
+        let set = match fs::read_to_string(directory.join("events").join(name)) {
+            _ if name.contains(['/', '.']) => None,
+            Ok(inner) if value.is_empty() => {
+                inner.trim().split(',').try_for_each(|term| set_term(&mut event, &directory, term))
+            }
+            _ => set_term(&mut event, &directory, term),
+        };
+        if set.is_none() {
             let (kind, folder) = if value.is_empty() { ("events", "events") } else { ("terms", "format") };
             let known = list_names(&directory.join(folder));
-            Error::Invalid(format!("-e {pmu}/{terms}/: {pmu} does not accept {term}; its {kind} are {known}"))
-        };
-        if name.contains(['/', '.']) {
-            return Err(invalid());
-        }
-        // The file of a named event contains its terms.
-        match fs::read_to_string(directory.join("events").join(name)) {
-            Ok(inner) if value.is_empty() => {
-                let mut inner = inner.trim().split(',');
-                inner.try_for_each(|term| set_term(&mut event, &directory, term)).ok_or_else(invalid)?;
-            }
-            _ => set_term(&mut event, &directory, term).ok_or_else(invalid)?,
+            let reason = format!("{pmu} does not accept {term}; its {kind} are {known}");
+            return Err(Error::Invalid(format!("-e {pmu}/{terms}/: {reason}")));
         }
     }
     Ok(event)

@@ -64,11 +64,14 @@ struct Reason {
 
 /// Returns a stream that becomes readable with each SIGUSR2 from now on.
 pub(super) fn listen() -> Result<UnixStream, Error> {
-    let cannot_listen = |error: std::io::Error| Error::System(format!("SIGUSR2: {}", io_error_text(&error)));
-    let (requests, sender) = UnixStream::pair().map_err(cannot_listen)?;
-    requests.set_nonblocking(true).map_err(cannot_listen)?;
-    signal_hook::low_level::pipe::register(libc::SIGUSR2, sender).map_err(cannot_listen)?;
+    let (requests, sender) = UnixStream::pair().map_err(|error| cannot_listen(&error))?;
+    requests.set_nonblocking(true).map_err(|error| cannot_listen(&error))?;
+    signal_hook::low_level::pipe::register(libc::SIGUSR2, sender).map_err(|error| cannot_listen(&error))?;
     Ok(requests)
+}
+
+fn cannot_listen(error: &std::io::Error) -> Error {
+    Error::System(format!("SIGUSR2: {}", io_error_text(error)))
 }
 
 impl FlightRecorder {

@@ -24,6 +24,8 @@ pub struct Unattached {
     pub tid: u32,
     /// The time since which its records may be missing.
     pub since: u64,
+    /// True if the kernel has taken all counters away from it, also those of threads that count events.
+    pub has_lost_counters: bool,
 }
 
 /// Finds processes without side-band counters.
@@ -48,7 +50,7 @@ impl Attachments {
             Event::Fork { pid, tid, parent_tid, .. } => {
                 let attached = self.new_owners.remove(&parent_tid);
                 if attached.is_some_and(|attached| time < attached + CREATION_TIME) {
-                    self.unattached.push(Unattached { pid, tid, since: time });
+                    self.unattached.push(Unattached { pid, tid, since: time, has_lost_counters: false });
                 }
             }
             Event::Comm { pid, exec: true, .. } => drop(self.in_exec.insert(pid)),
@@ -56,7 +58,7 @@ impl Attachments {
             Event::Exit { pid, tid } => {
                 self.new_owners.remove(&tid);
                 if self.in_exec.remove(&pid) && !procfs::is_exiting(tid) {
-                    self.unattached.push(Unattached { pid, tid, since: time });
+                    self.unattached.push(Unattached { pid, tid, since: time, has_lost_counters: true });
                     return true;
                 }
             }
@@ -86,7 +88,10 @@ mod tests {
         attachments.note_event(120, &fork(1));
         attachments.note_event(120, &fork(3));
         attachments.note_event(100 + CREATION_TIME, &fork(2));
-        assert_eq!(attachments.take_unattached(), [Unattached { pid: 7, tid: 8, since: 110 }]);
+        assert_eq!(
+            attachments.take_unattached(),
+            [Unattached { pid: 7, tid: 8, since: 110, has_lost_counters: false }]
+        );
         assert_eq!(attachments.take_unattached(), []);
     }
 
@@ -100,6 +105,6 @@ mod tests {
         assert!(!attachments.note_event(12, &Event::Exit { pid, tid: pid }));
         assert!(!attachments.note_event(13, &exec(gone)));
         assert!(!attachments.note_event(14, &Event::Exit { pid: gone, tid: gone }));
-        assert_eq!(attachments.take_unattached(), [Unattached { pid, tid: pid, since: 11 }]);
+        assert_eq!(attachments.take_unattached(), [Unattached { pid, tid: pid, since: 11, has_lost_counters: true }]);
     }
 }

@@ -239,7 +239,7 @@ impl RingReader {
             procfs::load_process(stamp.pid, recording);
             self.note_process(stamp.pid);
         }
-        self.note_sample(stamp, &sample);
+        self.note_sample(stamp, &sample, recording);
         let period = counters.sample_weight(event, &sample).saturating_mul(self.sample_divisor.into());
         let sample = Sample { event, period, ..sample };
         match &mut self.switches {
@@ -264,7 +264,7 @@ impl RingReader {
         let stamp = event.stamp(stamp);
         // Wakers need not be part of the target.
         self.outsiders.update(stamp, event, recording, self.sampler.as_mut());
-        self.note_sample(stamp, &sample);
+        self.note_sample(stamp, &sample, recording);
         match (event.kind, &mut self.switches, &mut self.pairs) {
             (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
             (EventKind::Killed, Some(switches), _) => switches.add_killed(stamp, event.subject as u32),
@@ -287,14 +287,14 @@ impl RingReader {
     }
 
     /// Notes a sample of a process whose mappings the BPF program does not know, or knows to be out of date.
-    fn note_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+    fn note_sample(&mut self, stamp: Stamp, sample: &Sample<'_>, recording: &mut Recording) {
         let record = sample.user.as_ref().and_then(|user| user.record);
         if let Some(sampler) = &mut self.sampler
             && let Some(record) = record
             && record.published == 0
             && !record.has_no_stack()
         {
-            sampler.tables.note_sample(stamp.pid, stamp.time, record.is_of_unknown_process());
+            sampler.tables.note_sample(stamp, record.is_of_unknown_process(), recording, self.horizon);
         }
     }
 

@@ -104,14 +104,15 @@ fn intern_stack(record: &EventRecord, buffers: &mut Buffers, recording: &mut Rec
     SleeperStack { id, is_unread }
 }
 
+/// Returns the number of switches of each of some threads that sleeps.
+fn switches_of_sleepers(tids: &[u32]) -> impl Iterator<Item = Switches> + '_ {
+    tids.iter().filter_map(|tid| Some((*tid, procfs::switches_of_sleeper(*tid)?)))
+}
+
 /// Returns those of some threads that sleep, as `/proc` tells, without their stacks.
 fn sleepers_in_proc(tids: &[u32]) -> Vec<(u32, u64, Option<u32>)> {
-    let find = || -> Vec<Switches> {
-        let switches = tids.iter().filter_map(|tid| Some((*tid, procfs::switches_of_sleeper(*tid)?)));
-        switches.collect()
-    };
-    let first = find();
+    let first: Vec<Switches> = switches_of_sleepers(tids).collect();
     let time = clock::now();
-    let again: FxHashSet<Switches> = find().into_iter().collect();
+    let again: FxHashSet<Switches> = switches_of_sleepers(tids).collect();
     first.into_iter().filter(|thread| again.contains(thread)).map(|(tid, _)| (tid, time, None)).collect()
 }

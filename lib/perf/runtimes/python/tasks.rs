@@ -36,11 +36,9 @@ impl TaskOffsets {
     }
 
     fn parse(section: &[u8]) -> Option<Self> {
-        let read = |index: usize| {
-            let word = u64::from_le_bytes(*section.get(8 * index..)?.first_chunk()?);
-            u32::try_from(word).ok().filter(|offset| *offset > 0)
-        };
-        Some(Self { running_task: read(RUNNING_TASK)?, is_task: read(IS_TASK)?, task_name: read(TASK_NAME)? })
+        let [running_task, is_task, task_name] =
+            [RUNNING_TASK, IS_TASK, TASK_NAME].map(|index| read_offset(section, index));
+        Some(Self { running_task: running_task?, is_task: is_task?, task_name: task_name? })
     }
 
     /// Returns the fields for the BPF program, from `RUNNING_TASK` on.
@@ -48,6 +46,12 @@ impl TaskOffsets {
         let TaskNameOffsets { object_type, type_flags, int_tag, int_digits } = names;
         [self.running_task, self.is_task, self.task_name, object_type, type_flags, int_tag, int_digits]
     }
+}
+
+/// Reads the offset of a field, by its index in the section.
+fn read_offset(section: &[u8], index: usize) -> Option<u32> {
+    let word = u64::from_le_bytes(*section.get(8 * index..)?.first_chunk()?);
+    u32::try_from(word).ok().filter(|offset| *offset > 0)
 }
 
 /// Returns the name of a task that the BPF program sent. `None` if it cannot be read.

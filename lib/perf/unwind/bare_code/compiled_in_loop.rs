@@ -21,8 +21,7 @@ impl Unwinder {
         regs: &Regs,
         stack: &mut Stack<'_>,
     ) -> Option<Caller> {
-        let object = |address| Some(snapshot.objects.get(snapshot.find_mapping(address)?.object));
-        if !matches!(object(address)?, Object::Jit { memory: JitMemory::Shared, .. }) {
+        if !matches!(find_object(snapshot, address)?, Object::Jit { memory: JitMemory::Shared, .. }) {
             return None;
         }
         let LoopFrame { size, saved_bp } = self.find_loop_frame(snapshot)?;
@@ -31,7 +30,7 @@ impl Unwinder {
             let cfa = end.checked_add(pushed)?;
             let place = cfa.checked_sub(8)?;
             let word = stack.read(place)?;
-            let is_in_file = matches!(object(return_address(word))?, Object::Elf(_));
+            let is_in_file = matches!(find_object(snapshot, return_address(word))?, Object::Elf(_));
             let frame_pointer = match saved_bp {
                 0 => Native::get(regs, Native::FP),
                 words => stack.read(cfa.wrapping_add_signed(8 * i64::from(words))),
@@ -50,4 +49,9 @@ impl Unwinder {
             })
         })
     }
+}
+
+/// Returns the object that is mapped at an address.
+fn find_object(snapshot: ProcessSnapshot<'_>, address: Address) -> Option<&Object> {
+    Some(snapshot.objects.get(snapshot.find_mapping(address)?.object))
 }
