@@ -7,6 +7,7 @@ use super::judgement::FunctionJudgement;
 use super::measure::percent;
 use super::own_code::{Origin, Origins};
 use super::page::Item;
+use super::pools::Pools;
 use super::renamed::RenamedFrames;
 use super::survey::Survey;
 use super::waits::Waits;
@@ -29,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
+    /// The pools of threads, which the call tree shows as one thread each.
+    pub(super) pools: &'a Pools,
     /// The judgement of all functions of a comparison.
     pub(super) judged: Option<&'a FunctionJudgement>,
     /// Names before that are compared under other names.
@@ -77,7 +80,7 @@ impl Context<'_> {
             let end = own.get(number + 1).copied().unwrap_or(path.len());
             let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
             wanted.push(index);
-            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
+            wanted.extend(callee.filter(|callee| self.is_worth_a_step(path[*callee])));
         }
         wanted.push(leaf);
         wanted.sort_unstable();
@@ -89,6 +92,11 @@ impl Context<'_> {
             (index, if is_gap { Omitted::Some } else { Omitted::None })
         });
         shown.collect()
+    }
+
+    /// True for a function between two own ones that is worth a place on a path.
+    fn is_worth_a_step(&self, frame: FrameId) -> bool {
+        self.origins.is_function(frame) && (self.origins.says_something(frame) || self.origins.is_closed(frame))
     }
 
     /// Returns the path of the most weight without repeated calls, and without what only runs other functions at its

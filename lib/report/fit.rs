@@ -94,6 +94,7 @@ pub(super) fn fit_path(names: &[String], room: usize) -> String {
     if width(&whole) <= room {
         return whole;
     }
+    let names = cut_callers(names, room);
     let [_, .., last] = &names[..] else { return cut_middle(&whole, room) };
     if let [start @ .., gap, _] = &names[..]
         && gap == "…"
@@ -107,6 +108,14 @@ pub(super) fn fit_path(names: &[String], room: usize) -> String {
     }
     let line = format!("… > {last}");
     if width(&line) <= room { line } else { cut_middle(last, room) }
+}
+
+/// Cuts long names before the last one, which would leave no room for others.
+fn cut_callers(mut names: Vec<String>, room: usize) -> Vec<String> {
+    if let Some((_, callers)) = names.split_last_mut() {
+        callers.iter_mut().for_each(|name| *name = cut_middle(name, (room / 3).max(LONG_NAME)));
+    }
+    names
 }
 
 /// Returns the first function of a path and as many of the last ones as fit, but at least `min`.

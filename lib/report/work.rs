@@ -54,6 +54,15 @@ const CONDITION: &str = "condition";
 /// The kind of waits for the lock of an interpreter.
 const INTERPRETER_LOCK: &str = "interpreter lock";
 
+/// The kinds of work that libraries do on the way to another.
+const INNER_KINDS: [&str; 2] = [ALLOCATION, "copying"];
+
+/// The kind of the work of allocators.
+const ALLOCATION: &str = "allocation";
+
+/// Kinds of work that the kernel does for allocators.
+const MEMORY_KINDS: [&str; 2] = ["page faults", "mapping memory"];
+
 /// The kinds of all frames of a profile.
 pub(super) struct Work {
     /// The index of the kind of each frame.
@@ -89,6 +98,15 @@ impl Work {
         let anywhere = kinds().filter(|kind| *kind < KINDS.anywhere).min();
         let kind = anywhere.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])?;
         Some(if kind == CONDITION && self.waits_for_interpreter(own, below) { INTERPRETER_LOCK } else { kind })
+    }
+
+    /// Returns the kind of the work that these functions do on the way to work of another kind: allocation, or copying. What the
+    /// kernel copies is part of its work.
+    pub(super) fn inner_kind(&self, kind: &str, below: &[FrameId]) -> Option<&'static str> {
+        let kinds = below.iter().rev().filter_map(|frame| self.kinds[frame.index()]);
+        let mut kinds = kinds.map(|kind| KINDS.names[usize::from(kind)]);
+        let inner = kinds.find(|inner| INNER_KINDS.contains(inner)).filter(|inner| *inner != kind)?;
+        (!Self::is_kernel(kind) || (inner == ALLOCATION && MEMORY_KINDS.contains(&kind))).then_some(inner)
     }
 
     /// True for a wait of Python's interpreter itself. The only condition that it waits for is that of its lock: locks of
@@ -136,8 +154,8 @@ mod tests {
             ("malloc;_int_malloc;sysmalloc;__x64_sys_brk", "mapping memory"),
             ("operator new;malloc", "allocation"),
             ("java.lang.String.format;java.util.Formatter.format;_new_array_Java", "string formatting"),
-            ("regexp.MustCompile;regexp.compile;runtime.newobject", "regular expressions: compiling"),
-            ("Builtins_RegExpPrototypeTestFast;v8::internal::Runtime_RegExpExec", "regular expressions"),
+            ("regexp.MustCompile;regexp.compile;runtime.newobject", "regex compilation"),
+            ("Builtins_RegExpPrototypeTestFast;v8::internal::Runtime_RegExpExec", "regex matching"),
             ("__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1]", "exceptions"),
             ("[python3.11];deflate;[libz.so.1.2.13]", "compression"),
             ("[_sqlite3.cpython-311-x86_64-linux-gnu.so];sqlite3_step", "database"),

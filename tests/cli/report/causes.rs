@@ -9,7 +9,7 @@ const CAUSES: &[(&str, &[&str])] = &[
         "python3.11;__libc_start_main;pack (/srv/app.py);compress (gzip.py);[python3.11];deflate;[libz.so.1] 60\n\
          python3.11;__libc_start_main;pack (/srv/app.py) 40\n",
         &[
-            "own functions in /srv/app.py",
+            "own functions in app.py",
             "100.0%  pack",
             "compress (gzip.py) > deflate 60.0% (compression)",
             "itself 40.0%",
@@ -66,7 +66,7 @@ const CAUSES: &[(&str, &[&str])] = &[
     (
         "app;main;value;__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1] 50\napp;main;row;operator new;malloc 30\n\
          app;main;hit;std::regex_search;std::__detail::_Executor::_M_dfs 20\n",
-        &["exceptions 50.0% (value), allocation 30.0% (row), regular expressions 20.0% (hit)"],
+        &["exceptions 50.0% (value), allocation 30.0% (row), regex matching 20.0% (hit)"],
     ),
 ];
 
