@@ -33,6 +33,9 @@ const FLAT_ROWS: usize = 3;
 /// The callers of own functions from this share in percent on are named, if the hot path does not show them.
 const MIN_CALLED: f64 = 10.0;
 
+/// Own functions have much of the whole if they have this share in percent.
+const MIN_OWN: f64 = 25.0;
+
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 5;
 
@@ -75,15 +78,22 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     Ok(Page { blocks, source: context.single_source() })
 }
 
-/// Returns the program's own functions and the threads that have none, the largest first; those that only wait for work, or for the
-/// end of threads, come last.
+/// Returns the program's own functions and the threads that have none, the largest first. Those that only wait for work, or for the
+/// end of threads, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
+/// quarter of its weight, if functions have much of the whole.
 fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
+    let is_own =
+        |frame: FrameId| context.origins.origin(frame) == Origin::Own && !context.survey.roots.contains_key(&frame);
+    let of_functions = own.iter().filter(|(frame, _)| is_own(**frame)).map(|(_, own)| own.weights.after.millionths());
+    let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
+    let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
         let is_idle = function.is_idle_thread() || overview.only_joins(**frame, function.weights);
-        (is_idle, Reverse(function.weights.after), ranks[frame.index()])
+        let divisor = if has_functions && !is_own(**frame) { 4 } else { 1 };
+        (is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
     });
     own
 }

@@ -166,6 +166,21 @@ mod tests {
             ("std::map::operator[];std::_Rb_tree::find", "maps and sets"),
             ("ring::digest::digest", "hashing or encryption"),
             ("golang.org/x/crypto/blake2b.hashBlocks", "hashing or encryption"),
+            ("v8::internal::Builtin_JsonParse;v8::internal::JsonParser::Parse", "JSON parsing"),
+            ("loads (json/__init__.py);raw_decode (json/decoder.py)", "JSON parsing"),
+            ("dumps (json/__init__.py)", "JSON writing"),
+            ("serde_json::to_string;serde_json::ser::write", "JSON writing"),
+            (
+                "alloc::fmt::format;core::fmt::write;<core::fmt::builders::DebugStruct>::field",
+                "formatting for debugging",
+            ),
+            ("alloc::fmt::format;core::fmt::write", "string formatting"),
+            ("RegExp (v8);v8::internal::JSRegExp::Initialize", "regex compilation"),
+            ("std::__atomic_base::load", "atomic operations"),
+            ("java.lang.Class.getMethods;java.lang.Class.copyMethods", "reflection"),
+            ("__isoc99_sscanf;__vfscanf_internal", "number conversion"),
+            ("pysqlite_connection_execute", "database"),
+            ("join (threading.py);lock_PyThread_acquire_lock;PyThread_acquire_lock_timed", "thread join"),
             ("bstring::find", "-"),
             ("_GLOBAL__sub_I_main", "-"),
         ] {
@@ -179,6 +194,20 @@ mod tests {
         assert_eq!(kind_below("crunch (/srv/a.py)", wait), "interpreter lock");
         assert_eq!(kind_below("crunch", wait), "condition");
         assert_eq!(kind_below("crunch (/srv/a.py)", &format!("[libblas.so.3];{wait}")), "condition");
+    }
+
+    #[test]
+    fn allocation_and_copying_count_for_the_work_that_they_are_part_of() {
+        let inner = |kind: &str, stack: &str| {
+            let mut frames = Frames::new();
+            let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+            Work::new(&frames).inner_kind(kind, &stack).unwrap_or("-")
+        };
+        assert_eq!(inner("maps and sets", "std::map::clear;cfree;_int_free"), "allocation");
+        assert_eq!(inner("page faults", "malloc;sysmalloc;asm_exc_page_fault"), "allocation");
+        assert_eq!(inner("string building", "std::string::append;memcpy"), "copying");
+        assert_eq!(inner("copying", "memcpy"), "-");
+        assert_eq!(inner("events", "poll;__x64_sys_poll;_copy_from_user"), "-");
     }
 
     #[test]
