@@ -44,6 +44,10 @@ pub(super) struct Context<'a> {
     pub(super) unit: Option<&'a str>,
     /// True if rows are shown however small they are.
     pub(super) is_whole: bool,
+    /// True if names are written whole and exactly: for programs, not for readers.
+    pub(super) is_exact: bool,
+    /// The option that compares shares instead of weights; `None` if weights are scaled.
+    pub(super) scaling_command: Option<&'a str>,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }
@@ -67,6 +71,9 @@ impl Context<'_> {
     /// functions, what these call, and the leaf.
     pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
         let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
+        if self.is_exact {
+            return (0..path.len()).map(|index| (index, Omitted::None)).collect();
+        }
         let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
         let own: Vec<usize> = self
             .origins
@@ -120,6 +127,9 @@ impl Context<'_> {
 
     /// Returns the names of functions of which each calls the next, without the start of processes and threads.
     pub(super) fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
+        if self.is_exact {
+            return chain.iter().map(|frame| self.name(*frame)).collect();
+        }
         let mut names: Vec<(FrameId, usize)> = Vec::new();
         for (index, frame) in chain.iter().enumerate() {
             match names.last_mut() {
@@ -132,7 +142,7 @@ impl Context<'_> {
             1 => self.name(frame),
             _ => format!("{} ×{count}", self.name(frame)),
         });
-        shorten_path(names.collect(), "…".to_owned())
+        self.shorten_path(names.collect(), "…".to_owned())
     }
 
     /// Returns the source file that the names of all own functions contain, if it is the same.
@@ -168,7 +178,21 @@ impl Context<'_> {
 
     /// Returns the name of a function as it is shown.
     pub(super) fn name(&self, frame: FrameId) -> String {
-        display_name(self.profile.frames.name(frame))
+        self.name_of(self.profile.frames.name(frame))
+    }
+
+    /// Returns a name as it is shown; JSON has its control characters, too.
+    pub(super) fn name_of(&self, name: &[u8]) -> String {
+        if self.is_exact { String::from_utf8_lossy(name).into_owned() } else { display_name(name) }
+    }
+
+    /// Returns a path without the functions after the first, if there are many, and `gap` in their place.
+    pub(super) fn shorten_path<T>(&self, mut path: Vec<T>, gap: T) -> Vec<T> {
+        if path.len() > MAX_PATH && !self.is_exact {
+            let end = path.len() + 2 - MAX_PATH;
+            path.splice(1..end, [gap]);
+        }
+        path
     }
 
     /// Returns the share of a weight in the total, in percent.
@@ -184,15 +208,6 @@ impl Context<'_> {
 
 /// Largest number of functions of a path: more do not fit on two lines.
 const MAX_PATH: usize = 100;
-
-/// Returns a path without the functions after the first, if there are many, and `gap` in their place.
-pub(super) fn shorten_path<T>(mut path: Vec<T>, gap: T) -> Vec<T> {
-    if path.len() > MAX_PATH {
-        let end = path.len() + 2 - MAX_PATH;
-        path.splice(1..end, [gap]);
-    }
-    path
-}
 
 /// Returns a name as text without control characters.
 pub(super) fn display_name(name: &[u8]) -> String {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::call_tree::{CallTree, Node};
-use super::context::{Context, shorten_path};
+use super::context::Context;
 use super::fit::without_directories;
 use super::join_some;
 use super::judgement::Amount;
@@ -35,6 +35,10 @@ const MIN_BRANCH_PART: f64 = 0.05;
 
 /// Most branches that are named.
 const MOST_BRANCHES: usize = 4;
+
+/// The totals of a comparison differ widely from this factor on, and probably in their units from the second one on.
+const WIDE_DIFFERENCE: f64 = 4.0;
+const OTHER_UNIT: f64 = 1000.0;
 
 /// The facts about a profile.
 pub(super) struct PlainFacts {
@@ -223,7 +227,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl I
         items.extend(omitted.item());
         items.push(if is_stated { Item::share(name, share) } else { Item::new(name, None) });
     }
-    let items = shorten_path(items, Item::new("…", None));
+    let items = context.shorten_path(items, Item::new("…", None));
     let branches = match is_own_end {
         true => branches(context, tree, path.last().copied().unwrap_or(tree.root())),
         false => Vec::new(),
@@ -262,13 +266,28 @@ pub(super) fn totals(context: &Context<'_>, amount: &Amount<'_>, sides: [&str; 2
     let total = context.survey.total;
     let change = percent_change(total, total.before);
     let text = format!(
-        "{}: {}; {}: {} ({})",
+        "{}: {}; {}: {} ({}){}",
         sides[0],
         amount.text(total.before),
         sides[1],
         amount.text(total.after),
-        format_change(change)
+        format_change(change),
+        doubt_of_totals(context).unwrap_or_default(),
     );
     let numbers = vec![("before", total.before.as_f64()), ("after", total.after.as_f64()), ("change_pct", change)];
     Fact { label: "profiles", value: Value::Text(text), numbers }
+}
+
+/// Returns what is doubtful about a comparison of totals that differ widely.
+fn doubt_of_totals(context: &Context<'_>) -> Option<String> {
+    let Weights { before, after } = context.survey.total;
+    let (smaller, larger) = (before.min(after).as_f64(), before.max(after).as_f64());
+    let option = context.scaling_command?;
+    match larger / smaller.max(f64::MIN_POSITIVE) {
+        OTHER_UNIT.. => {
+            Some("; the totals differ so much that the units may: compare profiles of the same kind".to_owned())
+        }
+        WIDE_DIFFERENCE.. => Some(format!("; the totals differ widely: {option} compares shares")),
+        _ => None,
+    }
 }

@@ -197,6 +197,12 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         missing: options.missing,
         unit: options.count_name.as_deref(),
         is_whole: options.lines.is_none(),
+        is_exact: matches!(format, Format::Json),
+        scaling_command: match inputs {
+            _ if options.repeated.is_scaled() => None,
+            Inputs::Files(_) => Some("fg-diff -n"),
+            Inputs::Runs(..) => Some("-n"),
+        },
         whole: survey.total,
     };
     let most_lines = options.lines.unwrap_or(UNLIMITED);
