@@ -128,7 +128,7 @@ impl Context<'_> {
     /// Returns the names of functions of which each calls the next, without the start of processes and threads.
     pub(super) fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
         if self.is_exact {
-            return chain.iter().map(|frame| self.name(*frame)).collect();
+            return self.shorten_path(chain.iter().map(|frame| self.name(*frame)).collect(), "…".to_owned());
         }
         let mut names: Vec<(FrameId, usize)> = Vec::new();
         for (index, frame) in chain.iter().enumerate() {
@@ -188,8 +188,9 @@ impl Context<'_> {
 
     /// Returns a path without the functions after the first, if there are many, and `gap` in their place.
     pub(super) fn shorten_path<T>(&self, mut path: Vec<T>, gap: T) -> Vec<T> {
-        if path.len() > MAX_PATH && !self.is_exact {
-            let end = path.len() + 2 - MAX_PATH;
+        let most = if self.is_exact { MAX_EXACT_PATH } else { MAX_PATH };
+        if path.len() > most {
+            let end = path.len() + 2 - most;
             path.splice(1..end, [gap]);
         }
         path
@@ -208,6 +209,9 @@ impl Context<'_> {
 
 /// Largest number of functions of a path: more do not fit on two lines.
 const MAX_PATH: usize = 100;
+
+/// The same for programs.
+const MAX_EXACT_PATH: usize = 500;
 
 /// Returns a name as text without control characters.
 pub(super) fn display_name(name: &[u8]) -> String {
