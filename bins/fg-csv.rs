@@ -187,6 +187,13 @@ impl Tool for Args {
                 session.diagnostics.warn(caveat);
             }
             session.diagnostics.note(&counts.weight_kind.describe());
+        } else {
+            let options = [
+                ("--exact-names", self.runs.copies.exact_names),
+                ("--per-sample", self.weights.per_sample.is_some()),
+                ("--exact", self.weights.exact),
+            ];
+            cli::warn_of_unused(&options, &mut session.diagnostics);
         }
         let format = self.format.format(session.output.is_terminal());
         if self.table.summary {

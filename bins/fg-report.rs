@@ -52,7 +52,7 @@ struct ContentArgs {
     /// Write at most this many lines [default: height of the terminal, or 50]
     ///
     /// At least 10. A JSON object has by default all rows of its tables. With a budget, its rows are those of a page with this many
-    /// lines, and `left_out` has the number of the others by table.
+    /// lines, and `left_out` has the number of the others by table. Names are whole.
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
@@ -96,25 +96,28 @@ const PARTS: &[(&str, &str)] = &[
     (
         "profile",
         "The total weight, its shares by thread state if there are states, and the number of distinct stacks. If the names of \
-         all own functions contain the same source file, it is named here and left out below.",
+         all own functions contain the same source file, it is named here without its directories, and left out below.",
     ),
     (
         "quality",
         "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack. It is below the own functions if nothing is missing. Lost samples are no function, path or thread; \
+         time without a stack. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
          the total of one profile has them, those of a comparison have not.",
     ),
     (
         "threads",
         "Shares of threads, if there are several with different work. Threads that run the same own function and have equal \
-         names but for a number are one. In parentheses is the place with the most of a thread's time, in percent `of it`.",
+         names but for a number are one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place \
+         with the most of a thread's time, in percent `of it`. The shares are below the own functions if nearly all weight is \
+         that of one thread, or if all others only wait for the end of threads.",
     ),
     (
         "work",
         "Shares by kind of work, with the own functions for which it is done: sleep, lock, file sync, allocation, copying, \
          sorting and others. It follows from the names of functions below an own one: a system call or wait counts if there \
          is one, then exceptions, garbage collection and compilation, else the outermost function whose kind is known. \
-         Own functions have no kind themselves.",
+         `own code` is the weight of own functions themselves. Allocation and copying are often part of work of another kind: if that \
+         is much, they are named with all of their weight (`allocation in all`), and the shares add up to more than 100%.",
     ),
     (
         "hot path, branches",
@@ -126,7 +129,8 @@ const PARTS: &[(&str, &str)] = &[
         "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this weight: in \
          itself, or in the first function below it that does more than pass the call on; after `>` a function further down \
          that has at least 70% of that callee's weight; in parentheses the kinds of work. `calls itself` states the number of \
-         calls in the median stack. Recordings with wakers state who ended the waits of a function, and where these threads \
+         calls in the median stack, `called by` the own functions above a large one that is not on the hot path. Threads \
+         without an own function come after functions of a quarter of their weight, those that only wait come last. Recordings with wakers state who ended the waits of a function, and where these threads \
          wait themselves, except for locks.",
     ),
     (
@@ -155,6 +159,15 @@ const PARTS: &[(&str, &str)] = &[
          causes such a change, judged together with all functions of the profile: without a library below it, a function \
          has the self_chance of fg-csv(1).",
     ),
+    (
+        "callees",
+        "In a comparison: functions of libraries and the kernel whose own weight changed by more than noise, with the change.",
+    ),
+    (
+        "grew at",
+        "In a comparison in which something grew: the path from the root along the callees that grew the most, as far as each has \
+         three fifths of its caller's growth, and the growth of the last one.",
+    ),
 ];
 
 impl Args {
@@ -167,6 +180,7 @@ impl Args {
             Some(Scaling::Median) => scaling.push("--scale=median".to_owned()),
             Some(Scaling::Runs | Scaling::Totals) | None => {}
         }
+        scaling.extend(self.runs.copies.exact_names.then(|| "--exact-names".to_owned()));
         let mut others = Vec::new();
         let content = &self.content;
         others.extend(self.weights.per_sample.map(|weight| format!("--per-sample={weight}")));
@@ -246,6 +260,13 @@ impl Tool for Args {
             Subject::Profile(profile) => &profile.frames,
             Subject::Runs(compared) => &compared.profile.frames,
         };
+        let is_comparison = match &subject {
+            Subject::Profile(profile) => profile.is_differential(),
+            Subject::Runs(_) => true,
+        };
+        if !is_comparison {
+            cli::warn_of_unused(&[("--exact-names", self.runs.copies.exact_names)], &mut session.diagnostics);
+        }
         // A clone, because the frames of the page may have other numbers.
         if let Some(own) = self.content.own.as_ref().filter(|own| !(*own).clone().matches_any(frames)) {
             let unmatched = UnmatchedPattern { option: "own", pattern: own.pattern().to_owned() };

@@ -21,6 +21,6 @@ pub use completions::COMMON_EVENTS;
 pub use options::{ColorArgs, CommonArgs, InputArgs, integer_in, parse_duration, parse_percent, parse_positive_weight};
 pub use programs::PROGRAMS;
 pub use run::main;
-pub use run_args::{CopyArgs, RunArgs, WeightArgs, check_runs, read_runs, warn_of_counterparts};
+pub use run_args::{CopyArgs, RunArgs, WeightArgs, check_runs, read_runs, warn_of_counterparts, warn_of_unused};
 pub use sample_args::SampleArgs;
 pub use tool::{Entries, Section, Session, Tool};

@@ -98,6 +98,15 @@ pub fn warn_of_counterparts(counterparts: &Counterparts, diagnostics: &mut Diagn
     }
 }
 
+/// Says which of these options have no effect, because the input is no comparison. Each has its name and if it was given.
+pub fn warn_of_unused(options: &[(&str, bool)], diagnostics: &mut Diagnostics) {
+    let given: Vec<&str> = options.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+    if !given.is_empty() {
+        let verb = if given.len() == 1 { "has" } else { "have" };
+        diagnostics.warn(&format!("{} {verb} no effect: the input is no comparison", given.join(", ")));
+    }
+}
+
 /// The files that a list names.
 #[derive(Clone, Debug)]
 struct FileList(Vec<PathBuf>);

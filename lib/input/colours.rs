@@ -6,11 +6,13 @@ use anstream::adapter::StripBytes;
 
 use super::read::READ_SIZE;
 
-/// Returns true if a text has a sequence that sets a colour: `ESC [ 31 m`. Binary data may have one by chance.
+/// Returns true if a text has a sequence that sets a colour, or that erases the rest of a line, as grep writes it: `ESC [ 31 m`,
+/// `ESC [ K`. Binary data may have one by chance.
 pub(super) fn has_colours(text: &[u8]) -> bool {
     let mut starts = memchr::memmem::find_iter(text, b"\x1b[").map(|start| &text[start + 2..]);
-    starts.any(|rest| rest.iter().find(|byte| !byte.is_ascii_digit() && **byte != b';') == Some(&b'm'))
-        && memchr::memchr(0, text).is_none()
+    starts.any(|rest| {
+        rest.iter().find(|byte| !byte.is_ascii_digit() && **byte != b';').is_some_and(|end| matches!(end, b'm' | b'K'))
+    }) && memchr::memchr(0, text).is_none()
 }
 
 /// A reader that drops escape sequences.
@@ -56,7 +58,12 @@ mod tests {
     #[test]
     fn drops_sequences_at_any_place() {
         let text = "a;\u{1b}[1;31mf\u{1b}[0m 1\n".repeat(3);
-        assert!(has_colours(text.as_bytes()) && !has_colours(b"a\x1b[x") && !has_colours(b"a\x1b[31m\0"));
+        assert!(
+            has_colours(text.as_bytes())
+                && has_colours(b"a\x1b[K 1")
+                && !has_colours(b"a\x1b[x")
+                && !has_colours(b"a\x1b[31m\0")
+        );
         for place in 0..text.len() {
             let (start, end) = text.as_bytes().split_at(place);
             let (mut whole, mut rest) = Uncoloured::new(start, Box::new(Cursor::new(end.to_vec())));

@@ -6,7 +6,7 @@ use super::below::{self, Below};
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::commands::Commands;
-use super::context::{Context, shorten_path};
+use super::context::Context;
 use super::details;
 use super::facts;
 use super::judgement::{Amount, Judgement};
@@ -218,7 +218,7 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
         let number = (index + 1 == frames.len()).then_some(change);
         items.push(Item::new(context.name(frames[index]), number));
     }
-    Some(Fact::new("grew at", Value::Path(shorten_path(items, Item::new("…", None)), PathLines::Two)))
+    Some(Fact::new("grew at", Value::Path(context.shorten_path(items, Item::new("…", None)), PathLines::Two)))
 }
 
 /// Returns the table of the functions with these changes.

@@ -11,10 +11,17 @@ const MAX_NAME: usize = 500;
 /// Options of the call that commands repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Repeated {
-    /// The scaling of weights before: arguments of fg-diff and fg-report.
+    /// The scaling of weights before, and how names are compared: arguments of fg-diff and fg-report.
     pub scaling: Vec<String>,
     /// Other arguments of fg-report.
     pub others: Vec<String>,
+}
+
+impl Repeated {
+    /// True if weights before are scaled.
+    pub(super) fn is_scaled(&self) -> bool {
+        self.scaling.iter().any(|option| option == "-n" || option.starts_with("--scale"))
+    }
 }
 
 /// Writes commands for the inputs of a page.

@@ -7,6 +7,7 @@ use super::judgement::FunctionJudgement;
 use super::measure::percent;
 use super::own_code::{Origin, Origins};
 use super::page::Item;
+use super::pools::Pools;
 use super::renamed::RenamedFrames;
 use super::survey::Survey;
 use super::waits::Waits;
@@ -29,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
+    /// The pools of threads, which the call tree shows as one thread each.
+    pub(super) pools: &'a Pools,
     /// The judgement of all functions of a comparison.
     pub(super) judged: Option<&'a FunctionJudgement>,
     /// Names before that are compared under other names.
@@ -41,6 +44,10 @@ pub(super) struct Context<'a> {
     pub(super) unit: Option<&'a str>,
     /// True if rows are shown however small they are.
     pub(super) is_whole: bool,
+    /// True if names are written whole and exactly: for programs, not for readers.
+    pub(super) is_exact: bool,
+    /// The option that compares shares instead of weights; `None` if weights are scaled.
+    pub(super) scaling_command: Option<&'a str>,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }
@@ -64,6 +71,9 @@ impl Context<'_> {
     /// functions, what these call, and the leaf.
     pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
         let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
+        if self.is_exact {
+            return (0..path.len()).map(|index| (index, Omitted::None)).collect();
+        }
         let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
         let own: Vec<usize> = self
             .origins
@@ -77,7 +87,7 @@ impl Context<'_> {
             let end = own.get(number + 1).copied().unwrap_or(path.len());
             let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
             wanted.push(index);
-            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
+            wanted.extend(callee.filter(|callee| self.is_worth_a_step(path[*callee])));
         }
         wanted.push(leaf);
         wanted.sort_unstable();
@@ -89,6 +99,11 @@ impl Context<'_> {
             (index, if is_gap { Omitted::Some } else { Omitted::None })
         });
         shown.collect()
+    }
+
+    /// True for a function between two own ones that is worth a place on a path.
+    fn is_worth_a_step(&self, frame: FrameId) -> bool {
+        self.origins.is_function(frame) && (self.origins.says_something(frame) || self.origins.is_closed(frame))
     }
 
     /// Returns the path of the most weight without repeated calls, and without what only runs other functions at its
@@ -112,6 +127,9 @@ impl Context<'_> {
 
     /// Returns the names of functions of which each calls the next, without the start of processes and threads.
     pub(super) fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
+        if self.is_exact {
+            return self.shorten_path(chain.iter().map(|frame| self.name(*frame)).collect(), "…".to_owned());
+        }
         let mut names: Vec<(FrameId, usize)> = Vec::new();
         for (index, frame) in chain.iter().enumerate() {
             match names.last_mut() {
@@ -124,7 +142,7 @@ impl Context<'_> {
             1 => self.name(frame),
             _ => format!("{} ×{count}", self.name(frame)),
         });
-        shorten_path(names.collect(), "…".to_owned())
+        self.shorten_path(names.collect(), "…".to_owned())
     }
 
     /// Returns the source file that the names of all own functions contain, if it is the same.
@@ -160,7 +178,22 @@ impl Context<'_> {
 
     /// Returns the name of a function as it is shown.
     pub(super) fn name(&self, frame: FrameId) -> String {
-        display_name(self.profile.frames.name(frame))
+        self.name_of(self.profile.frames.name(frame))
+    }
+
+    /// Returns a name as it is shown; JSON has its control characters, too.
+    pub(super) fn name_of(&self, name: &[u8]) -> String {
+        if self.is_exact { String::from_utf8_lossy(name).into_owned() } else { display_name(name) }
+    }
+
+    /// Returns a path without the functions after the first, if there are many, and `gap` in their place.
+    pub(super) fn shorten_path<T>(&self, mut path: Vec<T>, gap: T) -> Vec<T> {
+        let most = if self.is_exact { MAX_EXACT_PATH } else { MAX_PATH };
+        if path.len() > most {
+            let end = path.len() + 2 - most;
+            path.splice(1..end, [gap]);
+        }
+        path
     }
 
     /// Returns the share of a weight in the total, in percent.
@@ -177,14 +210,8 @@ impl Context<'_> {
 /// Largest number of functions of a path: more do not fit on two lines.
 const MAX_PATH: usize = 100;
 
-/// Returns a path without the functions after the first, if there are many, and `gap` in their place.
-pub(super) fn shorten_path<T>(mut path: Vec<T>, gap: T) -> Vec<T> {
-    if path.len() > MAX_PATH {
-        let end = path.len() + 2 - MAX_PATH;
-        path.splice(1..end, [gap]);
-    }
-    path
-}
+/// The same for programs.
+const MAX_EXACT_PATH: usize = 500;
 
 /// Returns a name as text without control characters.
 pub(super) fn display_name(name: &[u8]) -> String {

@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 
 use super::call_tree::{CallTree, Node};
-use super::context::{Context, shorten_path};
+use super::context::Context;
+use super::fit::without_directories;
 use super::join_some;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
 use super::overview::Overview;
 use super::own_code::Origin;
-use super::page::{Fact, Item, PathLines, Value};
+use super::page::{Fact, Item, Number, PathLines, Value};
 use super::survey::{Quality, Survey};
 use super::waits;
 use crate::Error;
@@ -19,11 +20,14 @@ use crate::profile::{FrameId, Weight, Weights};
 /// Kinds and threads below this share in percent are left out.
 const MIN_SHARE: f64 = 0.05;
 
+/// States below this share in percent are not on the first line.
+const MIN_STATE: f64 = 0.5;
+
 /// The hot path names a share again once it has fallen by this many percent points.
 const SHARE_STEP: f64 = 5.0;
 
 /// The share in percent from which on a defect is stated at the top of the page.
-const MIN_DEFECT: f64 = 0.5;
+const MIN_DEFECT: f64 = 2.0;
 
 /// A branch is named where the hot path forks if it has this share in percent, and this part of the path's end.
 const MIN_BRANCH: f64 = 2.0;
@@ -31,6 +35,10 @@ const MIN_BRANCH_PART: f64 = 0.05;
 
 /// Most branches that are named.
 const MOST_BRANCHES: usize = 4;
+
+/// The totals of a comparison differ widely from this factor on, and probably in their units from the second one on.
+const WIDE_DIFFERENCE: f64 = 4.0;
+const OTHER_UNIT: f64 = 1000.0;
 
 /// The facts about a profile.
 pub(super) struct PlainFacts {
@@ -58,10 +66,13 @@ pub(super) fn plain(
         second.push(quality)
     }
     let threads = overview.threads(context);
-    let path = hot_path(context, tree, threads.is_some());
-    first.extend(threads);
-    first.extend(overview.work(context));
+    let (first_threads, second_threads) =
+        if overview.has_single_group(context) { (None, threads) } else { (threads, None) };
+    let path = hot_path(context, tree, first_threads.is_some());
+    first.extend(overview.work(context)?);
+    first.extend(first_threads);
     first.extend(path);
+    second.extend(second_threads);
     second.extend(charged_threads(context)?);
     second.extend(states(context));
     second.push(kinds(context));
@@ -88,7 +99,7 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let Survey { total, stacks, .. } = context.survey;
     let amount = Amount::new(context);
     let states = states(context).map(|fact| match fact.value {
-        Value::List(items) => items.iter().map(Item::text).collect::<Vec<_>>().join(", "),
+        Value::List(items) => join_large(&items),
         _ => String::new(),
     });
     let text = format!(
@@ -98,10 +109,18 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
         states.map_or_else(String::new, |states| format!(" ({states})")),
         format_count(*stacks),
         if *stacks == 1 { "stack" } else { "stacks" },
-        context.single_source().map_or_else(String::new, |source| format!(", own functions in {source}")),
+        context
+            .single_source()
+            .map_or_else(String::new, |source| format!(", own functions in {}", without_directories(&source))),
     );
     let numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
     Fact { label: "profile", value: Value::Text(text), numbers }
+}
+
+/// Returns the items that are not too small for the first line, joined by commas.
+fn join_large(items: &[Item]) -> String {
+    let is_large = |item: &&Item| matches!(item.number, Some(Number::Share(share)) if share >= MIN_STATE);
+    items.iter().filter(is_large).map(Item::text).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the smallest, the median and the largest depth of a stack, by weight.
@@ -208,7 +227,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl I
         items.extend(omitted.item());
         items.push(if is_stated { Item::share(name, share) } else { Item::new(name, None) });
     }
-    let items = shorten_path(items, Item::new("…", None));
+    let items = context.shorten_path(items, Item::new("…", None));
     let branches = match is_own_end {
         true => branches(context, tree, path.last().copied().unwrap_or(tree.root())),
         false => Vec::new(),
@@ -247,13 +266,28 @@ pub(super) fn totals(context: &Context<'_>, amount: &Amount<'_>, sides: [&str; 2
     let total = context.survey.total;
     let change = percent_change(total, total.before);
     let text = format!(
-        "{}: {}; {}: {} ({})",
+        "{}: {}; {}: {} ({}){}",
         sides[0],
         amount.text(total.before),
         sides[1],
         amount.text(total.after),
-        format_change(change)
+        format_change(change),
+        doubt_of_totals(context).unwrap_or_default(),
     );
     let numbers = vec![("before", total.before.as_f64()), ("after", total.after.as_f64()), ("change_pct", change)];
     Fact { label: "profiles", value: Value::Text(text), numbers }
+}
+
+/// Returns what is doubtful about a comparison of totals that differ widely.
+fn doubt_of_totals(context: &Context<'_>) -> Option<String> {
+    let Weights { before, after } = context.survey.total;
+    let (smaller, larger) = (before.min(after).as_f64(), before.max(after).as_f64());
+    let option = context.scaling_command?;
+    match larger / smaller.max(f64::MIN_POSITIVE) {
+        OTHER_UNIT.. => {
+            Some("; the totals differ so much that the units may: compare profiles of the same kind".to_owned())
+        }
+        WIDE_DIFFERENCE.. => Some(format!("; the totals differ widely: {option} compares shares")),
+        _ => None,
+    }
 }

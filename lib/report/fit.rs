@@ -41,6 +41,17 @@ pub(super) fn shortened(name: &str) -> String {
     }
 }
 
+/// Returns the last part of a name of C++ or Rust, with the one before if both are short.
+pub(super) fn last_parts(name: &str) -> String {
+    let parts: Vec<&str> = name.split("::").map(|part| part.trim_matches(['<', '>'])).collect();
+    match &parts[..] {
+        _ if name.contains(' ') => name.to_owned(),
+        [.., before, last] if width(before) + width(last) + 2 <= LONG_NAME => format!("{before}::{last}"),
+        [.., last] if !last.is_empty() => (*last).to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
 /// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`. Files
 /// that are named alike in every directory keep it.
 pub(super) fn without_directories(name: &str) -> String {
@@ -94,6 +105,7 @@ pub(super) fn fit_path(names: &[String], room: usize) -> String {
     if width(&whole) <= room {
         return whole;
     }
+    let names = cut_callers(names, room);
     let [_, .., last] = &names[..] else { return cut_middle(&whole, room) };
     if let [start @ .., gap, _] = &names[..]
         && gap == "…"
@@ -107,6 +119,14 @@ pub(super) fn fit_path(names: &[String], room: usize) -> String {
     }
     let line = format!("… > {last}");
     if width(&line) <= room { line } else { cut_middle(last, room) }
+}
+
+/// Cuts long names before the last one, which would leave no room for others.
+fn cut_callers(mut names: Vec<String>, room: usize) -> Vec<String> {
+    if let Some((_, callers)) = names.split_last_mut() {
+        callers.iter_mut().for_each(|name| *name = cut_middle(name, (room / 3).max(LONG_NAME)));
+    }
+    names
 }
 
 /// Returns the first function of a path and as many of the last ones as fit, but at least `min`.
@@ -141,7 +161,7 @@ pub(super) fn cut_middle(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_middle, fit_path, shortened, wrap_path};
+    use super::{cut_middle, fit_path, last_parts, shortened, wrap_path};
 
     fn strings(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -176,6 +196,19 @@ mod tests {
             ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),
         ] {
             assert_eq!(shortened(name), short);
+        }
+    }
+
+    #[test]
+    fn names_of_callees_lose_their_path() {
+        for (name, last) in [
+            ("std::_Hashtable::_M_find_before_node", "_M_find_before_node"),
+            ("core::fmt::builders::DebugStruct::field", "DebugStruct::field"),
+            ("<core::fmt::builders::DebugStruct>::field", "DebugStruct::field"),
+            ("<Vec as Extend>::extend", "<Vec as Extend>::extend"),
+            ("malloc", "malloc"),
+        ] {
+            assert_eq!(last_parts(name), last);
         }
     }
 

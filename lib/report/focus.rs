@@ -151,6 +151,13 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
         false => Number::Share(context.share(weights.after)),
     };
     let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
-    let items = [whole].into_iter().chain(each).collect();
-    Fact { label: "focus", value: Value::List(items), numbers: vec![("inclusive_pct", share)] }
+    let items = Some(whole).filter(|_| !context.is_exact).into_iter().chain(each).collect();
+    let numbers = match is_differential {
+        true => {
+            let [before, after] = [total.before, total.after].map(|weight| percent(weight, context.whole.before));
+            vec![("before_pct", before), ("after_pct", after)]
+        }
+        false => vec![("inclusive_pct", share)],
+    };
+    Fact { label: "focus", value: Value::List(items), numbers }
 }

@@ -10,6 +10,7 @@
 mod below;
 mod budget;
 mod call_tree;
+mod callers;
 mod change;
 mod columns;
 mod commands;
@@ -28,6 +29,7 @@ mod overview;
 mod own_code;
 mod page;
 mod plain;
+mod pools;
 mod renamed;
 mod survey;
 mod tables;
@@ -46,6 +48,7 @@ use self::judgement::FunctionJudgement;
 use self::lost::Lost;
 use self::own_code::Origins;
 use self::page::Page;
+use self::pools::Pools;
 use self::renamed::RenamedFrames;
 use self::survey::Survey;
 use self::waits::Waits;
@@ -172,6 +175,8 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         check_weight(&profile)?;
     }
     evidence.remove_wakers()?;
+    let is_joined = !profile.is_differential() && !matches!(format, Format::Json);
+    let pools = if is_joined { Pools::find(&mut profile) } else { Pools::default() };
     profile.presort(crate::parallel::cores());
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     origins.find_thread_names(&profile);
@@ -185,12 +190,19 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         work: &work,
         waits: &waits,
         evidence: &evidence,
+        pools: &pools,
         judged: judged.as_ref(),
         counterparts: &counterparts,
         renamed: &renamed,
         missing: options.missing,
         unit: options.count_name.as_deref(),
         is_whole: options.lines.is_none(),
+        is_exact: matches!(format, Format::Json),
+        scaling_command: match inputs {
+            _ if options.repeated.is_scaled() => None,
+            Inputs::Files(_) => Some("fg-diff -n"),
+            Inputs::Runs(..) => Some("-n"),
+        },
         whole: survey.total,
     };
     let most_lines = options.lines.unwrap_or(UNLIMITED);

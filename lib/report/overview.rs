@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
 use super::context::{Context, display_name};
+use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
@@ -24,10 +25,30 @@ const MOST_FUNCTIONS: usize = 2;
 /// A function that has nearly all of a kind of work is named without a share.
 const NEARLY_ALL: f64 = 0.95;
 
+/// The kind of the program's own functions themselves.
+const OWN_CODE: &str = "own code";
+
+/// The kind of waits for a CPU.
+const WAITING_FOR_CPU: &str = "waiting for a CPU";
+
+/// The kind of waits for the end of a thread.
+const THREAD_JOIN: &str = "thread join";
+
+/// A group of threads with this share in percent is nearly all.
+const SINGLE_GROUP: f64 = 75.0;
+
+/// Groups below this share in percent do not count.
+const LARGE_GROUP: f64 = 5.0;
+
+/// A kind that counts for others is named with all its weight if that has this share in percent.
+const MIN_WHOLE_KIND: f64 = 10.0;
+
 /// Threads with equal names but for digits that run the same function of the program.
 #[derive(Debug, Default)]
 struct Group {
     weights: Weights,
+    /// The weight of waits for the end of threads.
+    joins: Weights,
     threads: HashSet<FrameId, FxBuildHasher>,
     /// The weight by the own function and by what it called.
     places: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
@@ -39,8 +60,13 @@ pub(super) struct Overview {
     /// By the name of the thread, and by the outermost own function.
     groups: BTreeMap<(String, Option<FrameId>), Group>,
     /// By kind of work, and by the own function that it is done for.
-    kinds: BTreeMap<&'static str, HashMap<FrameId, Weights, FxBuildHasher>>,
+    kinds: BTreeMap<&'static str, Functions>,
+    /// The same for kinds of the functions that do the work, if it counts for what another function asked for.
+    hidden: BTreeMap<&'static str, Functions>,
 }
+
+/// Weights by own function.
+type Functions = HashMap<FrameId, Weights, FxBuildHasher>;
 
 impl Overview {
     /// Sums up a profile.
@@ -68,14 +94,36 @@ impl Overview {
                 _ => context.origins.callee(below).map(|callee| below[callee]),
             };
             group.places.entry((stack[index], callee)).or_default().add(weights)?;
-            // Threads of a runtime that wait for work do none.
-            let is_idle = own.is_none() && activity == Activity::Blocked;
-            match context.work.kind(stack[index], below).filter(|_| callee.is_some() && !is_idle) {
-                Some(kind) => overview.kinds.entry(kind).or_default().entry(stack[index]).or_default().add(weights),
-                None => Ok(()),
+            let Some(kind) = kind_of_work(context, stack, own, below, activity) else { return Ok(()) };
+            if kind == THREAD_JOIN {
+                group.joins.add(weights)?;
             }
+            overview.kinds.entry(kind).or_default().entry(stack[index]).or_default().add(weights)?;
+            let inner = context.work.inner_kind(kind, below).filter(|_| activity == Activity::Running);
+            inner.map_or(Ok(()), |inner| {
+                overview.hidden.entry(inner).or_default().entry(stack[index]).or_default().add(weights)
+            })
         })?;
         Ok(overview)
+    }
+
+    /// True if nearly all weight is that of one group that runs functions of the program, or if all other groups that do only wait
+    /// for the end of threads: then the groups say little.
+    pub(super) fn has_single_group(&self, context: &Context<'_>) -> bool {
+        let has_entry = |thread: &str| self.groups.keys().any(|(other, entry)| other == thread && entry.is_some());
+        let shares = self.groups.iter().filter_map(|((thread, entry), group)| {
+            let joins = is_at_least(group.joins.after.millionths(), (9, 10), group.weights.after.millionths());
+            let counts = entry.is_some() || !has_entry(thread);
+            (counts && !joins).then(|| (entry.is_some(), context.share(group.weights.after)))
+        });
+        let large: Vec<(bool, f64)> = shares.filter(|(_, share)| *share >= LARGE_GROUP).collect();
+        large.len() == 1 || large.iter().any(|(is_own, share)| *is_own && *share >= SINGLE_GROUP)
+    }
+
+    /// True for a function that does hardly anything but wait for the end of threads.
+    pub(super) fn only_joins(&self, function: FrameId, weights: Weights) -> bool {
+        let joins = self.kinds.get(THREAD_JOIN).and_then(|functions| functions.get(&function));
+        joins.is_some_and(|joins| is_at_least(joins.after.millionths(), (9, 10), weights.after.millionths()))
     }
 
     /// Returns the weight by group of threads, if there are several.
@@ -109,17 +157,18 @@ impl Overview {
     }
 
     /// Returns the weight by kind of work.
-    pub(super) fn work(&self, context: &Context<'_>) -> Option<Fact> {
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn work(&self, context: &Context<'_>) -> Result<Option<Fact>, Error> {
         let ranks = context.ranks();
-        let mut kinds: Vec<(Weight, &str, _)> = self
-            .kinds
-            .iter()
-            .map(|(kind, functions)| {
-                let whole = functions.values().map(|weights| weights.after.millionths()).sum();
-                (Weight::from_millionths(whole), *kind, functions)
-            })
-            .collect();
-        kinds.sort_by_key(|(weight, kind, _)| (Reverse(*weight), *kind));
+        let (mut kinds, whole_kinds) = (self.kinds.clone(), self.whole_kinds(context)?);
+        kinds.retain(|kind, _| !whole_kinds.contains_key(kind));
+        let whole_kinds = whole_kinds.iter().map(|(kind, functions)| (format!("{kind} in all"), functions));
+        let kinds = kinds.iter().map(|(kind, functions)| ((*kind).to_owned(), functions)).chain(whole_kinds);
+        let mut kinds: Vec<(Weight, String, &Functions)> =
+            kinds.map(|(kind, functions)| (sum(functions), kind, functions)).collect();
+        kinds.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
         let items: Vec<Item> = kinds
             .into_iter()
             .map(|(weight, kind, functions)| (context.share(weight), kind, functions))
@@ -129,7 +178,48 @@ impl Overview {
                 ..Item::share(kind, share)
             })
             .collect();
-        (!items.is_empty()).then(|| Fact::new("work", Value::List(items)))
+        Ok((!items.is_empty()).then(|| Fact::new("work", Value::List(items))))
+    }
+
+    /// Returns the kinds of which much counts for other kinds, with all weight of the functions that do the work.
+    fn whole_kinds(&self, context: &Context<'_>) -> Result<BTreeMap<&'static str, Functions>, Error> {
+        let mut kinds = BTreeMap::new();
+        for (kind, hidden) in &self.hidden {
+            let mut whole = self.kinds.get(kind).cloned().unwrap_or_default();
+            let known = sum(&whole).millionths();
+            for (function, weights) in hidden {
+                whole.entry(*function).or_default().add(*weights)?;
+            }
+            let is_large = context.share(sum(&whole)) >= MIN_WHOLE_KIND;
+            if is_large && is_at_least(sum(hidden).millionths(), (1, 2), known) {
+                kinds.insert(*kind, whole);
+            }
+        }
+        Ok(kinds)
+    }
+}
+
+/// Returns the weight after of all functions.
+fn sum(functions: &Functions) -> Weight {
+    let weights = functions.values().map(|weights| weights.after.millionths());
+    Weight::from_millionths(weights.fold(0, u128::saturating_add))
+}
+
+/// Returns the kind of what a thread does in a stack whose part below the own function is `below`; `None` if there is no word for it.
+fn kind_of_work(
+    context: &Context<'_>,
+    stack: &[FrameId],
+    own: Option<usize>,
+    below: &[FrameId],
+    activity: Activity,
+) -> Option<&'static str> {
+    match (own, activity) {
+        (Some(_), Activity::Runnable) => Some(WAITING_FOR_CPU),
+        // Threads of a runtime that wait for work do none.
+        (None, Activity::Blocked | Activity::Runnable) => None,
+        (Some(_), Activity::Running) if below.is_empty() => Some(OWN_CODE),
+        (_, Activity::Running) if below.is_empty() => None,
+        _ => context.work.kind(stack[own.unwrap_or(0)], below),
     }
 }
 

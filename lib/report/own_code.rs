@@ -347,18 +347,21 @@ impl<'a> Origins<'a> {
             let is_library_file = LIBRARY_FILES.is_match(plain) && !COMMON_FILES.is_match(plain);
             return Known { is_library_file, ..Known::native(Origin::Unknown, "unknown") };
         }
-        let is_library = LIBRARIES.is_match(plain)
-            || match find_origin(plain) {
-                Some(SourceOrigin::Package(_)) => self.has_own_scripts,
-                Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
-                origin => origin == Some(SourceOrigin::StandardLibrary),
-            };
+        let is_library = match find_origin(plain) {
+            Some(SourceOrigin::StandardLibrary) => true,
+            Some(SourceOrigin::Package(_)) => self.has_own_scripts || LIBRARIES.is_match(plain),
+            // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
+            Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
+            None => LIBRARIES.is_match(plain),
+        };
         let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
+        let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
         let is_own = match &mut self.own {
             Some(own) => own.matches(frames, frame),
             None => !is_library && (is_script || category == OTHER),
         };
         let calls = match () {
+            () if has_script_file && is_own => Calls::Any,
             () if is_kernel || category == "allocator" || CLOSED.is_match(plain) => Calls::Closed,
             () if START.is_match(plain) => Calls::Start,
             () if RUN_TIMES.is_match(plain) => Calls::Scripts,
@@ -369,7 +372,6 @@ impl<'a> Origins<'a> {
             false if category == OTHER => (Origin::Library, LIBRARY_CODE),
             false => (Origin::Library, category),
         };
-        let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
         let starts_thread = THREAD_START.is_match(plain);
         let is_glue = GLUE.is_match(plain);
         Known { origin, kind, calls, is_script, has_script_file, is_glue, starts_thread, is_library_file: false }

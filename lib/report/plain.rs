@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
 
 use super::below;
 use super::budget::{Rows, WHOLE_PAGE};
 use super::call_tree::CallTree;
+use super::callers;
 use super::commands::Commands;
 use super::context::Context;
 use super::details;
@@ -15,14 +16,13 @@ use super::facts::{self, PlainFacts};
 use super::measure::Measure;
 use super::overview::Overview;
 use super::own_code::Origin;
-use super::page::{Block, Fact, Item, Number, Page, Row, Table};
+use super::page::{Block, Fact, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
 use super::wakes;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
-use crate::tally::Charging;
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -30,11 +30,11 @@ const MIN_SHARE: f64 = 0.5;
 /// Number of rows of a table whose largest row is below that.
 const FLAT_ROWS: usize = 3;
 
-/// Details below this share in percent are left out.
-const MIN_DETAIL: f64 = 0.3;
+/// The callers of own functions from this share in percent on are named, if the hot path does not show them.
+const MIN_CALLED: f64 = 10.0;
 
-/// Details below this part of their row are left out.
-const MIN_PART: f64 = 0.03;
+/// Own functions have much of the whole if they have this share in percent.
+const MIN_OWN: f64 = 25.0;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 5;
@@ -44,15 +44,18 @@ const FACT_LINES: usize = 5;
 /// # Errors
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
-    let tree = CallTree::new(context.profile, Measure::After)?;
-    let PlainFacts { first, mut second } = facts::plain(context, &Overview::new(context)?, inputs, &tree)?;
+    let joined = context.pools.join(context.profile)?;
+    let tree = CallTree::new(joined.as_ref().unwrap_or(context.profile), Measure::After)?;
+    let overview = Overview::new(context)?;
+    let PlainFacts { first, mut second } = facts::plain(context, &overview, inputs, &tree)?;
     if lines < WHOLE_PAGE {
         // Own functions say more.
         second.retain(|fact| fact.label == "quality");
     }
     let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
-    let own = own_table(context, rows.first)?;
+    let hottest = hottest_own(context, &overview);
+    let own = own_table(context, &hottest, &tree, rows.first)?;
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
     let waits = waits_table(context, rows.third, |_| true)?;
@@ -63,7 +66,6 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let inclusive = inclusive_table(context, inclusive_rows, &shown);
     let used = [&waits, &own, &selfs, &inclusive].map(|table| table.rows.len());
     let rows = rows.reassign(used.iter().sum::<usize>() + noted);
-    let hottest = hottest_own(context);
     // A function says more than a thread without any.
     let hottest =
         hottest.iter().find(|(_, function)| !function.is_thread).or(hottest.first()).map(|(frame, _)| **frame);
@@ -76,13 +78,22 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     Ok(Page { blocks, source: context.single_source() })
 }
 
-/// Returns the program's own functions and the threads that have none, the largest first; threads that only wait come last.
-fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
+/// Returns the program's own functions and the threads that have none, the largest first. Those that only wait for work, or for the
+/// end of threads, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
+/// quarter of its weight, if functions have much of the whole.
+fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
+    let is_own =
+        |frame: FrameId| context.origins.origin(frame) == Origin::Own && !context.survey.roots.contains_key(&frame);
+    let of_functions = own.iter().filter(|(frame, _)| is_own(**frame)).map(|(_, own)| own.weights.after.millionths());
+    let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
+    let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
-        (function.is_idle_thread(), Reverse(function.weights.after), ranks[frame.index()])
+        let is_idle = function.is_idle_thread() || overview.only_joins(**frame, function.weights);
+        let divisor = if has_functions && !is_own(**frame) { 4 } else { 1 };
+        (is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
     });
     own
 }
@@ -97,8 +108,12 @@ fn limits(context: &Context<'_>, largest: Option<Weight>, limit: usize) -> (f64,
 }
 
 /// Returns the table of the program's own functions with what they do.
-fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
-    let own = hottest_own(context);
+fn own_table(
+    context: &Context<'_>,
+    own: &[(&FrameId, &OwnFunction)],
+    tree: &CallTree,
+    limit: usize,
+) -> Result<Table, Error> {
     let (least, limit) = limits(context, own.first().map(|(_, function)| function.weights.after), limit);
     let shown: Vec<(FrameId, Weights)> = own
         .iter()
@@ -108,7 +123,11 @@ fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
         .collect();
     let frames: Vec<FrameId> = shown.iter().map(|(frame, _)| *frame).collect();
     let below = below::find(context, &frames)?;
-    let notes = wakes::notes(context, &frames)?;
+    let mut notes = wakes::notes(context, &frames)?;
+    let large = shown.iter().take_while(|(_, weights)| context.share(weights.after) >= MIN_CALLED).count();
+    for (notes, called) in notes.iter_mut().zip(callers::notes(context, &frames[..large], tree)?) {
+        notes.splice(0..0, called);
+    }
     let rows = shown.iter().zip(below).zip(notes).map(|(((frame, weights), below), notes)| {
         let share = context.share(weights.after);
         Row {
@@ -124,12 +143,6 @@ fn own_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     Ok(table("own", title, "calls", vec![column("share_pct", "share")], rows.collect(), own.len()))
 }
 
-/// Returns the items that are large enough to matter for a row of this share.
-fn shares(items: impl Iterator<Item = Item>, row: f64) -> Vec<Item> {
-    let min = (row * MIN_PART).max(MIN_DETAIL);
-    items.filter(|item| matches!(item.number, Some(Number::Share(share)) if share >= min)).collect()
-}
-
 /// Returns the functions with the most self weight, and who calls them.
 pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     let ranks = context.ranks();
@@ -142,7 +155,7 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
     let (least, limit) = limits(context, functions.first().map(|(weight, _)| *weight), limit);
     functions.truncate(limit);
     functions.retain(|(weight, _)| context.share(*weight) >= least);
-    let callers = callers_of(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;
+    let callers = callers::of_leaves(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;
     let rows = functions.iter().zip(callers).map(|((weight, frame), callers)| {
         let share = context.share(*weight);
         let inclusive = context.share(context.survey.functions[frame.index()].inclusive.after);
@@ -161,40 +174,6 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
 /// Returns all functions.
 fn frames<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (FrameId, &'a super::survey::Function)> {
     (0..).map(FrameId::from_index).zip(&context.survey.functions)
-}
-
-/// Returns for each leaf the nearest own function above it, or its caller, by weight.
-fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>>, Error> {
-    let profile = context.profile;
-    let mut sums = vec![HashMap::<FrameId, Weights, FxBuildHasher>::default(); leaves.len()];
-    let wanted: HashMap<FrameId, usize, FxBuildHasher> = leaves.iter().copied().zip(0..).collect();
-    let charging = Charging::new(&profile.frames);
-    profile.for_each(|stack, weights| {
-        let Some(leaf) = charging.charged(stack) else { return Ok(()) };
-        let Some(number) = wanted.get(&leaf) else { return Ok(()) };
-        let index = stack.iter().rposition(|frame| *frame == leaf).unwrap_or(0);
-        let above = &stack[..index];
-        let own = context.origins.place(above).own.filter(|own| *own > 0);
-        match own.map(|own| above[own]).or(above.last().copied()) {
-            Some(caller) => sums[*number].entry(caller).or_default().add(weights),
-            None => Ok(()),
-        }
-    })?;
-    let ranks = context.ranks();
-    Ok(sums
-        .into_iter()
-        .zip(leaves)
-        .map(|(callers, leaf)| {
-            let mut callers: Vec<_> = callers.into_iter().collect();
-            callers.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
-            shares(
-                callers
-                    .into_iter()
-                    .map(|(frame, weights)| Item::share(context.name(frame), context.share(weights.after))),
-                context.share(context.survey.functions[leaf.index()].self_weights.after),
-            )
-        })
-        .collect())
 }
 
 /// Returns the functions with the most weight that the tree does not show, because it is spread over many branches.

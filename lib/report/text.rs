@@ -2,9 +2,10 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
+use super::callers::CALLED_BY;
 use super::columns::width;
-use super::fit::{cut_end, cut_middle, fit_path, shortened, without_directories, wrap, wrap_path};
-use super::page::{Block, Fact, Item, Page, PathLines, Row, Table, Value};
+use super::fit::{cut_end, cut_middle, fit_path, last_parts, shortened, without_directories, wrap, wrap_path};
+use super::page::{Block, Fact, Item, Note, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.
 const LABEL_WIDTH: usize = 10;
@@ -46,7 +47,8 @@ pub struct TextStyle {
 
 /// Returns the page as lines, each at most as wide as the style says.
 pub(super) fn render(page: &Page, style: TextStyle) -> String {
-    let page = page.clone().without_source();
+    let mut page = page.clone().without_source();
+    page.blocks.iter_mut().for_each(inline_callers);
     let style =
         TextStyle { width: style.width.max(MIN_WIDTH), bars: style.bars && style.width >= BAR_PAGE_WIDTH, ..style };
     let mut text = String::new();
@@ -67,6 +69,20 @@ pub(super) fn render(page: &Page, style: TextStyle) -> String {
     text
 }
 
+/// Moves the notes that name callers to the end of the details of their rows.
+fn inline_callers(block: &mut Block) {
+    let Block::Table(table) = block else { return };
+    for row in &mut table.rows {
+        let notes = std::mem::take(&mut row.notes);
+        let (callers, others) = notes.into_iter().partition(|note| note.label == CALLED_BY);
+        row.notes = others;
+        row.details.extend(Vec::<Note>::into_iter(callers).map(|note| {
+            let callers: Vec<String> = note.items.iter().map(Item::text).collect();
+            Item::new(format!("{CALLED_BY} {}", callers.join(" and ")), None)
+        }));
+    }
+}
+
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line.trim_end());
     text.push('\n');
@@ -78,13 +94,16 @@ fn paint(text: &str, paint: Style, style: TextStyle) -> String {
 }
 
 /// Returns as many items as fit on the lines, at least part of the first, with short forms of long names. An item that
-/// does not fit loses its inner function, then its parts.
+/// does not fit loses the path of its inner function, then that function, then its parts but for the first, then all.
 fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (number, item) in items.iter().enumerate() {
+        let inner = item.inner.as_ref().map(|inner| last_parts(&shortened(inner)));
+        let without_path = Item { inner, ..item.clone() };
         let bare = Item { inner: None, ..item.clone() };
+        let first_part = Item { parts: item.parts[..item.parts.len().min(1)].to_vec(), ..bare.clone() };
         let barest = Item { parts: Vec::new(), ..bare.clone() };
-        let forms = [item, &bare, &barest].map(|item| item.text_with(&shortened));
+        let forms = [item, &without_path, &bare, &first_part, &barest].map(|item| item.text_with(&shortened));
         let used = lines.last().map_or(0, |line| width(line));
         // A line that is not the last one ends in a comma.
         let room_here = room.saturating_sub(usize::from(lines.len() < max_lines));
@@ -102,7 +121,7 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
                 line.push_str(if used == 0 { "" } else { ", " });
                 line.push_str(form);
             }
-            (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[2], room),
+            (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[4], room),
             _ => break,
         }
     }

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::context::{Context, display_name};
+use super::context::Context;
 use super::overview::generic_name;
 use super::page::{Item, Number, Row, Table};
 use super::tables::{column, table};
@@ -213,5 +213,5 @@ fn own_functions(context: &Context<'_>, stack: &[FrameId], count: usize) -> Vec<
 /// Returns the name of a frame without the suffix of wakers.
 pub(super) fn name(context: &Context<'_>, frame: FrameId) -> String {
     let name = context.profile.frames.name(frame);
-    display_name(name.strip_suffix(markers::WAKER).unwrap_or(name))
+    context.name_of(name.strip_suffix(markers::WAKER).unwrap_or(name))
 }

@@ -54,6 +54,15 @@ const CONDITION: &str = "condition";
 /// The kind of waits for the lock of an interpreter.
 const INTERPRETER_LOCK: &str = "interpreter lock";
 
+/// The kinds of work that libraries do on the way to another.
+const INNER_KINDS: [&str; 2] = [ALLOCATION, "copying"];
+
+/// The kind of the work of allocators.
+const ALLOCATION: &str = "allocation";
+
+/// Kinds of work that the kernel does for allocators.
+const MEMORY_KINDS: [&str; 2] = ["page faults", "mapping memory"];
+
 /// The kinds of all frames of a profile.
 pub(super) struct Work {
     /// The index of the kind of each frame.
@@ -89,6 +98,15 @@ impl Work {
         let anywhere = kinds().filter(|kind| *kind < KINDS.anywhere).min();
         let kind = anywhere.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])?;
         Some(if kind == CONDITION && self.waits_for_interpreter(own, below) { INTERPRETER_LOCK } else { kind })
+    }
+
+    /// Returns the kind of the work that these functions do on the way to work of another kind: allocation, or copying. What the
+    /// kernel copies is part of its work.
+    pub(super) fn inner_kind(&self, kind: &str, below: &[FrameId]) -> Option<&'static str> {
+        let kinds = below.iter().rev().filter_map(|frame| self.kinds[frame.index()]);
+        let mut kinds = kinds.map(|kind| KINDS.names[usize::from(kind)]);
+        let inner = kinds.find(|inner| INNER_KINDS.contains(inner)).filter(|inner| *inner != kind)?;
+        (!Self::is_kernel(kind) || (inner == ALLOCATION && MEMORY_KINDS.contains(&kind))).then_some(inner)
     }
 
     /// True for a wait of Python's interpreter itself. The only condition that it waits for is that of its lock: locks of
@@ -136,8 +154,8 @@ mod tests {
             ("malloc;_int_malloc;sysmalloc;__x64_sys_brk", "mapping memory"),
             ("operator new;malloc", "allocation"),
             ("java.lang.String.format;java.util.Formatter.format;_new_array_Java", "string formatting"),
-            ("regexp.MustCompile;regexp.compile;runtime.newobject", "regular expressions: compiling"),
-            ("Builtins_RegExpPrototypeTestFast;v8::internal::Runtime_RegExpExec", "regular expressions"),
+            ("regexp.MustCompile;regexp.compile;runtime.newobject", "regex compilation"),
+            ("Builtins_RegExpPrototypeTestFast;v8::internal::Runtime_RegExpExec", "regex matching"),
             ("__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1]", "exceptions"),
             ("[python3.11];deflate;[libz.so.1.2.13]", "compression"),
             ("[_sqlite3.cpython-311-x86_64-linux-gnu.so];sqlite3_step", "database"),
@@ -148,6 +166,21 @@ mod tests {
             ("std::map::operator[];std::_Rb_tree::find", "maps and sets"),
             ("ring::digest::digest", "hashing or encryption"),
             ("golang.org/x/crypto/blake2b.hashBlocks", "hashing or encryption"),
+            ("v8::internal::Builtin_JsonParse;v8::internal::JsonParser::Parse", "JSON parsing"),
+            ("loads (json/__init__.py);raw_decode (json/decoder.py)", "JSON parsing"),
+            ("dumps (json/__init__.py)", "JSON writing"),
+            ("serde_json::to_string;serde_json::ser::write", "JSON writing"),
+            (
+                "alloc::fmt::format;core::fmt::write;<core::fmt::builders::DebugStruct>::field",
+                "formatting for debugging",
+            ),
+            ("alloc::fmt::format;core::fmt::write", "string formatting"),
+            ("RegExp (v8);v8::internal::JSRegExp::Initialize", "regex compilation"),
+            ("std::__atomic_base::load", "atomic operations"),
+            ("java.lang.Class.getMethods;java.lang.Class.copyMethods", "reflection"),
+            ("__isoc99_sscanf;__vfscanf_internal", "number conversion"),
+            ("pysqlite_connection_execute", "database"),
+            ("join (threading.py);lock_PyThread_acquire_lock;PyThread_acquire_lock_timed", "thread join"),
             ("bstring::find", "-"),
             ("_GLOBAL__sub_I_main", "-"),
         ] {
@@ -161,6 +194,20 @@ mod tests {
         assert_eq!(kind_below("crunch (/srv/a.py)", wait), "interpreter lock");
         assert_eq!(kind_below("crunch", wait), "condition");
         assert_eq!(kind_below("crunch (/srv/a.py)", &format!("[libblas.so.3];{wait}")), "condition");
+    }
+
+    #[test]
+    fn allocation_and_copying_count_for_the_work_that_they_are_part_of() {
+        let inner = |kind: &str, stack: &str| {
+            let mut frames = Frames::new();
+            let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+            Work::new(&frames).inner_kind(kind, &stack).unwrap_or("-")
+        };
+        assert_eq!(inner("maps and sets", "std::map::clear;cfree;_int_free"), "allocation");
+        assert_eq!(inner("page faults", "malloc;sysmalloc;asm_exc_page_fault"), "allocation");
+        assert_eq!(inner("string building", "std::string::append;memcpy"), "copying");
+        assert_eq!(inner("copying", "memcpy"), "-");
+        assert_eq!(inner("events", "poll;__x64_sys_poll;_copy_from_user"), "-");
     }
 
     #[test]

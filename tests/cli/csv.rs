@@ -326,3 +326,13 @@ fn a_profile_without_weight_is_no_table() {
         assert!(outcome.stderr.ends_with("nothing to tabulate: all stacks have weight 0\n"), "{outcome:?}");
     }
 }
+
+#[test]
+fn options_for_comparisons_without_effect_are_named_once() {
+    let options = ["--exact-names", "--per-sample=5"];
+    let outcome = run("fg-csv", options, b"main;parse 5\n").ok();
+    let said = "--exact-names, --per-sample have no effect: the input is no comparison";
+    assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
+    let outcome = run("fg-csv", ["--per-sample=5"], b"main;parse 5 10\n").ok();
+    assert!(!outcome.stderr.contains("no effect"), "{}", outcome.stderr);
+}

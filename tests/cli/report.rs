@@ -30,7 +30,8 @@ fn the_first_lines_name_the_cause() {
     let page = report(&[], PROFILE);
     let first: Vec<&str> = page.lines().take(10).collect();
     assert!(first[0].contains("stdin: 1,000 samples, 8 stacks"), "{page}");
-    assert!(first[1].contains("0.5% of the samples lost, 1.5% in code without a symbol"), "{page}");
+    assert!(page.contains("quality   0.5% of the samples lost, 1.5% in code without a symbol"), "{page}");
+    assert!(first[1].starts_with("work      copying 41.0% (encode), own code 29.0% (compress 18.0%"), "{page}");
     assert!(
         first
             .iter()

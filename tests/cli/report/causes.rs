@@ -9,7 +9,7 @@ const CAUSES: &[(&str, &[&str])] = &[
         "python3.11;__libc_start_main;pack (/srv/app.py);compress (gzip.py);[python3.11];deflate;[libz.so.1] 60\n\
          python3.11;__libc_start_main;pack (/srv/app.py) 40\n",
         &[
-            "own functions in /srv/app.py",
+            "own functions in app.py",
             "100.0%  pack",
             "compress (gzip.py) > deflate 60.0% (compression)",
             "itself 40.0%",
@@ -66,7 +66,37 @@ const CAUSES: &[(&str, &[&str])] = &[
     (
         "app;main;value;__cxa_throw;_Unwind_RaiseException;[libgcc_s.so.1] 50\napp;main;row;operator new;malloc 30\n\
          app;main;hit;std::regex_search;std::__detail::_Executor::_M_dfs 20\n",
-        &["exceptions 50.0% (value), allocation 30.0% (row), regular expressions 20.0% (hit)"],
+        &["exceptions 50.0% (value), allocation 30.0% (row), regex matching 20.0% (hit)"],
+    ),
+    // Own code is work, and allocation that counts for other work is named.
+    (
+        "app;main;index;std::map::clear;_int_free 40\napp;main;index;std::map::find 10\napp;main;score 50\n",
+        &["maps and sets 50.0% (index), own code 50.0% (score), allocation in all 40.0% (index)"],
+    ),
+    // A function of a script is none of a library in C that begins like it.
+    (
+        "python3;<module> (/srv/a.py);git_version (/srv/a.py);run (subprocess.py) 60\npython3;<module> (/srv/a.py) 40\n",
+        &["60.0%  git_version  run (subprocess.py) 60.0%"],
+    ),
+    // The threads of a pool are one.
+    (
+        "web-1;clone3;start_thread;serve;parse;memcpy 30\nweb-2;clone3;start_thread;serve;parse;memcpy 30\n\
+         main;_start;main;load 40\n",
+        &["hot path  web-N ×2 60.0% > serve > parse > memcpy 60.0%"],
+    ),
+    // Who calls a function that is not on the hot path.
+    (
+        "app;main;a;b;c 60\napp;main;d;pack;memcpy 21\napp;main;e;pack;memcpy 19\n",
+        &["40.0%  pack  memcpy 40.0% (copying), called by d 21.0% and e 19.0%"],
+    ),
+    // The end of a runtime's start and its threads say less than functions.
+    (
+        "node;_start;node::Start 30\nnode;_start;node::Start;serve (/srv/a.js);x 25\nnode;_start;node::Start;plan (/srv/a.js) 45\n",
+        &["45.0%  plan\n25.0%  serve"],
+    ),
+    (
+        "app;clone3;start_thread;work;pthread_mutex_lock;futex_wait;[off-cpu] 40\napp;_start;main;pthread_join;futex_wait;[off-cpu] 60\n",
+        &["40.0%  work  pthread_mutex_lock 40.0% (lock)\n60.0%  main  pthread_join 60.0% (thread join)"],
     ),
 ];
 

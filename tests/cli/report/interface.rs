@@ -60,6 +60,46 @@ fn a_key_has_one_meaning() {
     assert_eq!(focused["focus"]["inclusive_pct"].as_f64(), Some(50.0));
 }
 
+#[test]
+fn totals_that_differ_widely_are_doubted() {
+    for (after, said) in
+        [(900, None), (9_000, Some("fg-diff -n compares shares")), (9_000_000, Some("that the units may"))]
+    {
+        let page = report(&[], format!("main;a 500 {after}\nmain;b 501 7\n").as_bytes());
+        assert_eq!(page.contains("the totals differ"), said.is_some(), "{page}");
+        assert!(said.is_none_or(|said| page.split_whitespace().collect::<Vec<_>>().join(" ").contains(said)), "{page}");
+    }
+}
+
+#[test]
+fn the_option_for_exact_names_is_repeated_or_refused() {
+    use crate::support::{directory, run};
+    let folder = directory();
+    let [before, after] = ["before", "after"].map(|name| folder.path().join(name));
+    std::fs::write(&before, "main;a 400\nmain;b 801\n").unwrap();
+    std::fs::write(&after, "main;a 1200\nmain;b 801\n").unwrap();
+    let sides = ["--exact-names", "--before", before.to_str().unwrap(), "--after", after.to_str().unwrap()];
+    let page = run("fg-report", sides, b"").ok().text();
+    assert!(page.contains("fg-report --exact-names --focus") && page.contains("fg-diff --exact-names /"), "{page}");
+    let plain = run("fg-report", ["--exact-names"], b"main;a 4\n").ok();
+    assert!(plain.stderr.contains("--exact-names has no effect"), "{}", plain.stderr);
+}
+
+#[test]
+fn names_for_programs_are_whole_and_exact() {
+    let deep: String = (0..150).map(|number| format!("f{number};")).collect();
+    let page = json(&[], &format!("main;{deep}a;a;a;x\u{202e}y 30\nmain;lib::call<T>;worker 1\n"));
+    let text = page.to_string();
+    assert!(!text.contains('×') && !text.contains('…') && text.contains("x\u{202e}y"), "{page:#}");
+    let chain = page["tree"][1]["names"].as_array().unwrap();
+    assert!(chain.len() >= 150, "{page:#}");
+    assert_eq!(page["hot_path"]["path"].as_array().unwrap().len(), 153, "{page:#}");
+    let focus = &json(&["--focus=^a$"], "main;a 200 120\nmain;b 600 600\n")["focus"];
+    assert_eq!(focus["items"][0]["name"], "a");
+    // In percent of the total before, as on the page.
+    assert_eq!((focus["before_pct"].as_f64(), focus["after_pct"].as_f64()), (Some(25.0), Some(15.0)));
+}
+
 /// The page, and all programs that judge, say that a divisor was taken for a sample where the verdict depends on it.
 #[test]
 fn what_is_taken_for_a_sample_is_said() {

@@ -1,0 +1,63 @@
+//! Threads of a pool as one: their stacks differ in nothing but the number in the name of the thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::context::display_name;
+use super::overview::generic_name;
+use crate::Error;
+use crate::profile::{FrameId, Profile};
+
+/// The names of threads that are numbered alike, with the name of their pool.
+#[derive(Debug, Default)]
+pub(super) struct Pools(HashMap<FrameId, FrameId, FxBuildHasher>);
+
+impl Pools {
+    /// Finds the pools among the roots of a profile, and adds frames with their names: `worker-N ×8`.
+    pub(super) fn find(profile: &mut Profile) -> Self {
+        let mut roots = BTreeSet::new();
+        let Ok(()) = profile.for_each(|stack, _| {
+            roots.extend(stack.first().copied());
+            Ok::<(), Infallible>(())
+        });
+        let mut pools = BTreeMap::<String, Vec<FrameId>>::new();
+        for root in roots {
+            let name = display_name(profile.frames.name(root));
+            let pool = generic_name(&name);
+            if pool != name {
+                pools.entry(pool).or_default().push(root);
+            }
+        }
+        let mut names = HashMap::default();
+        for (pool, threads) in pools.into_iter().filter(|(_, threads)| threads.len() > 1) {
+            let name = profile.frames.intern(format!("{pool} ×{}", threads.len()).as_bytes());
+            names.extend(threads.into_iter().map(|thread| (thread, name)));
+        }
+        Self(names)
+    }
+
+    /// Returns a profile in which the threads of a pool have the same name, and all frames the same IDs; `None` if there is no pool.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn join(&self, profile: &Profile) -> Result<Option<Profile>, Error> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let mut joined = Profile::new(profile.is_differential());
+        joined.frames.intern_all(&profile.frames);
+        let mut stack = Vec::new();
+        profile.for_each(|frames, weights| {
+            stack.clear();
+            stack.extend_from_slice(frames);
+            if let Some(root) = stack.first_mut() {
+                *root = self.0.get(root).copied().unwrap_or(*root);
+            }
+            joined.add(&stack, weights)
+        })?;
+        Ok(Some(joined))
+    }
+}
