@@ -36,6 +36,7 @@ use self::split::Lines;
 use self::symbol_cache::{SymbolCache, join_key};
 use super::{folded, ftrace};
 use crate::Error;
+use crate::collapse::detect;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::input_summary::InputSummary;
 use crate::collapse::line_helpers::most_lines_fit;
@@ -223,10 +224,16 @@ fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
 }
 
-/// Splits a frame from the first line of a sample behind it, as `cat` joins two texts if the first one has no line end.
+/// Splits a frame from the first line of a sample behind it, or from JSON or XML, as `cat` joins two texts if the first one
+/// has no line end.
 fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if !is_indented(line) || ends_with_module(line) {
         return None;
+    }
+    if matches!(line.last(), Some(b'}' | b']' | b'>'))
+        && let Some((start, _)) = detect::find_markup_within(line)
+    {
+        return Some(line.split_at(start));
     }
     let (frame, header) = line.split_at(memchr::memrchr(b')', line)? + 1);
     let is_sample =
