@@ -37,7 +37,7 @@ fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(|line| count_columns(line).is_some()) || first_lines(head).next().is_some_and(is_title)
 }
 
-/// Returns true for `	Sat Nov 21 10:00 2026 Time and Allocation Profiling Report  (Final)`, with at most the date before it.
+/// Returns true for `Sat Nov 21 10:00 2026 Time and Allocation Profiling Report  (Final)`, with at most the date before it.
 fn is_title(line: &[u8]) -> bool {
     let date = line.split_once_str("Time and Allocation Profiling Report").map(|(date, _)| date);
     date.is_some_and(|date| split_words(date).count() <= MAX_DATE_WORDS)

@@ -100,7 +100,7 @@ pub(super) fn expand(trace: Vec<u8>) -> (Vec<u8>, u64) {
     let (mut expanded, mut damaged) = (Vec::new(), 0);
     let mut fields = Fields::new(&trace);
     let mut rest = fields.rest();
-    while let Some(Some((_, value))) = fields.next() {
+    while let Some(Some((PACKET, value))) = fields.next() {
         rest = fields.rest();
         let Some(message) = value.bytes() else { continue };
         let compressed = Fields::new(message).flatten().find(|(number, _)| is_compression(*number));
