@@ -429,3 +429,15 @@ fn a_trace_of_which_most_cannot_be_read_is_refused() {
     let outcome = run("fg-collapse", [""; 0], &[&trace[..], &rest[..20]].concat());
     assert!(outcome.code() == 0 && outcome.stderr.contains("damaged"), "{outcome:?}");
 }
+
+#[test]
+fn what_follows_another_document_does_not_depend_on_the_number_of_threads() {
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(40_000);
+    let text = format!("{sample}{}\n{}", example("speedscope.json"), sample.repeat(3));
+    let outcome = run("fg-collapse", ["-n1"], text.as_bytes());
+    assert!(outcome.code() == 1 && outcome.stderr.contains("begins here, behind that of perf-script"), "{outcome:?}");
+    for _ in 0..5 {
+        let many = run("fg-collapse", ["-n8"], text.as_bytes());
+        assert_eq!((many.code(), many.text(), &many.stderr), (1, outcome.text(), &outcome.stderr));
+    }
+}
