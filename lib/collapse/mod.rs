@@ -37,6 +37,7 @@ mod timeline;
 mod trial;
 mod units;
 mod unsupported;
+mod worker;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use filter::args::{EventChoice, NumberList, OffsetSpan, TimeSpan};
