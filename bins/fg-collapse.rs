@@ -177,6 +177,11 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
 }
 
+/// What cannot be told of a damaged input.
+const LIMITS: &str = "An input that is cut between two of its records or stacks is read without a warning if its format \
+    has neither an end mark nor a count, such as folded stacks, perf script, ftrace, strace, bpftrace, DTrace, exceptions of \
+    Java, and tables (CSV).\n\nFolded stacks without an end of the last line cannot be told from those of a file that follows.";
+
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[
     (
@@ -231,6 +236,7 @@ impl Tool for Args {
         vec![
             Section { heading: "FORMATS", text: "The option --format takes these names:", entries: formats },
             Section { heading: "PERF.DATA FILES", text: "", entries: PERF_DATA.to_vec() },
+            Section { heading: "LIMITS", text: LIMITS, entries: Vec::new() },
         ]
     }
 

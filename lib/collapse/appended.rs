@@ -4,6 +4,7 @@
 //! Documents without a heading are found by lines that the reader does not take (`strays.rs`).
 
 use super::formats::headings;
+use super::strays::BINARY;
 
 /// Watches the lines of an input.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ impl Appended {
 
 /// Returns the message about a document that begins at a place within an input of the format `own`.
 pub(super) fn describe(format: &str, own: &str, place: &str) -> String {
+    if format == BINARY {
+        return format!("{format} begin {place}, behind the profile ({own}); they are left out");
+    }
     format!("another profile ({format}) begins {place}, behind that of {own}; it is left out: give each file by itself")
 }
 

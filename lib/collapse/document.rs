@@ -12,6 +12,7 @@ use super::appended::{self, Appended};
 use super::detect;
 use super::filter::event::EventFilter;
 use super::input_summary::{InputSummary, WeightUnit};
+use super::line_joins::{LineJoin, LineJoins};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
@@ -51,6 +52,12 @@ pub(super) struct Document<'a> {
     appended: Appended,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
     strays: Option<Strays>,
+    /// Finds documents that begin within a line. `None` while a text is read on trial.
+    line_joins: Option<LineJoins>,
+    /// The next such place in the block.
+    line_join: Option<LineJoin>,
+    /// True if the next line is the rest of the current one.
+    is_line_split: bool,
     /// Lines that were left out as other text.
     skipped: SkippedLines,
     /// True after the last line.
@@ -91,6 +98,9 @@ impl<'a> Document<'a> {
             has_values: false,
             appended: Appended::new(format),
             strays: Some(Strays::new(format)),
+            line_joins: Some(LineJoins::new(format)),
+            line_join: None,
+            is_line_split: false,
             skipped: SkippedLines::default(),
             is_at_end: false,
             position: 0,
@@ -107,7 +117,7 @@ impl<'a> Document<'a> {
 
     /// Makes the document one that is read on trial: another document within it is not looked for.
     pub(super) fn on_trial(mut self) -> Self {
-        self.strays = None;
+        (self.strays, self.line_joins) = (None, None);
         self
     }
 
@@ -159,6 +169,7 @@ impl<'a> Document<'a> {
                 return Ok(false);
             }
             self.log.add_progress(self.block.len());
+            self.find_line_join();
         }
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
@@ -168,7 +179,10 @@ impl<'a> Document<'a> {
         line.extend_from_slice(text);
         self.is_unterminated = end == rest.len();
         self.offset += rest.len().min(end + 1);
-        self.line += 1;
+        self.line += u64::from(!std::mem::take(&mut self.is_line_split));
+        if self.line_join.is_some_and(|join| join.offset < self.offset) {
+            self.split_line(line);
+        }
         Ok(true)
     }
 
@@ -210,6 +224,11 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`].
     pub(super) fn check_nothing_follows(&self, offset: u64, rest: &[u8]) -> Result<(), Error> {
         if rest.is_empty() { Ok(()) } else { Err(self.unreadable(describe_rest(offset, rest, self.appended.format()))) }
+    }
+
+    /// Returns an error: a document of a format begins at an offset, behind the first one.
+    pub(super) fn another_document(&self, offset: u64, format: &str) -> Error {
+        self.unreadable(appended::describe(format, self.appended.format(), &format!("at byte {offset}")))
     }
 
     /// Like [`check_nothing_follows`](Self::check_nothing_follows), for readers that read no more bytes than those of the
@@ -349,7 +368,7 @@ const MAX_MAGIC: u64 = 4096;
 fn describe_rest(offset: u64, rest: &[u8], own: &str) -> String {
     match detect::find_document_at(&rest[..rest.len().min(64 << 10)]) {
         Some(format) => appended::describe(format, own, &format!("at byte {offset}")),
-        None => format!("data follow the end of the profile at byte {offset}; they are left out"),
+        None => format!("data that are no part of the profile follow at byte {offset}; they are left out"),
     }
 }
 

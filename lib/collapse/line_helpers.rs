@@ -23,6 +23,11 @@ pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
+/// Returns true if a line begins with one of these texts, as what programs say beside their stacks.
+pub(super) fn starts_with_any(line: &[u8], starts: &[&[u8]]) -> bool {
+    starts.iter().any(|start| line.starts_with(start))
+}
+
 /// Returns true if at least `share` percent of the first lines that are not blank fit, and there is one.
 pub(super) fn most_lines_fit(head: &[u8], share: usize, fits: impl Fn(&[u8]) -> bool) -> bool {
     let (mut fitting, mut all) = (0, 0);

@@ -21,6 +21,7 @@ mod formats;
 mod held_samples;
 mod input_summary;
 mod line_helpers;
+mod line_joins;
 mod merge_sorted;
 mod mixed_text;
 mod options;
@@ -36,6 +37,7 @@ mod timeline;
 mod trial;
 mod units;
 mod unsupported;
+mod worker;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use filter::args::{EventChoice, NumberList, OffsetSpan, TimeSpan};

@@ -32,6 +32,8 @@ pub(super) struct OrderedLog<'a> {
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     /// The last malformed lines of an input that is read in blocks.
     strays: Option<Strays>,
+    /// The error about the first other document within an input that is read in blocks.
+    other_document: Option<Error>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
 }
@@ -60,6 +62,7 @@ impl<'a> OrderedLog<'a> {
             mixture: MixtureCheck::default(),
             waiting: BTreeMap::new(),
             strays: None,
+            other_document: None,
             diagnostics,
             in_order,
         }
@@ -130,19 +133,25 @@ impl<'a> OrderedLog<'a> {
         }
     }
 
-    /// Reports the malformed lines that were kept. `is_last` is true at the end of the input.
+    /// Reports the malformed lines that were kept. `is_last` is true at the end of the input. If another document begins
+    /// within it, the rest is read all the same: how much of it other threads have read already is not known.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if they are another document; [`Error::Malformed`] with `--strict`.
     pub(super) fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
         let Some(strays) = &mut self.strays else { return Ok(()) };
         match strays.take(&[], is_last) {
+            // Lines of the other document are no news.
+            Ok(_) if self.other_document.is_some() => Ok(()),
             Ok((malformed, _)) => malformed.iter().try_for_each(|(line, what)| self.report_malformed(*line, what)),
             Err((line, format)) => {
                 let what = appended::describe(format, strays.format(), "here");
-                Err(Error::Unreadable { name: format!("{}:{line}", self.name), what })
+                let error = Error::Unreadable { name: format!("{}:{line}", self.name), what };
+                self.other_document.get_or_insert(error);
+                Ok(())
             }
-        }
+        }?;
+        self.other_document.take_if(|_| is_last).map_or(Ok(()), Err)
     }
 
     /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may

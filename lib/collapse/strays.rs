@@ -23,6 +23,9 @@ const MAX_CHECKS: u32 = 16;
 /// Most lines between two others that a reader of blocks has taken, or that are blank.
 const MAX_TAKEN_BETWEEN: u64 = 2;
 
+/// What binary data in a text are called instead of the name of a format.
+pub(super) const BINARY: &str = "binary data";
+
 /// A malformed line: its number, and what was expected.
 pub(super) type MalformedLine = (u64, String);
 
@@ -170,9 +173,15 @@ impl Strays {
             true => detect::find_other_document(&text, self.format),
             false => None,
         };
-        let found = found.or_else(in_last_line);
+        let found = found.or_else(in_last_line).or_else(|| find_binary_line(&text));
         found.map_or(Ok(left_out), |(index, format)| Err((first + index, format)))
     }
+}
+
+/// Returns the index of the first line with a zero byte.
+fn find_binary_line(text: &[u8]) -> Option<(u64, &'static str)> {
+    let (before, _) = text.split_once_str("\0")?;
+    Some((before.iter().filter(|byte| **byte == b'\n').count() as u64, BINARY))
 }
 
 #[cfg(test)]

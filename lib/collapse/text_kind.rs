@@ -1,6 +1,8 @@
 //! Says what a text that is no profile looks like, for a message.
 
-use super::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, split_words};
+use super::line_helpers::{
+    first_lines, most_lines_fit, parse_number, split_once, split_word, split_words, starts_with_any,
+};
 
 /// The kind of a text that has no stacks, but could.
 pub(super) const STRACE: &str = "output of strace";
@@ -133,8 +135,7 @@ fn is_code(line: &[u8]) -> bool {
         b"return",
         b"if",
     ];
-    matches!(line.last(), Some(b';' | b'{' | b'}' | b')' | b':' | b'\\'))
-        || starts.iter().any(|start| line.starts_with(start))
+    matches!(line.last(), Some(b';' | b'{' | b'}' | b')' | b':' | b'\\')) || starts_with_any(line, &starts)
 }
 
 fn is_name_and_number(line: &[u8]) -> bool {

@@ -8,6 +8,7 @@ pub mod resource_profiles {
     pub const RESOURCE: u32 = 1;
     pub const SCOPE_PROFILES: u32 = 2;
     pub const SCHEMA_URL: u32 = 3;
+    pub const DEPRECATED: u32 = 1000;
 }
 pub mod resource {
     pub const ATTRIBUTES: u32 = 1;

@@ -11,7 +11,7 @@ mod read;
 mod spans;
 mod write;
 
-pub use read::{is_otlp, split_messages};
+pub use read::{find_end, is_otlp, split_messages};
 pub use spans::{PROCESS_ID, THREAD_ID, TraceSpan, parse_traces};
 pub use write::{count_escaped_names, write_profile};
 

@@ -28,6 +28,32 @@ pub fn is_otlp(head: &[u8]) -> bool {
     false
 }
 
+/// Returns the offset of the first field that is no part of OpenTelemetry profiles, but of what follows them. A field that is
+/// cut is a part of them.
+pub fn find_end(bytes: &[u8]) -> usize {
+    let mut fields = Fields::new(bytes);
+    let mut end = 0;
+    while let Some(Some((number, value))) = fields.next() {
+        let is_own = match number {
+            field::RESOURCE_PROFILES => value.bytes().is_some_and(is_resource),
+            _ => number == field::DICTIONARY,
+        };
+        if !is_own {
+            return end;
+        }
+        end = bytes.len() - fields.rest().len();
+    }
+    bytes.len()
+}
+
+/// Returns true if all fields of a message may be those of the profiles of a resource.
+fn is_resource(message: &[u8]) -> bool {
+    use field::resource_profiles::{DEPRECATED, SCHEMA_URL};
+    let may_be =
+        |(number, value): (u32, Value<'_>)| (number <= SCHEMA_URL || number == DEPRECATED) && value.bytes().is_some();
+    Fields::new(message).flatten().all(may_be)
+}
+
 /// Splits messages that follow each other, as `cat` joins files. Each has its own dictionary, which ends it.
 pub fn split_messages(bytes: &[u8]) -> Vec<&[u8]> {
     let (mut fields, mut ends) = (Fields::new(bytes), Vec::new());

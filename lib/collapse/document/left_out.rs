@@ -1,10 +1,13 @@
 //! Lines that the reader of a document does not take.
 
+use std::io::Read as _;
+
 use bstr::ByteSlice as _;
 
 use super::Document;
 use crate::Error;
 use crate::collapse::detect;
+use crate::collapse::line_joins::LineJoin;
 use crate::collapse::strays::{StrayKind, Strays};
 use crate::diagnostics::plural;
 
@@ -27,6 +30,11 @@ impl SkippedLines {
 
 /// Most bytes behind a document that are checked for being another one.
 const MAX_REST: usize = 64 << 10;
+
+/// Says that most of an input cannot be read.
+fn describe_most(offset: u64, what: &str) -> String {
+    format!("{what}: most of the input, from byte {offset} on, cannot be read")
+}
 
 impl Document<'_> {
     /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
@@ -58,15 +66,37 @@ impl Document<'_> {
         self.skip(if is_json { StrayKind::Text } else { StrayKind::OfFormat });
     }
 
-    /// Like [`check_end`](Self::check_end), for readers that know the bytes which they could not read. If another document
-    /// begins there, nothing is cut short.
+    /// Like [`check_end`](Self::check_end), for readers that know the bytes which they could not read. Nothing is cut short
+    /// if another document begins there, or if the bytes are not `is_record`, the beginning of a record.
     ///
     /// # Errors
-    /// [`Error::Unreadable`].
-    pub(in crate::collapse) fn check_end_or_rest(&mut self, offset: u64, rest: &[u8], end: &str) -> Result<(), Error> {
-        match detect::find_document_at(&rest[..rest.len().min(MAX_REST)]) {
-            Some(_) => self.check_nothing_follows(offset, rest),
-            None => self.check_end(rest.is_empty(), end),
+    /// [`Error::Unreadable`], also if the bytes are most of the input.
+    pub(in crate::collapse) fn check_end_or_rest(
+        &mut self,
+        offset: u64,
+        rest: &[u8],
+        is_record: bool,
+        end: &str,
+    ) -> Result<(), Error> {
+        if !is_record || detect::find_document_at(&rest[..rest.len().min(MAX_REST)]).is_some() {
+            return self.check_nothing_follows(offset, rest);
+        }
+        if rest.len() as u64 > offset {
+            return Err(self.unreadable(describe_most(offset, "cut short or damaged")));
+        }
+        self.check_end(rest.is_empty(), end)
+    }
+
+    /// Warns that the document is damaged, so that the bytes which were not read yet cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if nothing was read, if the bytes are most of the input, or with `--strict`.
+    pub(in crate::collapse) fn report_unreadable_rest(&mut self, what: &str, is_empty: bool) -> Result<(), Error> {
+        let offset = self.position;
+        let rest = std::io::copy(&mut self.by_ref().take(offset + 1), &mut std::io::sink());
+        match rest {
+            Ok(rest) if rest > offset && !is_empty => Err(self.unreadable(describe_most(offset, what))),
+            _ => self.report_damage(what, is_empty),
         }
     }
 
@@ -86,6 +116,28 @@ impl Document<'_> {
             Some(strays) => strays.add(self.line, self.line_start..self.offset, kind),
             None if matches!(kind, StrayKind::OfFormat) => {}
             None => self.skipped.add(SkippedLines { count: 1, first: self.line }),
+        }
+    }
+
+    /// Looks for a document that begins within a line of the block, after the current offset.
+    pub(super) fn find_line_join(&mut self) {
+        let Self { line_joins, block, offset, .. } = self;
+        self.line_join = line_joins.as_mut().and_then(|joins| joins.find(block, *offset));
+    }
+
+    /// Splits the current line, within which another document begins. The rest of it is the next line, with the same number,
+    /// or left out if it is of another format.
+    #[cold]
+    pub(super) fn split_line(&mut self, line: &mut Vec<u8>) {
+        let Some(LineJoin { offset, other }) = self.line_join.take() else { return };
+        line.truncate(offset - self.line_start);
+        self.offset = offset;
+        match other {
+            Some(format) => self.appended.set_found(self.line, format),
+            None => {
+                self.is_line_split = true;
+                self.find_line_join();
+            }
         }
     }
 

@@ -84,7 +84,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let remainder = records.remainder();
     add_records(data, &header, records, document, sink)?;
     let offset = (bytes.len() - rest.len()) as u64;
-    document.check_end_or_rest(offset - remainder.len() as u64, remainder, "its last record does")?;
+    document.check_end_or_rest(offset - remainder.len() as u64, remainder, true, "its last record does")?;
     document.check_nothing_follows(offset, rest)
 }
 

@@ -92,6 +92,13 @@ impl<'a> Events<'a> {
         true
     }
 
+    /// Returns true if what could not be read may be an event that is cut. Zeros end strings and integers.
+    fn may_be_cut(&self) -> bool {
+        let whole = [self.rest.0, &[0; 16]].concat();
+        let mut events = Events { rest: Bytes(&whole), ..*self };
+        events.next().is_some() && events.rest.0.len() < 16
+    }
+
     fn parse(&mut self) -> Option<Event<'a>> {
         let version = self.version;
         let bytes = &mut self.rest;
@@ -202,6 +209,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             _ => {}
         }
     }
+    let is_record = counter.may_be_cut();
     let rest = counter.rest.0;
     let names: &[&str] = match mode {
         b"memory" => &["allocated", "freed"],
@@ -221,7 +229,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     add_sample(&mut sample, value, shows_threads, options, sink)?;
     let offset = (bytes.len() - rest.len()) as u64;
-    document.check_end_or_rest(offset, rest, "its last event does, or has an unknown event")
+    document.check_end_or_rest(offset, rest, is_record, "its last event does")
 }
 
 fn add_event<'a>(event: Event<'a>, sample: &mut Sample, tables: &mut Tables<'a>, options: &Options, sink: &mut Sink) {

@@ -13,7 +13,7 @@ use bstr::ByteSlice as _;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, parse_number, split_once};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once, starts_with_any};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::markers;
@@ -54,7 +54,7 @@ fn is_message(line: &[u8]) -> bool {
         b"Timeout (",
         b"  Garbage-",
     ];
-    starts.iter().any(|start| line.starts_with(start))
+    starts_with_any(line, &starts)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

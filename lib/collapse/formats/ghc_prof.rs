@@ -37,9 +37,14 @@ fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(|line| count_columns(line).is_some()) || first_lines(head).next().is_some_and(is_title)
 }
 
+/// Returns true for `Sat Nov 21 10:00 2026 Time and Allocation Profiling Report  (Final)`, with at most the date before it.
 fn is_title(line: &[u8]) -> bool {
-    line.contains_str("Time and Allocation Profiling Report")
+    let date = line.split_once_str("Time and Allocation Profiling Report").map(|(date, _)| date);
+    date.is_some_and(|date| split_words(date).count() <= MAX_DATE_WORDS)
 }
+
+/// Most words of a date.
+const MAX_DATE_WORDS: usize = 6;
 
 /// Returns the number of numeric columns, if this is the line that names the columns of the tree.
 fn count_columns(line: &[u8]) -> Option<usize> {

@@ -22,7 +22,7 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::line_helpers::{
-    first_lines, is_address, parse_number, split_once, split_word, split_words, strip_offset,
+    first_lines, is_address, parse_number, split_once, split_word, split_words, starts_with_any, strip_offset,
 };
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -90,7 +90,7 @@ fn is_message(line: &[u8]) -> bool {
     ];
     let is_register =
         matches!(split_words(line).collect::<Vec<_>>()[..], [name, value] if name.len() <= 6 && is_address(value));
-    is_register || starts.iter().any(|start| line.starts_with(start))
+    is_register || starts_with_any(line, &starts)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -82,7 +82,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         numbers.iter().for_each(|number| names.frames[*number].iter().rev().for_each(|frame| stack.extend(&[*frame])));
         stack.add_leaf_first(Weight::new(*count), sink)?;
     }
-    if rest.contains(&b'\n') || Words::new(rest).is_some() {
+    // The last line may be cut: it is a mapping, which begins with an address.
+    let is_cut_mapping = !rest.contains(&b'\n') && rest.first().is_some_and(u8::is_ascii_hexdigit);
+    if !is_cut_mapping || Words::new(rest).is_some() {
         document.check_nothing_follows((bytes.len() - rest.len()) as u64, rest)?;
     }
     let has_line_end = words.rest.is_empty() || words.rest.ends_with(b"\n");

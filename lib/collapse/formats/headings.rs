@@ -23,7 +23,7 @@ type Check = fn(&[u8], &[u8]) -> bool;
 const ANY: Check = |_, _| true;
 
 /// Starts of headings, what else makes a line one, the format, and true if an input may contain several documents.
-const HEADINGS: [(&[u8], Check, &str, bool); 47] = [
+const HEADINGS: [(&[u8], Check, &str, bool); 48] = [
     (b"Full thread dump ", ANY, "jstack", true),
     (b"# callgrind format", ANY, "callgrind", true),
     (b"creator: callgrind", ANY, "callgrind", true),
@@ -68,9 +68,10 @@ const HEADINGS: [(&[u8], Check, &str, bool); 47] = [
     (b"Thread ", |line, _| gdb::is_thread(line), "gdb", true),
     (b" 0x", |line, _| line.contains_str(" : ") && line.contains_str("+0x"), "systemtap", true),
     (b"@ ", |line, _| line.ends_with(b" samples]"), "pmcstat", true),
-    (b"<0.", |line, _| line.contains_str(">;") && !line.contains(&b' '), "eflame", true),
+    (b"<0.", |line, _| is_process_of_erlang(line), "eflame", true),
     (b"0 ", begins_trace_of_php, "phpspy", true),
     (b"sample:", |line, _| line == b"sample:", "simpleperf", true),
+    (b"meta_info:", |line, _| line == b"meta_info:", "simpleperf", true),
 ];
 
 /// A bit for each two bytes with which a heading begins. Most lines are none.
@@ -102,6 +103,14 @@ fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
     Some(Heading { format, may_recur: *may_recur })
 }
 
+/// Returns the starts of a format's headings that may also begin within a line, if the line before them has no end. The
+/// others are too short to tell, or follow the prompt of gdb.
+pub(in crate::collapse) fn starts_within_lines(format: &str) -> impl Iterator<Item = &'static [u8]> {
+    let is_certain = |start: &[u8]| start.len() > 4 || start == b"<0.";
+    let own = HEADINGS.iter().filter(move |(.., name, _)| *name == format && *name != "gdb");
+    own.map(|(start, ..)| *start).filter(move |start| is_certain(start))
+}
+
 /// Returns true if one of the first lines of an input is a heading of a format.
 pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
     let lines = first_lines(head).take(FIRST_LINES);
@@ -118,6 +127,12 @@ fn begins_trace_of_php(line: &[u8], text: &[u8]) -> bool {
     let place = split_words(line).nth(2).and_then(|place| place.rsplit_once_str(":"));
     place.is_some_and(|(file, number)| file.ends_with(b".php") && parse_number(number).is_some())
         && (next.starts_with(b"1 ") || next.starts_with(b"# "))
+}
+
+/// Returns true for `<0.90.0>;shell:eval_loop/3`.
+fn is_process_of_erlang(line: &[u8]) -> bool {
+    let process = split_once(line, ">").filter(|(_, rest)| rest.starts_with(b";") && !line.contains(&b' '));
+    process.is_some_and(|(id, _)| id[1..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'))
 }
 
 /// Returns true for `==7== Memcheck, a memory error detector`.

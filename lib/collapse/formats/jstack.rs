@@ -19,7 +19,7 @@ use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, split_words};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, split_words, starts_with_any};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::profile::Weight;
@@ -154,7 +154,7 @@ fn is_message(line: &[u8]) -> bool {
         b"Found ",
         b"Java stack information for the threads listed above:",
     ];
-    starts.iter().any(|start| line.starts_with(start)) || line.starts_with(b"====")
+    starts_with_any(line, &starts) || line.starts_with(b"====")
 }
 
 /// Returns true for a line before the first thread: a time, a process ID, a version.

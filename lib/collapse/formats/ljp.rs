@@ -43,6 +43,11 @@ fn parse_leaf(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((parse_number(count)?, frame)).filter(|(_, frame)| is_frame(frame))
 }
 
+/// Returns true for `Total trace count: 42`.
+fn is_total(line: &[u8]) -> bool {
+    line.strip_prefix(b"Total trace count:").is_some_and(|count| parse_number(count.trim_ascii()).is_some())
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut count) = (Vec::new(), Stack::default(), Weight::ZERO);
     let mut ended = false;
@@ -53,7 +58,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 frame
             }
             None if line.trim_ascii().is_empty() => continue,
-            None if line.starts_with(b"Total trace count:") => {
+            None if is_total(&line) => {
                 ended = true;
                 continue;
             }

@@ -17,7 +17,7 @@ use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::markers;
-use crate::otlp::{Location, Profile, ProfilesData, Sample, get, is_otlp, split_messages};
+use crate::otlp::{Location, Profile, ProfilesData, Sample, find_end, get, is_otlp, split_messages};
 use crate::pprof::Unit;
 use crate::profile::FrameId;
 
@@ -35,10 +35,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut messages = Vec::new();
     let mut rest = &bytes[..];
     if is_otlp(rest) {
-        for message in split_messages(rest) {
+        let (whole, after) = rest.split_at(find_end(rest));
+        for message in split_messages(whole) {
             messages.push(ProfilesData::parse(message).map_err(|what| document.unreadable(what))?);
         }
-        rest = b"";
+        fold(&messages, document, sink)?;
+        return document.check_nothing_follows(whole.len() as u64, after);
     }
     // The file exporter of the collector writes the length of each message before it.
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -48,7 +50,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         rest = after;
     }
     fold(&messages, document, sink)?;
-    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, "its last message does")
+    let is_record = rest.get(4..).is_none_or(|message| message.is_empty() || is_otlp(message));
+    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, is_record, "its last message does")
 }
 
 /// Adds the samples of messages.

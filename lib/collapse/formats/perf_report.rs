@@ -86,6 +86,8 @@ struct ListedStack {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut section, mut command) = (Vec::new(), Section::default(), None);
+    // All stacks of a report have weights of the same kind.
+    let mut is_percent = None;
     while document.read_line(&mut line)? {
         if is_heading(&line) {
             if line.contains_str("Children") {
@@ -93,7 +95,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 return Err(document.unreadable(what));
             }
             command = line.find("Command");
-        } else if let Some(comment) = line.strip_prefix(b"#") {
+        } else if let Some(comment) = line.strip_prefix(b"#").filter(is_comment) {
             if let Some(next) = Section::parse(comment) {
                 std::mem::replace(&mut section, next).add(document, sink)?;
             } else if let Some((_, periods)) = split_once(comment, "Event count (approx.): ") {
@@ -105,7 +107,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             let root = command.and_then(|column| split_once(line.get(column..)?, "  "));
             let root = root.map(|(name, _)| name.to_vec()).unwrap_or_default();
             section.entries.push(Entry { percent, root, symbol: symbol.to_vec(), stacks: Vec::new() });
-        } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut()) {
+        } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut())
+            && *is_percent.get_or_insert(stack.is_percent) == stack.is_percent
+        {
             entry.stacks.push(stack);
         } else if line.contains_str("---") || line.trim() == b"|" {
             return Err(document.unreadable("a drawn call graph: give perf report --stdio --no-children -g folded"));
@@ -114,6 +118,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     section.add(document, sink)
+}
+
+/// Returns true if what follows `#` is nothing or a blank.
+fn is_comment(text: &&[u8]) -> bool {
+    text.first().is_none_or(u8::is_ascii_whitespace)
 }
 
 /// Returns the percentage and the function of `    98.70%  app      app   [.] hash`.

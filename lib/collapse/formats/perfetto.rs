@@ -15,6 +15,7 @@
 //! symbols, as `traceconv symbolize` adds them. Specification: `protos/perfetto/trace` of `github.com/google/perfetto`.
 
 mod clocks;
+mod end;
 mod heaps;
 mod interned;
 mod packet;
@@ -26,9 +27,10 @@ mod values;
 use rustc_hash::FxHashMap;
 
 use self::clocks::Clocks;
+use self::end::End;
 use self::heaps::Heaps;
 use self::interned::{Symbols, name_inline_stack};
-use self::packet::{PACKET, Packet, expand, field};
+use self::packet::{PACKET, PACKET_TAG, Packet, expand, field};
 use self::sequence::Sequence;
 use self::threads::Threads;
 use self::tracks::{TrackEvent, Tracks};
@@ -101,9 +103,12 @@ struct Task {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (bytes, damaged) = expand(read_bytes(document)?);
+    let bytes = read_bytes(document)?;
+    let length = bytes.len();
+    let (bytes, damaged) = expand(bytes);
+    let End { packets, rest, is_trace } = End::find(&bytes);
     let (mut found, mut reader) = (Found::default(), Reader::new(document));
-    for message in read_messages(&bytes, PACKET) {
+    for message in read_messages(packets, PACKET) {
         for (number, value) in Fields::new(message).flatten() {
             let Some(inner) = value.bytes() else { continue };
             match number {
@@ -122,18 +127,20 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         return Err(document.unreadable("a Perfetto trace without samples, heap profiles or slices"));
     };
     (reader.value, reader.has_weights) = (value, found.has_weights);
-    let (mut fields, mut rest) = (Fields::new(&bytes), &bytes[..]);
-    // A trace consists of packets alone.
-    while let Some(Some((PACKET, value))) = fields.next() {
-        match value.bytes().and_then(Packet::parse) {
+    for message in read_messages(packets, PACKET) {
+        match Packet::parse(message) {
             Some(packet) => reader.add_packet(&packet, document, sink)?,
             None => reader.malformed += 1,
         }
-        rest = fields.rest();
     }
     reader.finish(&found, document, sink)?;
     document.report_problems(damaged, "compressed packet", "damaged, or too large: packets are missing")?;
-    document.check_end_or_rest((bytes.len() - rest.len()) as u64, rest, "its last packet does")
+    // What follows the packets is as it is in the input, unless it has compressed packets itself.
+    let offset = length.saturating_sub(rest.len()) as u64;
+    if is_trace {
+        return Err(document.another_document(offset, FORMAT.name));
+    }
+    document.check_end_or_rest(offset, rest, rest.starts_with(PACKET_TAG), "its last packet does")
 }
 
 impl<'a> Reader<'a> {

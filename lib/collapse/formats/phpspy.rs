@@ -54,16 +54,21 @@ fn parse_frame(line: &[u8]) -> Option<Frame<'_>> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("samples");
-    let (mut line, mut stack) = (Vec::new(), Stack::default());
+    let (mut line, mut stack, mut last_depth) = (Vec::new(), Stack::default(), None);
     while document.read_line(&mut line)? {
         match parse_frame(&line) {
-            Some(frame) => {
+            Some(frame) if frame.depth == 0 || last_depth.is_none_or(|last| frame.depth > last) => {
                 if frame.depth == 0 {
                     stack.add_leaf_first(Weight::ONE, sink)?;
                 }
                 stack.push(&name(&frame, document.options), sink);
+                last_depth = Some(frame.depth);
             }
-            None if line.trim_ascii().is_empty() => stack.add_leaf_first(Weight::ONE, sink)?,
+            Some(_) => document.report_malformed("expected a frame with a higher number than the one before")?,
+            None if line.trim_ascii().is_empty() => {
+                stack.add_leaf_first(Weight::ONE, sink)?;
+                last_depth = None;
+            }
             None if line.starts_with(b"#") => {}
             None => document.report_malformed("expected a number, a function and its file")?,
         }

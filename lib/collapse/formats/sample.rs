@@ -13,7 +13,9 @@
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once, split_word};
+use crate::collapse::line_helpers::{
+    first_lines, function_name, parse_number, split_once, split_word, starts_with_any,
+};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{CallTree, MAX_SHARED_DEPTH};
@@ -68,7 +70,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 /// Returns true for a line before or after the tree: `Code Type:       X86-64`, or one of the lists behind it.
 fn is_setting(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b" ", b"\t", b"----", b"Analysis of sampling ", b"Sample analysis of process "];
-    starts.iter().any(|start| line.starts_with(start))
+    starts_with_any(line, &starts)
         || split_once(line, ":").is_some_and(|(key, rest)| {
             key.first().is_some_and(u8::is_ascii_uppercase) && (rest.is_empty() || rest.starts_with(b"  "))
         })

@@ -102,7 +102,7 @@ fn is_message(line: &[u8]) -> bool {
     let (_, text) = split_process(line);
     line.trim_ascii().is_empty()
         || line.starts_with(b"strace: ")
-        || line.starts_with(b" > ")
+        || line.starts_with(b" > ") && !line.contains_str(" [0x")
         || [&b"--- "[..], b"+++ ", b"???"].iter().any(|start| text.starts_with(start))
         || text.ends_with(b"+++")
         || text.ends_with(b"---")

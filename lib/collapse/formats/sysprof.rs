@@ -45,6 +45,10 @@ mod kind {
     pub const ALLOCATION: u8 = 14;
 }
 
+/// The size of what each frame begins with, and the highest type that a later version may add.
+const FRAME_HEADER: usize = 24;
+const MAX_KIND: u8 = 31;
+
 /// A frame of the capture.
 struct Frame<'a> {
     kind: u8,
@@ -86,7 +90,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let offset = (bytes.len() - rest.0.len()) as u64;
     match is_complete {
         true => document.check_nothing_follows(offset, rest.0),
-        false => document.check_end_or_rest(offset, rest.0, "its last frame does"),
+        false => document.check_end_or_rest(offset, rest.0, Frame::may_begin(rest), "its last frame does"),
     }
 }
 
@@ -101,6 +105,15 @@ impl<'a> Frame<'a> {
         let has_cpu = cpu <= i16::MAX as u16;
         let stamp = Stamp { pid, tid: pid, time, cpu: cpu.into(), ..Stamp::default() };
         Some(Self { kind, stamp, has_cpu, body: frame })
+    }
+
+    /// Returns true if a frame may begin with these bytes: frames have a size that is a multiple of 8, and one of some types.
+    fn may_begin(mut bytes: Bytes<'_>) -> bool {
+        let is_size = bytes.u16().is_none_or(|length| usize::from(length) >= FRAME_HEADER && length % 8 == 0);
+        let mut kind_and_padding = bytes;
+        let is_type = kind_and_padding.take(14).and_then(|_| kind_and_padding.u8()).is_none_or(|kind| kind <= MAX_KIND);
+        let is_padded = kind_and_padding.0.iter().take(3).all(|byte| *byte == 0);
+        is_size && is_type && is_padded
     }
 
     /// Adds the frame. Returns `None` if it is malformed.

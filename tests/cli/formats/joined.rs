@@ -309,3 +309,135 @@ fn messages_of_opentelemetry_that_follow_each_other_are_added_up() {
     let named = run("fg-collapse", ["--event=all"], &[first, second].concat());
     assert!(!named.text().contains("[unknown]"), "{named:?}");
 }
+
+#[test]
+fn a_document_within_a_line_is_not_lost_silently() {
+    for name in [
+        "dotnet-stack.txt",
+        "eflame.txt",
+        "ghc-prof.txt",
+        "ljp.txt",
+        "massif.out",
+        "memleak.txt",
+        "phpspy.txt",
+        "rprof.out",
+        "simpleperf-27.txt",
+        "simpleperf.txt",
+        "strace.txt",
+    ] {
+        let text = example(name);
+        let outcome = collapse(&format!("{}{text}", text.trim_end_matches('\n')));
+        let is_told =
+            outcome.code() == 1 || outcome.stderr.contains("malformed") || outcome.stderr.contains("cut short");
+        let is_whole = total(&outcome.text()) == 2 * total(&collapse(&text).text());
+        assert!(is_told || is_whole, "{name}: {outcome:?}");
+    }
+    let stacks = collapse(&example("eflame.txt").trim_end().repeat(2)).ok();
+    assert_eq!(stacks.text(), collapse(&example("eflame.txt").repeat(2)).text(), "{stacks:?}");
+}
+
+#[test]
+fn json_of_several_lines_within_a_line_is_refused() {
+    for (first, second, name) in [
+        ("eu-stack.txt", "cpuprofile-untimed.cpuprofile", "cpuprofile"),
+        ("simpleperf.txt", "trace-event-samples.json", "trace-event"),
+        ("jstack-21.txt", "firefox.json", "firefox"),
+        ("perf-sched.txt", "sentry.json", "sentry"),
+        ("perf-sched.txt", "pyinstrument.json", "pyinstrument"),
+    ] {
+        let alone = example(first).trim_end().to_owned();
+        let outcome = collapse(&format!("{alone}{}", example(second)));
+        assert_eq!(outcome.code(), 1, "{first} and {second}: {outcome:?}");
+        let message = format!("stdin:{}: another profile ({name}) begins here", alone.lines().count());
+        assert!(outcome.stderr.contains(&message), "{first} and {second}: {message}: {outcome:?}");
+    }
+}
+
+#[test]
+fn stacks_behind_a_report_of_perf_without_a_line_end_are_no_part_of_it() {
+    let alone = example("perf-report.txt");
+    let outcome = collapse(&format!("{}{}", alone.trim_end(), example("goroutines-shared.txt")));
+    assert!(!outcome.text().contains('@') && outcome.stderr.contains("malformed"), "{outcome:?}");
+}
+
+#[test]
+fn unknown_data_behind_a_binary_document_are_refused() {
+    for name in [
+        "austin.mojo",
+        "austin-memory.mojo",
+        "go-trace.trace",
+        "gperftools.prof",
+        "otlp-1.9.pb",
+        "perfetto.pftrace",
+        "perfetto-heaps.pftrace",
+        "perfetto-tracks.pftrace",
+        "sysprof.syscap",
+    ] {
+        let bytes = std::fs::read(folder().join(name)).unwrap();
+        let alone = run("fg-collapse", [""; 0], &bytes).ok();
+        for rest in [
+            &b"hello, this is no record\n"[..],
+            b"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f",
+        ] {
+            let outcome = run("fg-collapse", [""; 0], &[&bytes[..], rest].concat());
+            assert_eq!(outcome.code(), 1, "{name}: {outcome:?}");
+            // A short trace of Perfetto is not recognized.
+            if name.starts_with("perfetto") && outcome.stderr.contains("a binary file of unknown format") {
+                continue;
+            }
+            assert_eq!(outcome.text(), alone.text(), "{name}: {outcome:?}");
+            let message = format!("data that are no part of the profile follow at byte {}", bytes.len());
+            assert!(outcome.stderr.contains(&message), "{name}: {message}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn traces_of_perfetto_and_profiles_of_opentelemetry_do_not_hide_each_other() {
+    for (first, second, name) in [
+        ("perfetto-heaps.pftrace", "perfetto-heaps.pftrace", "perfetto"),
+        ("perfetto-heaps.pftrace", "perfetto-peak.pftrace", "perfetto"),
+        ("perfetto.pftrace", "perfetto-heaps.pftrace", "perfetto"),
+        ("perfetto-tracks.pftrace", "otlp.pb", "otlp"),
+        ("otlp.pb", "perfetto-tracks.pftrace", "perfetto"),
+    ] {
+        let [start, end] = [first, second].map(|name| std::fs::read(folder().join(name)).unwrap());
+        let outcome = run("fg-collapse", [""; 0], &[&start[..], &end].concat());
+        assert_eq!(outcome.code(), 1, "{first} and {second}: {outcome:?}");
+        let message = format!("another profile ({name}) begins at byte ");
+        assert!(outcome.stderr.contains(&message), "{first} and {second}: {message}: {outcome:?}");
+    }
+}
+
+#[test]
+fn binary_data_behind_text_are_refused() {
+    for name in ["v8-prof.txt", "bpftrace-json.json"] {
+        let (text, binary) = (example(name), std::fs::read(folder().join("pprof.pb")).unwrap());
+        let outcome = run("fg-collapse", [""; 0], &[text.as_bytes(), &binary].concat());
+        assert_eq!((outcome.code(), outcome.text()), (1, collapse(&text).text()), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains("binary data begin here, behind the profile ("), "{name}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_trace_of_which_most_cannot_be_read_is_refused() {
+    let trace = std::fs::read(folder().join("go-trace.trace")).unwrap();
+    // A batch that is longer than any.
+    let rest = [&b"\x01\x01\x01\x01\xff\xff\xff\xff\x7f"[..], &vec![7; 2 * trace.len()]].concat();
+    let outcome = run("fg-collapse", [""; 0], &[&trace[..], &rest].concat());
+    assert!(outcome.code() == 1 && outcome.stderr.contains("most of the input, from byte "), "{outcome:?}");
+    let outcome = run("fg-collapse", [""; 0], &[&trace[..], &rest[..20]].concat());
+    assert!(outcome.code() == 0 && outcome.stderr.contains("damaged"), "{outcome:?}");
+}
+
+#[test]
+fn what_follows_another_document_does_not_depend_on_the_number_of_threads() {
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(40_000);
+    let text = format!("{sample}{}\n{}", example("speedscope.json"), sample.repeat(3));
+    let outcome = run("fg-collapse", ["-n1"], text.as_bytes());
+    assert!(outcome.code() == 1 && outcome.stderr.contains("begins here, behind that of perf-script"), "{outcome:?}");
+    for _ in 0..5 {
+        let many = run("fg-collapse", ["-n8"], text.as_bytes());
+        assert_eq!((many.code(), many.text(), &many.stderr), (1, outcome.text(), &outcome.stderr));
+    }
+}

@@ -8,9 +8,6 @@ use crate::collapse::document::Document;
 use crate::collapse::formats::little_endian::Bytes;
 use crate::{Error, io_error_text};
 
-/// The first byte of a trace: `go 1.22 trace`.
-const FIRST_OF_MAGIC: u8 = b'g';
-
 /// The size of what a trace begins with, in bytes.
 const MAGIC: usize = 16;
 
@@ -252,15 +249,12 @@ fn read_batch(document: &mut Document<'_>, rest: &mut Vec<u8>) -> Result<Option<
             _ if kind[0] == kind::END_OF_GENERATION => continue,
             _ => {}
         }
-        if kind[0] == FIRST_OF_MAGIC {
-            rest.push(kind[0]);
-            return Ok(None);
-        }
         let is_experimental = kind[0] == kind::EXPERIMENTAL_BATCH;
         if is_experimental {
             read_varint(document)?;
         } else if kind[0] != kind::EVENT_BATCH {
-            return Err(document.unreadable("damaged: expected a batch of events"));
+            rest.push(kind[0]);
+            return Ok(None);
         }
         let (generation, thread, time) = (read_varint(document)?, read_varint(document)?, read_varint(document)?);
         let size = read_varint(document)?;

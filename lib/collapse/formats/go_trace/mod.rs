@@ -112,7 +112,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let damage: Vec<String> = damage.into_iter().chain(left_out).collect();
     match damage.is_empty() {
         true => document.check_rest_is_empty(batches.rest),
-        false => document.report_damage(&damage.join("; "), sink.is_input_empty()),
+        false if batches.rest.is_empty() => document.report_unreadable_rest(&damage.join("; "), sink.is_input_empty()),
+        false => {
+            document.report_damage(&damage.join("; "), sink.is_input_empty())?;
+            document.check_rest_is_empty(batches.rest)
+        }
     }
 }
 

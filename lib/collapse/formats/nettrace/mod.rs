@@ -55,7 +55,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     add_samples(&trace, document, sink)?;
     document.report_problems(trace.malformed, "event", "left out: malformed")?;
     match damage {
-        Some(what) => document.report_damage(&what, is_empty),
+        Some(what) => document.report_unreadable_rest(&what, is_empty),
         None => document.check_all_is_read(),
     }
 }

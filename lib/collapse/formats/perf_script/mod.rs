@@ -17,9 +17,11 @@
 //! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is
 //! found by its position alone, and a line that looks like a frame or a sample is never dropped without a message.
 
+mod detect;
 mod fast_path;
 pub(super) mod frame;
 mod header;
+mod joined;
 pub(super) mod naming;
 pub(super) mod sched;
 mod selection;
@@ -28,17 +30,17 @@ mod symbol_cache;
 
 use std::sync::Arc;
 
+use self::detect::recognizes;
 use self::frame::Frame;
 use self::header::{Header, Line};
+use self::joined::{split_joined, strip_truncated_frame};
 use self::naming::Naming;
 use self::selection::Selection;
 use self::split::Lines;
 use self::symbol_cache::{SymbolCache, join_key};
-use super::{folded, ftrace};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::input_summary::InputSummary;
-use crate::collapse::line_helpers::most_lines_fit;
 use crate::collapse::options::Options;
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
@@ -60,60 +62,6 @@ pub(super) static FORMAT: Format = Format {
         new_parser: |options| Box::new(PerfScript::new(options)),
     },
 };
-
-/// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
-/// comments of `perf script --header`.
-fn recognizes(head: &[u8]) -> bool {
-    if folded::is_certain(head) {
-        return false;
-    }
-    has_sample(head)
-        && most_lines_fit(head, 50, is_possible_line)
-        && !most_lines_fit(head, 50, ftrace::is_event)
-        && !ftrace::has_stacks(head)
-        || head.starts_with(b"# ========\n")
-}
-
-/// Returns true for a line that may be part of a sample, or a comment.
-fn is_possible_line(line: &[u8]) -> bool {
-    line.starts_with(b"#")
-        || frame::is_frame(line)
-        || frame::is_annotation(line)
-        || header::parse(line).is_some()
-        || header::parse_bare(line).is_some()
-}
-
-/// Returns true if a line is certainly the first of a sample.
-fn has_sample(head: &[u8]) -> bool {
-    let mut lines = Lines::new(head);
-    while let Some(line) = lines.next() {
-        match header::parse(line) {
-            Some(Line::Record | Line::Lost(_)) => return true,
-            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
-            Some(Line::Sample(_)) if begins_with_perf_frame(lines.remaining()) => return true,
-            _ if header::parse_bare(line).is_some()
-                && frame::is_indented_frame(lines.remaining())
-                && begins_with_perf_frame(lines.remaining()) =>
-            {
-                return true;
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Returns true if the first line of a text is a frame as only perf prints it: with a module, an offset, or an address in
-/// perf's columns. A count and a name, as `ls -s` and `uniq -c` print them, are none; neither is a frame with an index
-/// (`0 [<0000557dc6e771b8>] main+0x20`).
-fn begins_with_perf_frame(text: &[u8]) -> bool {
-    let line = Lines::new(text).next().unwrap_or_default();
-    frame::parse(line).is_some_and(|frame| {
-        let symbol = frame.symbol.trim_ascii_start();
-        let is_perf_line = frame.module.is_some() || frame::has_offset(line) || frame::has_columns(line);
-        !symbol.starts_with(b"[<") && is_perf_line
-    })
-}
 
 /// The parser of `perf script` text.
 struct PerfScript {
@@ -207,42 +155,6 @@ impl Parser for PerfScript {
     fn summary(&self) -> InputSummary {
         InputSummary { events: self.selection.events.seen().to_vec(), lost_samples: self.lost, unit: None }
     }
-}
-
-/// Returns the text without a truncated last line: blanks without a line end, or a frame without one and without the
-/// `(MODULE)` that the frame before it has. A truncated symbol would look like another function.
-fn strip_truncated_frame(text: &[u8]) -> &[u8] {
-    let Some(end) = memchr::memrchr(b'\n', text).map(|end| end + 1) else { return text };
-    let (before, last) = text.split_at(end);
-    if !is_indented(last) {
-        return text;
-    }
-    let is_blank = last.trim_ascii().is_empty();
-    let mut earlier = before.rsplit(|byte| *byte == b'\n').take(MAX_LINES_BETWEEN_FRAMES);
-    let mut has_modules = || earlier.find(|line| is_indented(line)).is_some_and(ends_with_module);
-    if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
-}
-
-/// Splits a frame from the first line of a sample behind it, as `cat` joins two texts if the first one has no line end.
-fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    if !is_indented(line) || ends_with_module(line) {
-        return None;
-    }
-    let (frame, header) = line.split_at(memchr::memrchr(b')', line)? + 1);
-    let is_sample =
-        matches!(header::parse(header), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some());
-    (is_sample && frame::is_frame(frame)).then_some((frame, header))
-}
-
-/// Most lines between the last frame of a sample and the first one of the next, with both.
-const MAX_LINES_BETWEEN_FRAMES: usize = 5;
-
-fn is_indented(line: &[u8]) -> bool {
-    matches!(line.first(), Some(b' ' | b'\t'))
-}
-
-fn ends_with_module(line: &[u8]) -> bool {
-    line.trim_ascii_end().ends_with(b")")
 }
 
 impl PerfScript {

@@ -7,6 +7,9 @@ use crate::protobuf::{Fields, put_bytes, read_messages};
 /// The field of a trace that has its packets.
 pub(super) const PACKET: u32 = 1;
 
+/// What each of these fields begins with: its number, and that it is a message.
+pub(super) const PACKET_TAG: &[u8] = &[PACKET as u8 * 8 + 2];
+
 /// The fields of a packet.
 pub(super) mod field {
     pub const PROCESS_TREE: u32 = 2;
@@ -17,6 +20,7 @@ pub(super) mod field {
     pub const TRACK_EVENT: u32 = 11;
     pub const INTERNED: u32 = 12;
     pub const FLAGS: u32 = 13;
+    pub const CONFIGURATION: u32 = 33;
     pub const HEAP_PROFILE: u32 = 37;
     pub const IS_CLEARED: u32 = 41;
     pub const THREAD: u32 = 44;
@@ -27,6 +31,8 @@ pub(super) mod field {
     pub const TRACK: u32 = 60;
     pub const MODULE_SYMBOLS: u32 = 61;
     pub const PERF_SAMPLE: u32 = 66;
+    pub const IS_FIRST: u32 = 87;
+    pub const UUID: u32 = 89;
     pub const ZSTD: u32 = 133;
     pub const STACK_SAMPLE: u32 = 135;
 }
@@ -94,7 +100,7 @@ pub(super) fn expand(trace: Vec<u8>) -> (Vec<u8>, u64) {
     let (mut expanded, mut damaged) = (Vec::new(), 0);
     let mut fields = Fields::new(&trace);
     let mut rest = fields.rest();
-    while let Some(Some((_, value))) = fields.next() {
+    while let Some(Some((PACKET, value))) = fields.next() {
         rest = fields.rest();
         let Some(message) = value.bytes() else { continue };
         let compressed = Fields::new(message).flatten().find(|(number, _)| is_compression(*number));

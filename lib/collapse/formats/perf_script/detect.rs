@@ -1,0 +1,61 @@
+//! Recognizes `perf script` text.
+
+use super::frame;
+use super::header::{self, Line};
+use super::split::Lines;
+use crate::collapse::formats::{folded, ftrace};
+use crate::collapse::line_helpers::most_lines_fit;
+
+/// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
+/// comments of `perf script --header`.
+pub(super) fn recognizes(head: &[u8]) -> bool {
+    if folded::is_certain(head) {
+        return false;
+    }
+    has_sample(head)
+        && most_lines_fit(head, 50, is_possible_line)
+        && !most_lines_fit(head, 50, ftrace::is_event)
+        && !ftrace::has_stacks(head)
+        || head.starts_with(b"# ========\n")
+}
+
+/// Returns true for a line that may be part of a sample, or a comment.
+fn is_possible_line(line: &[u8]) -> bool {
+    line.starts_with(b"#")
+        || frame::is_frame(line)
+        || frame::is_annotation(line)
+        || header::parse(line).is_some()
+        || header::parse_bare(line).is_some()
+}
+
+/// Returns true if a line is certainly the first of a sample.
+fn has_sample(head: &[u8]) -> bool {
+    let mut lines = Lines::new(head);
+    while let Some(line) = lines.next() {
+        match header::parse(line) {
+            Some(Line::Record | Line::Lost(_)) => return true,
+            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
+            Some(Line::Sample(_)) if begins_with_perf_frame(lines.remaining()) => return true,
+            _ if header::parse_bare(line).is_some()
+                && frame::is_indented_frame(lines.remaining())
+                && begins_with_perf_frame(lines.remaining()) =>
+            {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns true if the first line of a text is a frame as only perf prints it: with a module, an offset, or an address in
+/// perf's columns. A count and a name, as `ls -s` and `uniq -c` print them, are none; neither is a frame with an index
+/// (`0 [<0000557dc6e771b8>] main+0x20`).
+fn begins_with_perf_frame(text: &[u8]) -> bool {
+    let line = Lines::new(text).next().unwrap_or_default();
+    frame::parse(line).is_some_and(|frame| {
+        let symbol = frame.symbol.trim_ascii_start();
+        let is_perf_line = frame.module.is_some() || frame::has_offset(line) || frame::has_columns(line);
+        !symbol.starts_with(b"[<") && is_perf_line
+    })
+}
