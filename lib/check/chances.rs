@@ -136,12 +136,6 @@ impl Chances {
         self.judgement.as_ref().map_or(1.0, |judgement| judgement.chance_of_group(group, own))
     }
 
-    /// Returns the chances of the differences of groups of stacks that are judged together; 1 if the weights do not allow a
-    /// judgement.
-    pub fn chances_of_groups(&self, groups: &[Observation]) -> Vec<f64> {
-        self.judgement.as_ref().map_or_else(|| vec![1.0; groups.len()], |judgement| judgement.chances_of_groups(groups))
-    }
-
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()

@@ -19,8 +19,7 @@ pub struct RunArgs {
     /// Add a run to BEFORE; may be repeated
     ///
     /// Several runs show how much each function varies from run to run. Alternate the two
-    /// versions, and give the same number of runs for each side in the order in which they ran: the first run before and
-    /// the first run after are a pair.
+    /// versions, so that both meet the same state of the machine. The order of the files does not matter.
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 

@@ -218,11 +218,6 @@ pub(super) fn find_document_at(bytes: &[u8]) -> Option<&'static str> {
     found.or_else(|| is_folded().then_some(folded::FORMAT.name))
 }
 
-/// Returns the format of JSON or XML that begins with these bytes.
-pub(super) fn find_markup_at(text: &[u8]) -> Option<&'static str> {
-    formats::find_markup(text).map(|format| format.name)
-}
-
 /// Returns where in a line JSON or XML begins that ends with it, and its format.
 pub(super) fn find_markup_within(line: &[u8]) -> Option<(usize, &'static str)> {
     let start = match line {

@@ -12,7 +12,6 @@ use super::appended::{self, Appended};
 use super::detect;
 use super::filter::event::EventFilter;
 use super::input_summary::{InputSummary, WeightUnit};
-use super::line_joins::{LineJoin, LineJoins};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
@@ -52,12 +51,6 @@ pub(super) struct Document<'a> {
     appended: Appended,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
     strays: Option<Strays>,
-    /// Finds documents that begin within a line. `None` while a text is read on trial.
-    line_joins: Option<LineJoins>,
-    /// The next such place in the block.
-    line_join: Option<LineJoin>,
-    /// True if the next line is the rest of the current one.
-    is_line_split: bool,
     /// Lines that were left out as other text.
     skipped: SkippedLines,
     /// True after the last line.
@@ -98,9 +91,6 @@ impl<'a> Document<'a> {
             has_values: false,
             appended: Appended::new(format),
             strays: Some(Strays::new(format)),
-            line_joins: Some(LineJoins::new(format)),
-            line_join: None,
-            is_line_split: false,
             skipped: SkippedLines::default(),
             is_at_end: false,
             position: 0,
@@ -117,7 +107,7 @@ impl<'a> Document<'a> {
 
     /// Makes the document one that is read on trial: another document within it is not looked for.
     pub(super) fn on_trial(mut self) -> Self {
-        (self.strays, self.line_joins) = (None, None);
+        self.strays = None;
         self
     }
 
@@ -169,7 +159,6 @@ impl<'a> Document<'a> {
                 return Ok(false);
             }
             self.log.add_progress(self.block.len());
-            self.find_line_join();
         }
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
@@ -179,10 +168,7 @@ impl<'a> Document<'a> {
         line.extend_from_slice(text);
         self.is_unterminated = end == rest.len();
         self.offset += rest.len().min(end + 1);
-        self.line += u64::from(!std::mem::take(&mut self.is_line_split));
-        if self.line_join.is_some_and(|join| join.offset < self.offset) {
-            self.split_line(line);
-        }
+        self.line += 1;
         Ok(true)
     }
 

@@ -21,7 +21,6 @@ mod formats;
 mod held_samples;
 mod input_summary;
 mod line_helpers;
-mod line_joins;
 mod merge_sorted;
 mod mixed_text;
 mod options;

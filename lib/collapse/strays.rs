@@ -162,8 +162,9 @@ impl Strays {
             return Ok(left_out);
         }
         text.extend_from_slice(&block[place]);
-        let is_document =
-            |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || folded::is_certain_stack(line);
+        // Between lines of the format, a single stack is a line of a log.
+        let is_stack = |line: &[u8]| is_last && folded::is_certain_stack(line);
+        let is_document = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || is_stack(line);
         let in_last_line = || {
             let (line, index) = text.lines().zip(0..).last().filter(|_| is_last)?;
             detect::find_markup_within(line).map(|(_, format)| (index, format))
@@ -173,9 +174,14 @@ impl Strays {
             true => detect::find_other_document(&text, self.format),
             false => None,
         };
+        let found = found.filter(|(_, format)| *format != folded::FORMAT.name || is_last || has_two_stacks(&text));
         let found = found.or_else(in_last_line).or_else(|| find_binary_line(&text));
         found.map_or(Ok(left_out), |(index, format)| Err((first + index, format)))
     }
+}
+
+fn has_two_stacks(text: &[u8]) -> bool {
+    text.lines().filter(|line| folded::is_stack(line)).nth(1).is_some()
 }
 
 /// Returns the index of the first line with a zero byte.

@@ -216,7 +216,9 @@ mod tests {
             (10..50).map(|n| f64::from(n * n)).map(|size| row(size, 1.0 + 0.01 * size)).collect();
         let expected = of_runs(&rows).dispersion(100_000.0, None);
         assert!((700.0..1300.0).contains(&expected), "{expected}");
-        let rows: Vec<RowSpread> = rows.iter().map(|row| RowSpread { dispersion: 1.0, ..*row }).collect();
+        let counted = rows.iter().zip([0.2, 0.5, 0.8, 1.2, 2.3].iter().cycle());
+        let rows: Vec<RowSpread> =
+            counted.map(|(row, dispersion)| RowSpread { dispersion: *dispersion, ..*row }).collect();
         assert!(of_runs(&rows).dispersion(100_000.0, None) < 1.5);
     }
 

@@ -7,7 +7,6 @@ use bstr::ByteSlice as _;
 use super::Document;
 use crate::Error;
 use crate::collapse::detect;
-use crate::collapse::line_joins::LineJoin;
 use crate::collapse::strays::{StrayKind, Strays};
 use crate::diagnostics::plural;
 
@@ -78,7 +77,8 @@ impl Document<'_> {
         is_record: bool,
         end: &str,
     ) -> Result<(), Error> {
-        if !is_record || detect::find_document_at(&rest[..rest.len().min(MAX_REST)]).is_some() {
+        let document = detect::find_document_at(&rest[..rest.len().min(MAX_REST)]);
+        if !is_record || document.is_some_and(|format| format != self.appended.format()) {
             return self.check_nothing_follows(offset, rest);
         }
         if rest.len() as u64 > offset {
@@ -116,28 +116,6 @@ impl Document<'_> {
             Some(strays) => strays.add(self.line, self.line_start..self.offset, kind),
             None if matches!(kind, StrayKind::OfFormat) => {}
             None => self.skipped.add(SkippedLines { count: 1, first: self.line }),
-        }
-    }
-
-    /// Looks for a document that begins within a line of the block, after the current offset.
-    pub(super) fn find_line_join(&mut self) {
-        let Self { line_joins, block, offset, .. } = self;
-        self.line_join = line_joins.as_mut().and_then(|joins| joins.find(block, *offset));
-    }
-
-    /// Splits the current line, within which another document begins. The rest of it is the next line, with the same number,
-    /// or left out if it is of another format.
-    #[cold]
-    pub(super) fn split_line(&mut self, line: &mut Vec<u8>) {
-        let Some(LineJoin { offset, other }) = self.line_join.take() else { return };
-        line.truncate(offset - self.line_start);
-        self.offset = offset;
-        match other {
-            Some(format) => self.appended.set_found(self.line, format),
-            None => {
-                self.is_line_split = true;
-                self.find_line_join();
-            }
         }
     }
 

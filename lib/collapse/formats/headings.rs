@@ -103,14 +103,6 @@ fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
     Some(Heading { format, may_recur: *may_recur })
 }
 
-/// Returns the starts of a format's headings that may also begin within a line, if the line before them has no end. The
-/// others are too short to tell, or follow the prompt of gdb.
-pub(in crate::collapse) fn starts_within_lines(format: &str) -> impl Iterator<Item = &'static [u8]> {
-    let is_certain = |start: &[u8]| start.len() > 4 || start == b"<0.";
-    let own = HEADINGS.iter().filter(move |(.., name, _)| *name == format && *name != "gdb");
-    own.map(|(start, ..)| *start).filter(move |start| is_certain(start))
-}
-
 /// Returns true if one of the first lines of an input is a heading of a format.
 pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
     let lines = first_lines(head).take(FIRST_LINES);

@@ -110,9 +110,10 @@ impl<'a> Frame<'a> {
     /// Returns true if a frame may begin with these bytes: frames have a size that is a multiple of 8, and one of some types.
     fn may_begin(mut bytes: Bytes<'_>) -> bool {
         let is_size = bytes.u16().is_none_or(|length| usize::from(length) >= FRAME_HEADER && length % 8 == 0);
-        let mut kind_and_padding = bytes;
-        let is_type = kind_and_padding.take(14).and_then(|_| kind_and_padding.u8()).is_none_or(|kind| kind <= MAX_KIND);
-        let is_padded = kind_and_padding.0.iter().take(3).all(|byte| *byte == 0);
+        // The type and its padding are behind the CPU, the process and the time.
+        let end = bytes.0.get(14..).unwrap_or_default();
+        let is_type = end.first().is_none_or(|kind| *kind <= MAX_KIND);
+        let is_padded = end.iter().skip(1).take(3).all(|byte| *byte == 0);
         is_size && is_type && is_padded
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub(super) variance: f64,
     /// True if the levels are those of the total: few rows mirror each other then, and do not show each other's spread.
     pub(super) is_of_total: bool,
+    /// Mean of the total, if the levels are those of it; else infinite.
+    pub(super) total: f64,
 }
 
 impl Judge {
@@ -46,7 +48,8 @@ impl Judge {
         let before = self.shared_deviations(rows, total, |row| &row.before);
         let after = self.shared_deviations(rows, total, |row| &row.after);
         let variance = if self.freedom > 0.0 { sum_squares(&before, &after) / self.freedom } else { 0.0 };
-        Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total })
+        let of_total = if is_of_total { total.mean() } else { f64::INFINITY };
+        Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total, total: of_total })
     }
 
     /// Returns the relative deviation that most large rows have in each run of a side, and that the total has too: a few

@@ -311,46 +311,22 @@ fn messages_of_opentelemetry_that_follow_each_other_are_added_up() {
 }
 
 #[test]
-fn a_document_within_a_line_is_not_lost_silently() {
-    for name in [
-        "dotnet-stack.txt",
-        "eflame.txt",
-        "ghc-prof.txt",
-        "ljp.txt",
-        "massif.out",
-        "memleak.txt",
-        "phpspy.txt",
-        "rprof.out",
-        "simpleperf-27.txt",
-        "simpleperf.txt",
-        "strace.txt",
+fn json_and_stacks_in_a_log_do_not_end_a_profile() {
+    let exceptions = example("java-exceptions.txt");
+    for line in [
+        "INFO got {\"type\":\"event\",\"data\":{}}",
+        "INFO;com.x.A;took 12",
+        "INFO {\"code\":[{\"type\":1,\"name\":2}]}",
     ] {
-        let text = example(name);
-        let outcome = collapse(&format!("{}{text}", text.trim_end_matches('\n')));
-        let is_told =
-            outcome.code() == 1 || outcome.stderr.contains("malformed") || outcome.stderr.contains("cut short");
-        let is_whole = total(&outcome.text()) == 2 * total(&collapse(&text).text());
-        assert!(is_told || is_whole, "{name}: {outcome:?}");
+        let text = format!("{exceptions}{line}\n{exceptions}");
+        let outcome = collapse(&text).ok();
+        assert_eq!(total(&outcome.text()), 2 * total(&collapse(&exceptions).text()), "{line}: {outcome:?}");
     }
-    let stacks = collapse(&example("eflame.txt").trim_end().repeat(2)).ok();
-    assert_eq!(stacks.text(), collapse(&example("eflame.txt").repeat(2)).text(), "{stacks:?}");
-}
-
-#[test]
-fn json_of_several_lines_within_a_line_is_refused() {
-    for (first, second, name) in [
-        ("eu-stack.txt", "cpuprofile-untimed.cpuprofile", "cpuprofile"),
-        ("simpleperf.txt", "trace-event-samples.json", "trace-event"),
-        ("jstack-21.txt", "firefox.json", "firefox"),
-        ("perf-sched.txt", "sentry.json", "sentry"),
-        ("perf-sched.txt", "pyinstrument.json", "pyinstrument"),
-    ] {
-        let alone = example(first).trim_end().to_owned();
-        let outcome = collapse(&format!("{alone}{}", example(second)));
-        assert_eq!(outcome.code(), 1, "{first} and {second}: {outcome:?}");
-        let message = format!("stdin:{}: another profile ({name}) begins here", alone.lines().count());
-        assert!(outcome.stderr.contains(&message), "{first} and {second}: {message}: {outcome:?}");
-    }
+    let jfr = example("jfr-print.txt");
+    let variable =
+        "jdk.InitialEnvironmentVariable {\n  startTime = 12:00:00.000\n  key = \"A\"\n  value = \"{\"a\": 1}\"\n}\n\n";
+    let outcome = collapse(&format!("{variable}{jfr}")).ok();
+    assert_eq!(outcome.text(), collapse(&jfr).text(), "{outcome:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Finds the end of a trace: packets of another trace, or what are no packets, may follow it.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::packet::{PACKET, field};
 use crate::otlp::is_otlp;
@@ -45,8 +45,6 @@ fn has_own_field(packet: &[u8]) -> bool {
 struct Seen {
     has_configuration: bool,
     has_uuid: bool,
-    /// The sequences whose first packet is known.
-    sequences: FxHashSet<u64>,
     /// The number of the last heap profile of each sequence.
     heaps: FxHashMap<u64, u64>,
 }
@@ -54,20 +52,18 @@ struct Seen {
 impl Seen {
     /// Returns true if a packet is the first one of another trace.
     fn begins_another_trace(&mut self, packet: &[u8]) -> bool {
-        let (mut sequence, mut is_first, mut heap, mut recurs) = (0, false, None, false);
+        let (mut sequence, mut heap, mut recurs) = (0, None, false);
         for (number, value) in Fields::new(packet).flatten() {
             match (number, value) {
                 (field::SEQUENCE, Value::Number(number)) => sequence = number,
-                (field::IS_FIRST, Value::Number(number)) => is_first = number != 0,
                 (field::HEAP_PROFILE, Value::Bytes(message)) => heap = heap_index(message),
                 (field::CONFIGURATION, _) => recurs |= std::mem::replace(&mut self.has_configuration, true),
                 (field::UUID, _) => recurs |= std::mem::replace(&mut self.has_uuid, true),
                 _ => {}
             }
         }
-        let begins_again = is_first && !self.sequences.insert(sequence);
         let last = heap.and_then(|index| self.heaps.insert(sequence, index).map(|last| (last, index)));
-        recurs || begins_again || last.is_some_and(|(last, index)| index <= last)
+        recurs || last.is_some_and(|(last, index)| index <= last)
     }
 }
 
@@ -105,11 +101,8 @@ mod tests {
 
     #[test]
     fn another_trace_repeats_what_a_trace_has_once() {
-        for repeated in
-            [packet(0, field::UUID, 0), packet(0, field::CONFIGURATION, 0), packet(2, field::IS_FIRST, 1), heap(2, 4)]
-        {
-            let trace =
-                [&repeated[..], &packet(3, field::IS_FIRST, 1), &packet(2, field::TIMESTAMP, 7), &heap(3, 9)].concat();
+        for repeated in [packet(0, field::UUID, 0), packet(0, field::CONFIGURATION, 0), heap(2, 4)] {
+            let trace = [&repeated[..], &packet(2, field::TIMESTAMP, 7), &heap(3, 9)].concat();
             let bytes = trace.repeat(2);
             let end = End::find(&bytes);
             assert_eq!((end.packets, end.rest, end.is_trace), (&trace[..], &trace[..], true), "{repeated:?}");

@@ -31,7 +31,6 @@ pub(super) mod field {
     pub const TRACK: u32 = 60;
     pub const MODULE_SYMBOLS: u32 = 61;
     pub const PERF_SAMPLE: u32 = 66;
-    pub const IS_FIRST: u32 = 87;
     pub const UUID: u32 = 89;
     pub const ZSTD: u32 = 133;
     pub const STACK_SAMPLE: u32 = 135;
