@@ -75,8 +75,7 @@ const LOWEST_DISPERSION: f64 = 0.1;
 /// Rows with fewer samples on both sides together must also pass the binomial test, because they are not normal.
 const NORMAL_SAMPLES: f64 = 100.0;
 
-/// Fewest samples of rows whose dispersion is used for the degrees of freedom, and most samples of rare rows.
-const INFORMATIVE_SAMPLES: f64 = 5.0;
+/// Most samples of rare rows.
 const RARE_SAMPLES: f64 = 40.0;
 
 /// The variance of a row from run to run that other rows suggest, and the degrees of freedom as which it counts.
@@ -143,11 +142,10 @@ impl Judge {
             return;
         }
         let is_sampled = self.design.counting == Counting::Samples;
-        let informative = if is_sampled { INFORMATIVE_SAMPLES } else { 0.0 };
         self.peers = match self.shared.as_ref().is_some_and(|shared| shared.is_of_total) {
-            false => Peers::of_runs(&spreads, base, self.freedom, informative),
+            false => Peers::of_runs(&spreads, base, self.freedom, is_sampled),
             // Few rows do not show what to expect of each other: as much as of one run a side.
-            true if is_sampled => Peers::of_runs(&[], of_processes, self.freedom, informative),
+            true if is_sampled => Peers::of_runs(&[], of_processes, self.freedom, true),
             // All that is known is the spread of few rows that mirror each other: no second opinion about any of them.
             true => Peers::unknown(base),
         };
