@@ -11,7 +11,7 @@
 //! cancels; to count, the row must then differ in both
 //! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`). Runs that alternate
 //! are not taken for pairs: with half of the degrees of freedom, growth by a tenth of a function with a fifth of the time was found
-//! in .46, .77 and .31 of comparisons with five runs a side instead of .77, .92 and .96 (`compute`, `memory`, `allocate` in
+//! in .46, .77 and .31 of comparisons with five runs a side instead of .73, .92 and .96 (`compute`, `memory`, `allocate` in
 //! `benches/verdict`), and equal programs differed in none.
 //!
 //! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ.
