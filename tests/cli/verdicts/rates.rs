@@ -331,7 +331,7 @@ fn programs_of_few_functions_rarely_differ() {
 }
 
 /// Compares programs of 40 functions that vary by 3 %, or some of them by 30 %: equal ones, and such in which a calm function takes a
-/// fifth longer, with five runs a side. Beside many noisy functions it is found less often. `FG_VERDICT_TRIALS` is the number of
+/// fifth longer, with five runs a side. `FG_VERDICT_TRIALS` is the number of
 /// comparisons of each kind, 20 by default.
 #[test]
 fn growth_beside_noisy_functions_is_found() {
@@ -339,7 +339,7 @@ fn growth_beside_noisy_functions_is_found() {
     let mut random = Random(0x51ed_270b_0c4b_9d27);
     let stacks: Vec<Vec<String>> = (0..40).map(|number| vec!["main".into(), format!("f{number}")]).collect();
     println!("| noisy | A/A | found |");
-    for (noisy, least) in [(0, 0.75), (6, 0.65), (12, 0.25), (20, 0.0)] {
+    for (noisy, least) in [(0, 0.8), (6, 0.75), (12, 0.7), (20, 0.7)] {
         let (mut alarms, mut found) = (0, 0);
         for trial in 0..2 * trials {
             let growth = if trial < trials { 1.0 } else { 1.2 };
