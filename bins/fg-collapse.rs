@@ -177,7 +177,7 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
 }
 
-/// What cannot be told of a damaged input.
+/// Damage to an input that cannot be noticed.
 const LIMITS: &str = "An input that is cut between two of its records or stacks is read without a warning if its format \
     has neither an end mark nor a count, such as folded stacks, perf script, ftrace, strace, bpftrace, DTrace, exceptions of \
     Java, and tables (CSV).\n\nFolded stacks without an end of the last line cannot be told from those of a file that follows.";

@@ -23,7 +23,7 @@ const MAX_CHECKS: u32 = 16;
 /// Most lines between two others that a reader of blocks has taken, or that are blank.
 const MAX_TAKEN_BETWEEN: u64 = 2;
 
-/// What binary data in a text are called instead of the name of a format.
+/// Name of binary data in a text, in place of a format.
 pub(super) const BINARY: &str = "binary data";
 
 /// A malformed line: its number, and what was expected.

@@ -1,4 +1,4 @@
-//! Who calls a function.
+//! The callers of a function.
 
 use std::cmp::Reverse;
 

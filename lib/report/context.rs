@@ -210,7 +210,7 @@ impl Context<'_> {
 /// Largest number of functions of a path: more do not fit on two lines.
 const MAX_PATH: usize = 100;
 
-/// The same for programs.
+/// Largest number of functions of a path in JSON.
 const MAX_EXACT_PATH: usize = 500;
 
 /// Returns a name as text without control characters.

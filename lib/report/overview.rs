@@ -61,7 +61,7 @@ pub(super) struct Overview {
     groups: BTreeMap<(String, Option<FrameId>), Group>,
     /// By kind of work, and by the own function that it is done for.
     kinds: BTreeMap<&'static str, Functions>,
-    /// The same for kinds of the functions that do the work, if it counts for what another function asked for.
+    /// By kind of the functions that do the work, where it counts as the kind of a function that asked for it.
     hidden: BTreeMap<&'static str, Functions>,
 }
 

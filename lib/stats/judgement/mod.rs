@@ -54,7 +54,7 @@ pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 const AS_IT_IS: f64 = 5.0;
 const RELATIVE: f64 = 1.25;
 
-/// The same if few rows are large. A function of two to four that did not change beside one that takes half as long had then grown in
+/// These factors if few rows are large. A function of two to four that did not change beside one that takes half as long had then grown in
 /// up to 11 % of comparisons, with five runs a side and a spread of 5 %, where its spread relative to the total was that of its
 /// difference as it is; in 1 to 3 % now.
 const AS_IT_IS_OF_FEW: f64 = 3.0;
@@ -137,12 +137,12 @@ impl Judge {
             _ => median(spreads.iter().map(|row| row.dispersion).collect()).max(LEAST_DISPERSION),
         };
         if self.freedom == 0.0 {
-            let has_peers = self.shared.as_ref().is_none_or(|shared| !shared.is_of_total);
+            let has_peers = self.shared.as_ref().is_none_or(|shared| shared.mean_of_total.is_none());
             self.peers = Peers::of_single_runs(if has_peers { &spreads } else { &[] }, base);
             return;
         }
         let is_sampled = self.design.counting == Counting::Samples;
-        self.peers = match self.shared.as_ref().is_some_and(|shared| shared.is_of_total) {
+        self.peers = match self.shared.as_ref().is_some_and(|shared| shared.mean_of_total.is_some()) {
             false => Peers::of_runs(&spreads, base, self.freedom, is_sampled),
             // Few rows do not show what to expect of each other: as much as of one run a side.
             true if is_sampled => Peers::of_runs(&[], of_processes, self.freedom, true),
@@ -247,13 +247,12 @@ impl Judge {
             student_p_value(difference.powi(2) / (variance * run_factor(row)), self.freedom + prior.freedom)
         };
         let relative = p_value(self.smaller_difference(row), own);
-        let share = self.shared.as_ref().map_or(0.0, |shared| row.mean() / shared.total);
-        if share == 0.0 {
+        let Some(total) = self.shared.as_ref().and_then(|shared| shared.mean_of_total) else {
             return (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0);
-        }
+        };
         // Relative to a total that it is part of, a row varies less than by itself: its difference as it is may be chance.
         let (before, after) = row.means();
-        let relative = relative.max(p_value(after - before, own / (1.0 - share).max(ROUNDING).powi(2)));
+        let relative = relative.max(p_value(after - before, own / (1.0 - row.mean() / total).max(ROUNDING).powi(2)));
         (AS_IT_IS_OF_FEW * as_it_is).min(RELATIVE_OF_FEW * relative).min(1.0)
     }
 

@@ -15,10 +15,8 @@ pub(super) struct Shared {
     pub(super) deviations: Observation,
     /// Variance of the deviations.
     pub(super) variance: f64,
-    /// True if the levels are those of the total: few rows mirror each other then, and do not show each other's spread.
-    pub(super) is_of_total: bool,
-    /// Mean of the total, if the levels are those of it; else infinite.
-    pub(super) total: f64,
+    /// Mean of the total if the levels are those of it: few rows mirror each other then, and do not show each other's spread.
+    pub(super) mean_of_total: Option<f64>,
 }
 
 impl Judge {
@@ -48,8 +46,8 @@ impl Judge {
         let before = self.shared_deviations(rows, total, |row| &row.before);
         let after = self.shared_deviations(rows, total, |row| &row.after);
         let variance = if self.freedom > 0.0 { sum_squares(&before, &after) / self.freedom } else { 0.0 };
-        let of_total = if is_of_total { total.mean() } else { f64::INFINITY };
-        Some(Shared { levels, deviations: Observation { before, after }, variance, is_of_total, total: of_total })
+        let mean_of_total = is_of_total.then(|| total.mean());
+        Some(Shared { levels, deviations: Observation { before, after }, variance, mean_of_total })
     }
 
     /// Returns the relative deviation that most large rows have in each run of a side, and that the total has too: a few

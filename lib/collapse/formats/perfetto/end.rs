@@ -40,7 +40,7 @@ fn has_own_field(packet: &[u8]) -> bool {
     Fields::new(packet).flatten().any(|(number, _)| number > 3)
 }
 
-/// What a trace has once, as far as it was read.
+/// The packets read so far of which a trace has one each.
 #[derive(Default)]
 struct Seen {
     has_configuration: bool,

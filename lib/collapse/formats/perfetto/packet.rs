@@ -7,7 +7,7 @@ use crate::protobuf::{Fields, put_bytes, read_messages};
 /// The field of a trace that has its packets.
 pub(super) const PACKET: u32 = 1;
 
-/// What each of these fields begins with: its number, and that it is a message.
+/// The byte before each packet: the number of its field, and that it is a message.
 pub(super) const PACKET_TAG: &[u8] = &[PACKET as u8 * 8 + 2];
 
 /// The fields of a packet.
