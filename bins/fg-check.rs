@@ -97,10 +97,11 @@ struct GrowthArgs {
     /// extracted, inlined, wrapped or renamed is no growth if the cost is the same. `[unmatched]` has the weight of stacks
     /// without such a caller.
     ///
-    /// New functions are also checked by themselves, so that the noise of their callers does not hide them. They break the
-    /// rule if one of them, or all together, exceed the limit by more than noise and by more than what they replace, and if
-    /// their callers exceed it, too, even within noise. If only all together do, the finding names `[new functions]`. The
-    /// same holds for the other kinds of growth.
+    /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break the rule
+    /// if they exceed the limit by more than noise and by more than what they replace, and if the sum of them and of the functions
+    /// that call them has grown by more than noise, too. If that sum is within noise, they may be cost that moved there, which is
+    /// said; more runs a side tell. If only all together do, the finding names `[new functions]`. The same holds for the other kinds
+    /// of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

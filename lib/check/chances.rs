@@ -136,6 +136,12 @@ impl Chances {
         self.judgement.as_ref().map_or(1.0, |judgement| judgement.chance_of_group(group, own))
     }
 
+    /// Returns the chances of the differences of sums of functions, judged together: each the sum and its functions; 1 if the weights
+    /// do not allow a judgement.
+    pub fn chances_of_sums(&self, sums: &[(Observation, Vec<Observation>)]) -> Vec<f64> {
+        self.judgement.as_ref().map_or_else(|| vec![1.0; sums.len()], |judgement| judgement.chances_of_sums(sums))
+    }
+
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()

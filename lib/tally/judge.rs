@@ -108,11 +108,14 @@ impl Judgement {
         self.judge.growth_p_value(observation, own, growth)
     }
 
+    /// Returns the chances of sums of rows of which no two contain the same sample, judged together: each the sum and its rows.
+    pub fn chances_of_sums(&self, sums: &[(Observation, Vec<Observation>)]) -> Vec<f64> {
+        adjusted(&sums.iter().map(|(sum, rows)| self.judge.test_sum(sum, rows)).collect::<Vec<_>>())
+    }
+
     /// Returns the chances of groups of samples, such as categories or calls: judged together, by the spread of the rows.
     pub fn chances_of_groups(&self, observations: &[Observation]) -> Vec<f64> {
-        let tests: Vec<Test> = observations.iter().map(|one| self.judge.test(one, None)).collect();
-        let family = Family::new(&tests);
-        tests.iter().map(|test| family.adjust(*test)).collect()
+        adjusted(&observations.iter().map(|one| self.judge.test(one, None)).collect::<Vec<_>>())
     }
 
     /// Returns the chances of the first weights of rows, judged together by the spread of functions. Those of `[lost]` are 1.
@@ -123,6 +126,12 @@ impl Judgement {
         let mut chances = self.chances_of_groups(&judged).into_iter();
         is_judged.iter().map(|is_judged| if *is_judged { chances.next().unwrap_or(1.0) } else { 1.0 }).collect()
     }
+}
+
+/// Returns the p-values of tests, adjusted together.
+fn adjusted(tests: &[Test]) -> Vec<f64> {
+    let family = Family::new(tests);
+    tests.iter().map(|test| family.adjust(*test)).collect()
 }
 
 #[cfg(test)]

