@@ -34,13 +34,21 @@ function hash(text) {
 
 // Names of fields that something outside of the scripts has (`dataset`, options of DOM functions that terser does not
 // know), or that are in texts. All other names in camel case become short.
-const FIXED_NAMES = ["countName", "nameType", "frameHeight", "largestDelta", "keepLeft", "fromBase64", "preventScroll",
+const FIXED_NAMES = ["countName", "frameHeight", "largestDelta", "keepLeft", "fromBase64", "preventScroll",
     "focusVisible", "ownBefore"];
+
+// Names of fields of one word that become short, too: nothing else has them.
+const SHORT_NAMES = ["badges", "boxes", "builder", "chips", "column", "compared", "derive", "descending",
+    "differential", "drawn", "filtered", "functions", "hasher", "hovered", "leaf", "looks", "modules",
+    "painter", "panel", "prepare", "refuse", "report", "reported", "settings", "sides", "slots", "tasks", "tree",
+    "undrawn", "unfolded", "weights"];
 
 /** @param {string} script */
 async function minifyScript(script) {
-    const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe: true, unsafe_arrows: true, inline: 1 };
-    const mangle = { properties: { regex: /^[a-z]+[A-Z]/, reserved: FIXED_NAMES } };
+    const compress = { ecma: 2020, passes: 3, keep_fargs: false, unsafe: true, unsafe_arrows: true, inline: 1,
+        hoist_funs: true, pure_getters: true };
+    const regex = new RegExp(`^([a-z]+[A-Z]|(${SHORT_NAMES.join("|")})$)`);
+    const mangle = { properties: { regex, reserved: FIXED_NAMES } };
     const options = { format: { max_line_len: 2000 }, compress, mangle };
     const { code } = await minify(`(() => {\n"use strict";\n${script}})();\n`, options);
     return `${code}\n`;

@@ -14,6 +14,12 @@ fn labels_fit_into_their_frames() {
 }
 
 #[test]
+fn a_label_of_a_few_letters_is_left_out() {
+    let stacks: String = (3..12).map(|width| format!("main;some_long_name_{width} {width}\n")).collect();
+    Page::graph(stacks.as_bytes(), &["--width", "420"]).run(CASES, "leavesOutLabelsOfFewLetters");
+}
+
+#[test]
 fn truncate_text_right_keeps_the_beginning_of_labels() {
     let stacks = b"main;a::function::in::namespaces 12\nmain;x 90\n";
     Page::graph(stacks, &["--truncate-text-right"]).run(CASES, "keepsBeginningOfLabels");

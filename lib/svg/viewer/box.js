@@ -3,6 +3,9 @@
 // The least width of a frame with a label, in pixels.
 const NARROWEST_LABEL = 24;
 
+// The least number of characters of a cut label, with the ellipsis.
+const SHORTEST_CUT = 5;
+
 // The height of the time axis of a flame chart, the distance of its labels and the width of a character there, and the
 // height of first frames.
 const AXIS_HEIGHT = 24, LABEL_DISTANCE = 28, LABEL_CHARACTER = 6.6, SLICE_HEIGHT = 4;
@@ -79,8 +82,8 @@ class BoxPainter {
         const room = width - 9, name = nameOfNode(view, node), baseline = this.baseline(y);
         const label = chain ? chainLabels(chain, view).find(text => this.fits(text, room)) ?? ""
             : this.cutLabel(name, text => this.fits(text, room));
-        // One letter of a name says nothing.
-        if (label.length < 3 && label !== name && label !== "…") return;
+        // A few letters of a name say nothing.
+        if (!label || (label.endsWith("…") && label.length < SHORTEST_CUT && label !== "…")) return;
         group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline, class: ink }, label));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;

@@ -61,10 +61,14 @@ function createButton(content, action, attributes = {}) {
  * @param {string} label
  * @param {[value: string, text: string][]} choices
  * @param {(value: string) => void} choose
+ * @param {string} [value] of the pressed button
+ * @param {string} [title]
  */
-function createChoice(label, choices, choose) {
+function createChoice(label, choices, choose, value, title) {
     const buttons = choices.map(([value, text]) => createButton(text, () => choose(value), { "data-value": value }));
-    return createHtml("div", { class: "seg", role: "group", "aria-label": label }, ...buttons);
+    const choice = createHtml("div", { class: "seg", role: "group", "aria-label": label, title }, ...buttons);
+    if (value !== undefined) setChoice(choice, value);
+    return choice;
 }
 
 /**

@@ -31,6 +31,8 @@ class Graph {
         this.tabStop = undefined;
         /** The function whose frames are outlined, and the class of colours that stands out. */
         this.lit = this.kind = /** @type {number | undefined} */ (undefined);
+        /** True if boxes are marked. */
+        this.hasMarks = false;
         /** True while all rows are drawn, for printing. */
         this.isWhole = false;
         /** The width of the root frame. */
@@ -149,7 +151,7 @@ class Graph {
             const group = box.group = this.painter.createGroup(box, view, line * this.rowHeight);
             group.setAttribute("tabindex", box === tabStop ? "0" : "-1");
             drawn.set(group, box);
-            this.markBox(box, view);
+            if (this.hasMarks) this.markBox(box, view);
             groups.push(group);
         }
         frames.append(...groups);
@@ -204,7 +206,10 @@ class Graph {
      * @param {View} view
      */
     mark(view) {
-        for (const box of this.drawn.values()) this.markBox(box, view);
+        const hadMarks = this.hasMarks;
+        this.hasMarks = Boolean(view.state.selected) || this.lit !== undefined || this.kind !== undefined;
+        // Most drawings have none.
+        if (hadMarks || this.hasMarks) for (const box of this.drawn.values()) this.markBox(box, view);
     }
 
     /**

@@ -10,22 +10,18 @@ function readSettings(root) {
     const { dataset } = root;
     const caption = (/** @type {string} */ id) => root.querySelector(`:scope > #${id}`)?.textContent ?? "";
     return {
+        ...dataset,
         title: dataset.titled ? caption("title") : "",
         subtitle: caption("subtitle"),
         countName: dataset.countName ?? "",
-        nameType: dataset.nameType ?? "",
         factor: Number(dataset.factor),
         rowHeight: Number(dataset.frameHeight),
         fontSize: Number(root.getAttribute("font-size")),
         fontFamily: root.getAttribute("font-family") ?? "",
         width: dataset.fluid ? 0 : Number(root.getAttribute("width")),
         minWidth: Number(dataset.narrowest),
-        inverted: Boolean(dataset.inverted),
         isChart: Boolean(dataset.chart),
-        negate: Boolean(dataset.negate),
         bySelf: Boolean(dataset.self),
-        diffusion: Boolean(dataset.diffusion),
-        keepLeft: Boolean(dataset.keepLeft),
     };
 }
 

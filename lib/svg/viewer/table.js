@@ -78,36 +78,25 @@ class Table {
             const order = !isSorted ? "none" : descending ? "descending" : "ascending";
             const head = createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order },
                 button);
-            if (column === "name") head.append(view.side === "difference" ? this.createCompared(view)
-                : this.createCharged(view));
+            if (column === "name") head.append(this.createWeightChoice(view));
             return head;
         }));
         this.head.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
     }
 
     /**
-     * Creates the choice of the weights that are compared.
+     * Creates the choice of the weights that are compared, or of whether the self weight of the runtime counts for its
+     * callers.
      *
      * @param {View} view
      */
-    createCompared({ state: { compared } }) {
-        const choice = createChoice("Compare", [["self", "Self"], ["total", "Total"]],
-            value => this.app.update({ compared: value === "self" ? "self" : "total" }, false));
-        setChoice(choice, compared);
-        return choice;
-    }
-
-    /**
-     * Creates the choice of whether the self weight of the runtime counts for its callers.
-     *
-     * @param {View} view
-     */
-    createCharged({ state: { changes: { charge } } }) {
-        const choice = createChoice("Self weight", [["", "All"], ["callers", "No runtime"]],
-            value => this.app.change({ charge: value }));
-        choice.title = "No runtime: what std, libc, the kernel and interpreters take counts for their callers";
-        setChoice(choice, charge);
-        return choice;
+    createWeightChoice({ side, state: { compared, changes } }) {
+        const { app } = this;
+        return side === "difference" ? createChoice("Compare", [["self", "Self"], ["total", "Total"]],
+            value => app.update({ compared: value === "self" ? value : "total" }, false), compared)
+            : createChoice("Self weight", [["", "All"], ["callers", "No runtime"]], charge => app.change({ charge }),
+                changes.charge,
+                "No runtime: what std, libc, the kernel and interpreters take counts for their callers");
     }
 
     drawRows() {

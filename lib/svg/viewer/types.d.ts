@@ -147,7 +147,6 @@ interface Settings {
     title: string;
     subtitle: string;
     countName: string;
-    nameType: string;
     factor: number;
     rowHeight: number;
     fontSize: number;
@@ -155,14 +154,14 @@ interface Settings {
     /** The width of the graph in pixels; 0 to fit the window. */
     width: number;
     minWidth: number;
-    /** True if the picture has its root at the top. */
-    inverted: boolean;
+    /** Not empty if the picture has its root at the top. */
+    inverted?: string;
     /** True if the input is in the order of time. */
     isChart: boolean;
-    negate: boolean;
     bySelf: boolean;
-    diffusion: boolean;
-    keepLeft: boolean;
+    negate?: string;
+    diffusion?: string;
+    keepLeft?: string;
 }
 
 /** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */

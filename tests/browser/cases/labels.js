@@ -17,6 +17,13 @@ function fitsLabelsIntoFrames() {
     check(/^W+…$/.test(getLabelOf("WWWWWWWWWWWWWW")), "a name of wide letters is cut");
 }
 
+function leavesOutLabelsOfFewLetters() {
+    const labels = getFrames().map(frame => frame.querySelector("text")?.textContent ?? "").filter(Boolean);
+    const cut = labels.filter(label => label.endsWith("…"));
+    check(cut.length > 1 && cut.every(label => label.length > 4), `labels: ${labels.join(" ")}`);
+    check(labels.length < getFrames().length, "some frames have no label");
+}
+
 function keepsBeginningOfLabels() {
     const label = getElement("text", getFrame("a::function::in::namespaces")).textContent;
     check(/^a::f.*…$/.test(label), label);
