@@ -221,10 +221,14 @@ impl Tool for Args {
     }
 }
 
-/// Warns about patterns that match nothing, and with `-v` reports the kept and the dropped weight.
+/// Warns about patterns that match nothing and about those that leave nothing, and with `-v` reports the kept and the dropped weight.
 fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostics) {
     if filtered.kind.is_some() {
-        filter.unmatched(filtered).iter().for_each(|unmatched| diagnostics.warn(&unmatched.to_string()));
+        let unmatched = filter.unmatched(filtered);
+        unmatched.iter().for_each(|unmatched| diagnostics.warn(&unmatched.to_string()));
+        if unmatched.is_empty() && filtered.is_empty() {
+            diagnostics.warn("no stack is left: the options drop all stacks, or all of their frames");
+        }
     }
     let is_differential = filtered.kind == Some(LineKind::Differential);
     let shown = |weights: Weights| match is_differential {

@@ -157,16 +157,24 @@ const PARTS: &[(&str, &str)] = &[
         "verdict",
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
          causes such a change, judged together with all functions of the profile: without a library below it, a function \
-         has the self_chance of fg-csv(1).",
+         has the self_chance of fg-csv(1). The change of a library's function counts for the own function that has half of it \
+         or more.",
+    ),
+    (
+        "grew at",
+        "In a comparison in which something grew by more than noise: the path from the root along the callees that grew the most, \
+         as far as each has three fifths of its caller's growth, and the growth of the last one. Only stacks count whose own \
+         function grew by more than noise. If the path divides above the function with most of this growth, that function comes \
+         last.",
     ),
     (
         "callees",
         "In a comparison: functions of libraries and the kernel whose own weight changed by more than noise, with the change.",
     ),
     (
-        "grew at",
-        "In a comparison in which something grew: the path from the root along the callees that grew the most, as far as each has \
-         three fifths of its caller's growth, and the growth of the last one.",
+        "before, after, change",
+        "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before. Changes add up to \
+         that of the total. The JSON object has both weights in percent of the total before.",
     ),
 ];
 

@@ -77,6 +77,17 @@ pub struct Filtered<'w> {
     pub dropped: Weights,
 }
 
+impl Filtered<'_> {
+    /// True if no stack is left. Stacks that were too many for memory are some.
+    pub fn is_empty(&self) -> bool {
+        match &self.kept {
+            Kept::Sorted(stacks) => stacks.is_empty(),
+            Kept::Any(profile) => profile.is_empty(),
+            Kept::TooMany(_) | Kept::OutOfOrder | Kept::Writer(_) => false,
+        }
+    }
+}
+
 impl Filter {
     /// Returns the patterns for frames in use, each with the name of its verb: first those that select stacks to keep.
     fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {

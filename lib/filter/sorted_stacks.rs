@@ -113,6 +113,11 @@ impl SortedStacks {
         Ok(())
     }
 
+    /// True if there is no stack.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Returns the number of stacks.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

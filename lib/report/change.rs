@@ -9,9 +9,11 @@ use super::commands::Commands;
 use super::context::Context;
 use super::details;
 use super::facts;
+use super::growth::{self, Grown};
 use super::judgement::{Amount, Judgement};
-use super::measure::{Measure, format_change, format_count, percent_change};
-use super::page::{Block, Fact, Item, Number, Page, PathLines, Row, Table, Value};
+use super::measure::{Measure, format_change, format_count, is_at_least, percent_change};
+use super::own_code::Origin;
+use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::survey::OwnFunction;
 use super::tables::{column, comparison_columns, comparison_numbers, table, tree_table};
 use crate::Error;
@@ -88,7 +90,6 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let (changes, judgement) = find_changes(context)?;
     let joined = context.renamed.join(context.profile)?;
     let joined = joined.as_ref().unwrap_or(context.profile);
-    let tree = CallTree::new(joined, Measure::Growth)?;
     let quality = facts::quality(context);
     let mut facts = vec![facts::totals(context, &Amount::new(context), sides)];
     let is_defect = facts::is_defect(&quality);
@@ -97,12 +98,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
     facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
+    let grown = find_grown(context, &changes, &judgement);
+    facts.extend(growth::path(context, joined, &grown)?);
     facts.extend(callees(context, &judgement));
-    let is_growth = |weights: &Weights| weights.after > weights.before;
-    let has_grown = changes.iter().any(|change| change.counts && change.is_growth())
-        || judgement.callees.iter().any(|(_, weights)| is_growth(weights))
-        || judgement.inclusive.is_some_and(|(_, weights)| is_growth(&weights));
-    facts.extend(growth_path(context, &tree).filter(|_| has_grown));
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
     let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
@@ -117,8 +115,10 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
     let changed_tree = CallTree::new(joined, Measure::Moved)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
+    // What grew is what most readers look for.
     let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
-    let commands = commands.for_function(context, largest, rows.commands);
+    let leading = grown.own.first().map(|(frame, _)| *frame).or(grown.inclusive).or(largest);
+    let commands = commands.for_function(context, leading, rows.commands);
     let tables = [grew, shrank, noise, tree].into_iter().filter(Table::has_content).map(Block::Table);
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
@@ -206,31 +206,41 @@ fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
     (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
 }
 
-/// Returns the path along which the weight grew.
-fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
-    let path = context.hot_path(tree);
-    let last = path.last().filter(|node| node.weights.after > node.weights.before)?;
-    let change = Number::Change(percent_change(last.weights, context.survey.total.before));
-    let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
-    let mut items: Vec<Item> = Vec::new();
-    for (index, omitted) in context.shown_on_path(&frames) {
-        items.extend(omitted.item());
-        let number = (index + 1 == frames.len()).then_some(change);
-        items.push(Item::new(context.name(frames[index]), number));
+/// Returns the functions that grew by more than noise. A thread without own functions, of a run time, comes after functions that
+/// have a quarter of its growth.
+fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Grown {
+    let mut grown: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts && change.is_growth()).collect();
+    let is_function = |change: &&&Change<'_>| {
+        context.origins.origin(change.frame) == Origin::Own && !context.survey.roots.contains_key(&change.frame)
+    };
+    let of_functions = grown.iter().filter(is_function).map(|change| change.function.weights.difference()).max();
+    let is_led = grown.first().is_some_and(|first| {
+        let largest = first.function.weights.difference().millionths();
+        of_functions.is_some_and(|function| is_at_least(function.millionths(), (1, 4), largest))
+    });
+    if is_led {
+        grown.retain(|change| is_function(&change));
     }
-    Some(Fact::new("grew at", Value::Path(context.shorten_path(items, Item::new("…", None)), PathLines::Two)))
+    let inclusive = judgement.inclusive.filter(|(_, weights)| weights.after > weights.before).map(|(frame, _)| frame);
+    Grown { own: grown.iter().map(|change| (change.frame, change.function.weights)).collect(), inclusive }
 }
 
 /// Returns the table of the functions with these changes.
 fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, limit: usize) -> Result<Table, Error> {
     let total = context.survey.total.before;
     let least_noise = if context.is_whole { 0.0 } else { MIN_NOISE };
-    let wanted: Vec<&Change<'_>> = changes.iter().filter(|change| shown.contains(change, total, least_noise)).collect();
+    let wanted = changes.iter().filter(|change| shown.contains(change, total, least_noise));
+    let mut wanted: Vec<&Change<'_>> = wanted.collect();
+    if shown == Shown::Noise {
+        // What is least likely chance is the first to look at.
+        wanted.sort_by(|a, b| a.chance.unwrap_or(1.0).total_cmp(&b.chance.unwrap_or(1.0)));
+    }
     let all = wanted.len();
     let wanted = &wanted[..wanted.len().min(limit)];
+    let amount = Amount::new(context);
     let below = below::find(context, &wanted.iter().map(|change| change.frame).collect::<Vec<_>>())?;
     let rows = wanted.iter().zip(&below).map(|(change, below)| {
-        let (mut numbers, share) = comparison_numbers(change.function.weights, total);
+        let (mut numbers, share) = comparison_numbers(amount, change.function.weights, total);
         numbers.push(change.chance.map_or(Number::Unknown, Number::Chance));
         Row {
             numbers,
@@ -244,7 +254,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, lim
     let (key, what) = shown.names();
     let mut columns = comparison_columns();
     columns.push(column("chance", "chance"));
-    Ok(table(key, &format!("{what}, in % of the total before"), "calls", columns, rows, all))
+    Ok(table(key, &format!("{what}, change in % of all before"), "calls", columns, rows, all))
 }
 
 /// Returns if a function is new or gone, and the changes of what it calls.
@@ -256,6 +266,6 @@ fn details_of(context: &Context<'_>, change: &Change<'_>, below: &Below) -> Vec<
             items.push(Item::new(what, None));
         }
     }
-    items.extend(details::changes(context, below));
+    items.extend(details::changes(context, below, change.function.weights));
     items
 }

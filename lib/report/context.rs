@@ -5,6 +5,7 @@ use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
 use super::judgement::FunctionJudgement;
 use super::measure::percent;
+use super::names::Names;
 use super::own_code::{Origin, Origins};
 use super::page::Item;
 use super::pools::Pools;
@@ -26,6 +27,8 @@ pub(super) struct Context<'a> {
     pub(super) survey: &'a Survey<'a>,
     /// The kinds of work of all frames.
     pub(super) work: &'a Work,
+    /// The short names of functions.
+    pub(super) names: &'a Names,
     /// The blocks of which the waker is known.
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
@@ -66,25 +69,38 @@ impl Omitted {
     }
 }
 
+/// The functions of libraries that a path shows below own ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    /// What each own function calls.
+    Each,
+    /// What the last one calls.
+    Last,
+}
+
 impl Context<'_> {
+    /// Returns the indices of the program's own functions on a path.
+    pub(super) fn own_on_path(&self, path: &[FrameId]) -> Vec<usize> {
+        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
+        let is_own = self.origins.find_own(&path[..own_end]).into_iter().enumerate();
+        is_own.filter_map(|(index, is_own)| is_own.then_some(index)).collect()
+    }
+
     /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
     /// functions, what these call, and the leaf.
-    pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
+    pub(super) fn shown_on_path(&self, path: &[FrameId], called: Called) -> Vec<(usize, Omitted)> {
         let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
         if self.is_exact {
             return (0..path.len()).map(|index| (index, Omitted::None)).collect();
         }
-        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
-        let own: Vec<usize> = self
-            .origins
-            .find_own(&path[..own_end])
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, is_own)| is_own.then_some(index))
-            .collect();
+        let own = self.own_on_path(path);
         let mut wanted = vec![0];
         for (number, index) in own.iter().copied().enumerate() {
             let end = own.get(number + 1).copied().unwrap_or(path.len());
+            if called == Called::Last && end < path.len() {
+                wanted.push(index);
+                continue;
+            }
             let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
             wanted.push(index);
             wanted.extend(callee.filter(|callee| self.is_worth_a_step(path[*callee])));
@@ -178,7 +194,8 @@ impl Context<'_> {
 
     /// Returns the name of a function as it is shown.
     pub(super) fn name(&self, frame: FrameId) -> String {
-        self.name_of(self.profile.frames.name(frame))
+        let short = self.names.get(frame).map(str::to_owned);
+        short.unwrap_or_else(|| self.name_of(self.profile.frames.name(frame)))
     }
 
     /// Returns a name as it is shown; JSON has its control characters, too.

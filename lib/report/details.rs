@@ -50,15 +50,16 @@ pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> 
     items
 }
 
-/// Returns by how much each part of an own function changed, in percent points of the total before.
-pub(super) fn changes(context: &Context<'_>, below: &Below) -> Vec<Item> {
+/// Returns by how much each part of an own function with these weights changed, in percent points of the total before.
+pub(super) fn changes(context: &Context<'_>, below: &Below, weights: Weights) -> Vec<Item> {
     if let [Part { callee: None, .. }] = &below.parts[..] {
         return Vec::new();
     }
     let total = context.survey.total.before;
     let change = |weights: Weights| percent_change(weights, total);
     let items = below.parts.iter().map(|part| part_item(context, part, &change, Number::Change));
-    items.filter(|item| matches!(item.number, Some(Number::Change(change)) if change.abs() >= MIN_CHANGE)).collect()
+    let min = (change(weights).abs() * MIN_PART).max(MIN_CHANGE);
+    items.filter(|item| matches!(item.number, Some(Number::Change(change)) if change.abs() >= min)).collect()
 }
 
 /// Returns the item of a callee, or of the function itself.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::call_tree::{CallTree, Node};
-use super::context::Context;
+use super::context::{Called, Context};
 use super::fit::without_directories;
 use super::join_some;
 use super::judgement::Amount;
@@ -216,7 +216,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl I
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
     // Where a library divides the weight is no choice of the program's.
     let is_own_end = context.origins.place(&frames).own.is_none_or(|own| own + 1 == frames.len());
-    let shown = context.shown_on_path(&frames);
+    let shown = context.shown_on_path(&frames, Called::Each);
     let (mut last, mut items) = (100.0, Vec::new());
     for (number, omitted) in shown {
         let (name, share) = (context.name(frames[number]), context.share(path[number].weights.after));

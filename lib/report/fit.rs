@@ -32,13 +32,18 @@ pub(super) fn shortened(name: &str) -> String {
     if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| number.ends_with('%')) {
         return format!("{} {number}", shortened(stem));
     }
-    // Functions of scripts have no such arguments: brackets contain a file, or `<module>`.
-    let is_script = name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (");
     match width(name) > LONG_NAME {
-        true if is_script => without_directories(name),
+        // It has been shortened by what does not tell it from others.
+        true if name.contains('…') => name.to_owned(),
+        true if is_script(name) => without_directories(name),
         true => without_directories(&String::from_utf8_lossy(&shorten(name.as_bytes(), 2))),
         false => name.to_owned(),
     }
+}
+
+/// True for a function of a script. It has no arguments: brackets contain a file, or `<module>`.
+pub(super) fn is_script(name: &str) -> bool {
+    name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (")
 }
 
 /// Returns the last part of a name of C++ or Rust, with the one before if both are short.
@@ -156,7 +161,8 @@ pub(super) fn cut_middle(text: &str, room: usize) -> String {
     }
     let head = room.saturating_sub(1) / 3;
     let tail = room.saturating_sub(1) - head;
-    format!("{}…{}", take(text, head), take_end(text, tail))
+    let (start, end) = (take(text, head), take_end(text, tail));
+    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
 #[cfg(test)]
@@ -180,6 +186,7 @@ mod tests {
         assert_eq!(fit_path(&own_first, 22), "app > … > own > callee");
         assert_eq!(fit_path(&path, 5), "e…ode");
         assert_eq!(cut_middle("abcdefghij", 7), "ab…ghij");
+        assert_eq!(cut_middle("rebuild<…price…>", 12), "reb…price…>");
     }
 
     #[test]

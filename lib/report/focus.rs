@@ -116,7 +116,7 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let total = context.survey.total;
     let text = match context.profile.is_differential() {
         true => format!(
-            "{}: {} before, {} after; all numbers in % of the total before",
+            "{}: {} before, {} after; shares are of the total before",
             join_some(inputs, ", "),
             amount.text(total.before),
             amount.text(total.after)

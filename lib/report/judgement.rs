@@ -7,19 +7,23 @@ use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
 use super::evidence::{Evidence, Sampling};
-use super::measure::{format_count, format_microseconds, format_weight};
+use super::measure::{format_count, format_microseconds, format_weight, is_at_least};
+use super::page::Number;
 use crate::Error;
 use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind};
-use crate::tally::{self, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
+use crate::tally::{self, Charging, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
 /// The name by which users mean microseconds.
 const MICROSECONDS: &str = "us";
 
 /// Weights from this total on are not taken for samples: a quarter of an hour at 1000 Hz.
 const MOST_SAMPLES: u64 = 1_000_000;
+
+/// An own function has most of the change of a function that it calls from this part on.
+const MOST_OF_CHANGE: (u128, u128) = (1, 2);
 
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +57,11 @@ impl<'a> Amount<'a> {
             (None, _) => Unit::Unknown,
         };
         Self { unit }
+    }
+
+    /// Returns a weight of a table as a number with this share in percent.
+    pub(super) fn number(self, weight: Weight, percent: f64) -> Number {
+        Number::Weight { weight, is_time: matches!(self.unit, Unit::Microseconds), percent }
     }
 
     /// Formats a weight with its unit.
@@ -147,8 +156,8 @@ impl Judgement {
         Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
     }
 
-    /// Judges the changes of the weights of own functions, with what libraries do below them or by themselves: what is less
-    /// likely noise counts. A function without libraries below it has the chance of its self weight in the tables of fg-csv.
+    /// Judges the changes of the weights of own functions, with what libraries do below them or by themselves, or of the functions
+    /// of libraries whose change is mostly below them: what is least likely noise counts. A function without libraries below it has the chance of its self weight in the tables of fg-csv.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -165,11 +174,6 @@ impl Judgement {
         let Some(judged) = judged else {
             return Ok(Self::unknown(caveat.clone()));
         };
-        let chances = rows.iter().zip(&observations).map(|(row, observation)| {
-            let own = selfs.get(&row.frames[0]);
-            let by_itself = own.map_or(1.0, |own| judged.chance_of_group(own, Some(own)));
-            judged.chance_of_group(observation, own).min(by_itself)
-        });
         let mut callees: Vec<(FrameId, Weights)> = selfs
             .iter()
             .filter(|(frame, own)| {
@@ -181,6 +185,14 @@ impl Judgement {
             .collect();
         let ranks = context.profile.frames.ranks();
         callees.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
+        let callers = find_callers(context, &callees)?;
+        let chances = rows.iter().zip(&observations).map(|(row, observation)| {
+            let own = selfs.get(&row.frames[0]);
+            let callees = callers.iter().filter(|(caller, _)| *caller == row.frames[0]).map(|(_, callee)| callee);
+            let selfs = own.into_iter().chain(callees.filter_map(|callee| selfs.get(callee)));
+            let by_itself = selfs.map(|weights| judged.chance_of_group(weights, Some(weights)));
+            by_itself.fold(judged.chance_of_group(observation, own), f64::min)
+        });
         Ok(Self {
             chances: chances.collect(),
             callees,
@@ -194,4 +206,28 @@ impl Judgement {
     pub(super) fn counts(&self, change: usize) -> bool {
         self.chances.get(change).is_none_or(|chance| tally::is_significant(*chance))
     }
+}
+
+/// Returns each of these functions of libraries with the own function that has most of its change, if there is one.
+///
+/// # Errors
+/// [`Error::Overflow`].
+fn find_callers(context: &Context<'_>, callees: &[(FrameId, Weights)]) -> Result<Vec<(FrameId, FrameId)>, Error> {
+    let mut sums: HashMap<FrameId, HashMap<FrameId, Weights, FxBuildHasher>, FxBuildHasher> =
+        callees.iter().map(|(callee, _)| (*callee, HashMap::default())).collect();
+    let charging = Charging::new(&context.profile.frames);
+    context.profile.for_each(|stack, weights| {
+        let (own, leaf) = (context.origins.place(stack).own, charging.charged(stack));
+        let sum = leaf.and_then(|leaf| sums.get_mut(&leaf)).zip(own);
+        sum.map_or(Ok(()), |(sum, own)| sum.entry(stack[own]).or_default().add(weights))
+    })?;
+    let ranks = context.ranks();
+    let is_same = |one: &Weights, other: &Weights| (one.after > one.before) == (other.after > other.before);
+    let callers = callees.iter().filter_map(|(callee, change)| {
+        let callers = sums.get(callee)?.iter().filter(|(_, weights)| is_same(weights, change));
+        let largest = callers.max_by_key(|(caller, weights)| (weights.difference(), Reverse(ranks[caller.index()])))?;
+        let difference = |weights: &Weights| weights.difference().millionths();
+        is_at_least(difference(largest.1), MOST_OF_CHANGE, difference(change)).then_some((*largest.0, *callee))
+    });
+    Ok(callers.collect())
 }

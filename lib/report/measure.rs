@@ -61,6 +61,16 @@ pub(super) fn format_weight(weight: Weight) -> String {
     group_digits(&text[..whole]) + &text[whole..]
 }
 
+/// Formats a number for a column of a table: large ones with their first digits only.
+pub(super) fn format_short(weight: Weight) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")];
+    let number = weight.as_f64();
+    if let Some((unit, letter)) = UNITS.into_iter().find(|(unit, _)| number >= 10.0 * unit) {
+        return format!("{:.1}{letter}", number / unit);
+    }
+    if number < 10.0 && number.fract() > 0.0 { format!("{number:.1}") } else { group_digits(&format!("{number:.0}")) }
+}
+
 /// Formats a count with commas between groups of three digits.
 pub(super) fn format_count(count: usize) -> String {
     group_digits(&count.to_string())
@@ -89,7 +99,9 @@ pub(super) fn format_microseconds(weight: Weight) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{format_change, format_count, format_microseconds, format_percent, format_weight, is_at_least};
+    use super::{
+        format_change, format_count, format_microseconds, format_percent, format_short, format_weight, is_at_least,
+    };
     use crate::profile::Weight;
 
     #[test]
@@ -105,6 +117,9 @@ mod tests {
         assert_eq!([0.0, 0.01, 0.05, 38.14, 100.0].map(format_percent), ["0.0%", "<0.1%", "0.1%", "38.1%", "100.0%"]);
         assert_eq!([0.01, -0.01, 3.21, -3.0].map(format_change), ["0.0%", "0.0%", "+3.2%", "-3.0%"]);
         assert_eq!([7, 999, 1000, 1_234_567].map(format_count), ["7", "999", "1,000", "1,234,567"]);
+        let shorts = [0, 4500, 9_999_999, 12_345_678, 80_000_000_000].map(|weight| format_short(Weight::new(weight)));
+        assert_eq!(shorts, ["0", "4,500", "9,999,999", "12.3M", "80.0G"]);
+        assert_eq!(["2.25", "12.5"].map(|text| format_short(Weight::parse(text.as_bytes()).unwrap())), ["2.2", "12"]);
         assert_eq!(format_weight(Weight::parse(b"12345.5").unwrap()), "12,345.5");
         let durations = [5, 1500, 2_500_000].map(|weight| format_microseconds(Weight::new(weight)));
         assert_eq!(durations, ["5 µs", "1.5 ms", "2.50 s"]);

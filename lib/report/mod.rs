@@ -20,11 +20,13 @@ mod evidence;
 mod facts;
 mod fit;
 mod focus;
+mod growth;
 mod json;
 mod judgement;
 mod lost;
 mod markdown;
 mod measure;
+mod names;
 mod overview;
 mod own_code;
 mod page;
@@ -46,6 +48,7 @@ use self::context::Context;
 use self::evidence::Evidence;
 use self::judgement::FunctionJudgement;
 use self::lost::Lost;
+use self::names::Names;
 use self::own_code::Origins;
 use self::page::Page;
 use self::pools::Pools;
@@ -183,11 +186,16 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut survey = Survey::new(&profile, &origins)?;
     survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
+    let names = match format {
+        Format::Text(style) => Names::new(&profile, &survey, style.width),
+        Format::Markdown | Format::Json => Names::default(),
+    };
     let context = Context {
         profile: &profile,
         origins: &origins,
         survey: &survey,
         work: &work,
+        names: &names,
         waits: &waits,
         evidence: &evidence,
         pools: &pools,

@@ -1,7 +1,8 @@
 //! A page: facts, tables and commands, without a layout.
 
 use super::columns::width;
-use super::measure::{format_change, format_percent};
+use super::measure::{format_change, format_microseconds, format_percent, format_short};
+use crate::profile::Weight;
 use crate::tally::format_chance;
 
 /// A page of text.
@@ -182,6 +183,8 @@ pub(super) enum Number {
     Share(f64),
     /// A share in percent of what it is part of.
     Part(f64),
+    /// A weight, whose share in percent programs get.
+    Weight { weight: Weight, is_time: bool, percent: f64 },
     /// A change in percent points, or of a total in percent.
     Change(f64),
     /// A probability from 0 to 1.
@@ -196,6 +199,8 @@ impl Number {
         match self {
             Self::Share(percent) => format_percent(percent),
             Self::Part(percent) => format!("{} of it", format_percent(percent)),
+            Self::Weight { weight, is_time: true, .. } => format_microseconds(weight),
+            Self::Weight { weight, .. } => format_short(weight),
             Self::Change(change) => format_change(change),
             Self::Chance(chance) if chance < 0.001 => "<0.001".to_owned(),
             Self::Chance(chance) => format_chance(chance, 3),
@@ -206,7 +211,9 @@ impl Number {
     /// Returns the number for programs, rounded to what the profile can tell; `None` if it is not known.
     pub(super) fn value(self) -> Option<f64> {
         match self {
-            Self::Share(number) | Self::Part(number) | Self::Change(number) => Some((number * 1e4).round() / 1e4),
+            Self::Share(number) | Self::Part(number) | Self::Change(number) | Self::Weight { percent: number, .. } => {
+                Some((number * 1e4).round() / 1e4)
+            }
             Self::Chance(number) => Some((number * 1e6).round() / 1e6),
             Self::Unknown => None,
         }

@@ -2,6 +2,7 @@
 
 use super::call_tree::{CallTree, TreeLine};
 use super::context::Context;
+use super::judgement::Amount;
 use super::measure::{format_count, format_percent, percent, percent_change};
 use super::page::{Column, Item, Number, Row, Table};
 use crate::profile::{Weight, Weights};
@@ -34,11 +35,11 @@ pub(super) fn comparison_columns() -> Vec<Column> {
     columns.map(|(key, heading)| Column { key, heading }).to_vec()
 }
 
-/// Returns the numbers of a row of a table of two profiles, in percent of the total before, and the change.
-pub(super) fn comparison_numbers(weights: Weights, total: Weight) -> (Vec<Number>, f64) {
-    let shares = [weights.before, weights.after].map(|weight| Number::Share(percent(weight, total)));
+/// Returns the numbers of a row of a table of two profiles: both weights, and the change in percent of the total before.
+pub(super) fn comparison_numbers(amount: Amount<'_>, weights: Weights, total: Weight) -> (Vec<Number>, f64) {
+    let sides = [weights.before, weights.after].map(|weight| amount.number(weight, percent(weight, total)));
     let change = percent_change(weights, total);
-    (shares.into_iter().chain([Number::Change(change)]).collect(), change)
+    (sides.into_iter().chain([Number::Change(change)]).collect(), change)
 }
 
 /// Returns the lines of a call tree that have at least 1 % of the weight.
@@ -55,7 +56,7 @@ fn least(context: &Context<'_>) -> Weight {
 /// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
 pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
     let is_differential = context.profile.is_differential();
-    let least = least(context);
+    let (least, amount) = (least(context), Amount::new(context));
     let lines = largest_lines(context, tree, limit);
     // An unlimited tree has all lines.
     let all = if context.is_whole { lines.len() } else { largest_lines(context, tree, usize::MAX).len() };
@@ -64,7 +65,7 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
         let others = context.share(line.other_weights.after);
         let name = format!("+ {} in {} more", format_percent(others), line.others);
         let (numbers, share) = match is_differential {
-            true => comparison_numbers(line.weights, context.whole.before),
+            true => comparison_numbers(amount, line.weights, context.whole.before),
             false => {
                 let share = context.share(line.weights.after);
                 (vec![Number::Share(context.share(line.itself.after)), Number::Share(share)], share)

@@ -35,7 +35,7 @@ impl Charging {
         }
     }
 
-    /// Returns the leaf below thread states of the sampled thread, or the last frame if there is no other. If the thread
+    /// Returns the leaf below thread states of the sampled thread, or its last frame if there is no other. If the thread
     /// did not run, that is the function that called the kernel: all waits end in the kernel's scheduler. What a
     /// waker ran is charged to nobody: the wait is that of the thread that waited. `sumFunctions` of the viewer in
     /// `lib/svg/viewer/functions.js` follows the same rule.
@@ -49,11 +49,11 @@ impl Charging {
         own[..kernel].iter().rev().copied().find(|frame| !self.is_state[frame.index()]).or(leaf)
     }
 
-    /// Returns the frames of the sampled thread up to the last that is no thread state; the whole stack if there is none.
+    /// Returns the frames of the sampled thread up to the last that is no thread state; all of its frames if there is none.
     pub fn own_frames<'a>(&self, stack: &'a [FrameId]) -> &'a [FrameId] {
         let own = &stack[..self.waker_start(stack).unwrap_or(stack.len())];
         let leaf = own.iter().rposition(|frame| !self.is_state[frame.index()]);
-        leaf.map_or(stack, |leaf| &own[..=leaf])
+        leaf.map_or(own, |leaf| &own[..=leaf])
     }
 
     /// Returns where the stack of a waker is separated from that of the thread that waited: between frames of both.
@@ -88,6 +88,8 @@ mod tests {
             ("[off-cpu]", "[off-cpu]"),
             ("app;wait;--;other_[w];send_[w];[off-cpu]", "wait"),
             ("app;wait;--;other_[w];--;disk_[w];[off-cpu]", "wait"),
+            ("[off-cpu];--;other_[w];send_[w]", "[off-cpu]"),
+            ("[runnable];--;other_[w];send_[w];[off-cpu]", "[runnable]"),
             ("--;other_[w]", "other_[w]"),
             ("--", "--"),
             ("app;--", "--"),

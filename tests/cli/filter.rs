@@ -69,6 +69,16 @@ fn all_patterns_without_matches_are_reported() {
 }
 
 #[test]
+fn says_that_no_stack_is_left() {
+    for options in [["--hide", "."], ["--ignore", "f|g"], ["--min", "6"]] {
+        let done = run("fg-filter", options, b"main;f 5\nmain;g 3\n").ok();
+        assert!(done.stdout.is_empty(), "{options:?}");
+        assert!(done.stderr.contains("no stack is left") && done.stderr.lines().count() == 1, "{}", done.stderr);
+    }
+    assert_eq!(run("fg-filter", ["--hide", "main"], b"main;f 5\n").ok().stderr, "");
+}
+
+#[test]
 fn patterns_match_bytes_and_suffixes() {
     let odd = b"a;b\xff_[k] 1\na;c 2\n";
     assert_eq!(run("fg-filter", ["--focus", r"_\[k]$"], odd).ok().stdout, b"a;b\xff_[k] 1\n");

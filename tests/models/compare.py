@@ -192,15 +192,24 @@ VERBS = [
 ]
 
 
+def charged_function(stack):
+    """Returns the function to which the weight of a stack counts: the leaf of the thread itself. If the thread waits, that is the last
+    function before the kernel, as far as there is one."""
+    end = stack.index("--") if "--" in stack else 0
+    has_waker = 0 < end < len(stack) - 1
+    own = stack[:end] if has_waker else stack
+    leaf = next((name for name in reversed(own) if name not in STATES), own[-1])
+    if not has_waker and stack[-1] not in STATES:
+        return leaf
+    kernel = next((at for at, name in enumerate(own) if name.endswith("_[k]")), len(own))
+    return next((name for name in reversed(own[:kernel]) if name not in STATES), leaf)
+
+
 def check_csv(lines, text):
     """Self and inclusive weights of functions."""
     own, inclusive = Counter(), Counter()
     for stack, (weight,) in add_up([(normalize(stack), weights) for stack, weights in lines]).items():
-        end = stack.index("--") if "--" in stack else 0
-        has_waker = 0 < end < len(stack) - 1
-        waiting = stack[:end] if has_waker else stack
-        charged = next((name for name in reversed(waiting) if name not in STATES), stack[-1])
-        own[charged] += weight
+        own[charged_function(stack)] += weight
         for name in set(stack):
             inclusive[name] += weight
     status, out, errors = run(["fg-csv"], text)

@@ -1,0 +1,67 @@
+//! Where a comparison grew: the path to the functions of the program whose growth counts.
+
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
+
+use super::call_tree::{CallTree, Node};
+use super::context::{Called, Context};
+use super::measure::{Measure, is_at_least, percent_change};
+use super::page::{Fact, Item, Number, PathLines, Value};
+use crate::Error;
+use crate::profile::{FrameId, Profile, Weights};
+
+/// The function that explains most of the growth is named at the end of the path if it has this part of it.
+const LEADING_PART: (u128, u128) = (1, 2);
+
+/// The functions that grew.
+pub(super) struct Grown {
+    /// Own functions, the largest growth first.
+    pub(super) own: Vec<(FrameId, Weights)>,
+    /// The function that grew with all that it calls, if none grew by itself.
+    pub(super) inclusive: Option<FrameId>,
+}
+
+/// Returns the path from the root to where the growth divides, and the function that has most of it. Only stacks count whose own
+/// function grew by more than noise: the rest would lead to threads of run times and to chance.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> Result<Option<Fact>, Error> {
+    let own: HashSet<FrameId, FxBuildHasher> = grown.own.iter().map(|(frame, _)| *frame).collect();
+    let counts = |stack: &[FrameId]| match grown.inclusive {
+        _ if !own.is_empty() => own.contains(&stack[context.origins.place(stack).own.unwrap_or(0)]),
+        Some(inclusive) => stack.contains(&inclusive),
+        None => false,
+    };
+    let mut counted = Profile::new(profile.is_differential());
+    counted.frames.intern_all(&profile.frames);
+    profile.for_each(|stack, weights| if counts(stack) { counted.add(stack, weights) } else { Ok(()) })?;
+    let tree = CallTree::new(&counted, Measure::Growth)?;
+    let mut path = context.hot_path(&tree);
+    let growth = |weights: Weights| weights.after.saturating_sub(weights.before).millionths();
+    let leading = grown.own.first().filter(|(frame, weights)| {
+        path.iter().all(|node| node.frame != Some(*frame))
+            && is_at_least(growth(*weights), LEADING_PART, growth(counted.total()))
+    });
+    let frames_of = |path: &[&Node]| -> Vec<FrameId> { path.iter().filter_map(|node| node.frame).collect() };
+    if leading.is_some() {
+        // What it is called by tells more than the functions of libraries between.
+        let last = context.own_on_path(&frames_of(&path)).last().copied().unwrap_or(0);
+        path.truncate(last + 1);
+    }
+    let Some(last) = path.last().filter(|node| node.weights.after > node.weights.before) else { return Ok(None) };
+    let change = |weights: Weights| Some(Number::Change(percent_change(weights, context.survey.total.before)));
+    let frames = frames_of(&path);
+    let mut items: Vec<Item> = Vec::new();
+    for (index, omitted) in context.shown_on_path(&frames, Called::Last) {
+        items.extend(omitted.item());
+        let number = if index + 1 == frames.len() { change(last.weights) } else { None };
+        items.push(Item::new(context.name(frames[index]), number));
+    }
+    items.extend(
+        leading
+            .iter()
+            .flat_map(|(frame, weights)| [Item::new("…", None), Item::new(context.name(*frame), change(*weights))]),
+    );
+    Ok(Some(Fact::new("grew at", Value::Path(context.shorten_path(items, Item::new("…", None)), PathLines::Two))))
+}

@@ -1,0 +1,118 @@
+//! The first ten lines of pages about two profiles, which must name what grew, by how much and where.
+
+use super::report;
+use crate::support::{command, directory, run_command, tool};
+
+/// Returns a comparison of many equal functions in which these stacks differ as well, each with its weights before and after.
+fn comparison(stacks: &[(&str, u32, u32)]) -> String {
+    let equal = (0..40).map(|number| (number, 503 + number % 5));
+    let equal = equal.map(|(number, weight)| format!("app;_start;main;serve;step_{number} {weight} {weight}\n"));
+    // Weights are numbers of samples.
+    let single = ["app;_start;main;once 1 1\n".to_owned()];
+    let differing = stacks.iter().map(|(stack, before, after)| format!("{stack} {before} {after}\n"));
+    equal.chain(single).chain(differing).collect()
+}
+
+fn first_lines(stacks: &[(&str, u32, u32)]) -> String {
+    let page = report(&[], comparison(stacks).as_bytes());
+    page.lines().take(10).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_path_leads_to_the_function_that_grew() {
+    let thread = "C2 CompilerThre;clone3;start_thread;thread_native_entry;CompileBroker::compiler_thread_loop";
+    let page = first_lines(&[
+        (thread, 300, 1900),
+        ("app;_start;main;serve;render;join_lines;java.lang.String.concat", 100, 1200),
+        ("app;_start;main;load;parse", 400, 405),
+    ]);
+    assert!(page.contains("grew at   app > main > serve > render > join_lines"), "{page}");
+    // A function that is called from everywhere ends the path, which divides above it.
+    let page = first_lines(&[
+        ("app;_start;main;serve;a;key_of", 10, 400),
+        ("app;_start;main;serve;b;key_of", 10, 400),
+        ("app;_start;main;serve;c;key_of", 10, 400),
+    ]);
+    assert!(page.contains("grew at   app > main > serve +") && page.contains("> … > key_of +"), "{page}");
+}
+
+#[test]
+fn the_change_of_a_librarys_function_counts_for_the_function_that_has_most_of_it() {
+    // By itself, the function is within noise, since it called less of something else.
+    let stacks = [
+        ("app;_start;main;serve;apply;memcpy", 100, 1500),
+        ("app;_start;main;serve;apply;strcmp", 3000, 1700),
+        ("app;_start;main;serve;other;strcmp", 500, 1800),
+    ];
+    let page = first_lines(&stacks);
+    assert!(page.contains("callees   memcpy +"), "{page}");
+    let row = page.lines().find(|line| line.contains("  apply  ")).unwrap_or_else(|| panic!("{page}"));
+    assert!(row.contains("memcpy +") && row.contains("<0.001"), "{page}");
+}
+
+#[test]
+fn the_difference_that_is_least_likely_chance_comes_first_within_noise() {
+    let folder = directory();
+    let write = |name: &str, steady: u32, noisy: u32| {
+        let lines = comparison(&[]);
+        let stacks: String = lines
+            .lines()
+            .map(|line| line.rsplit_once(' ').map_or_else(String::new, |(stack, _)| format!("{stack}\n")))
+            .collect();
+        let text = format!("{stacks}app;_start;main;steady {steady}\napp;_start;main;noisy {noisy}\n");
+        std::fs::write(folder.path().join(name), text).unwrap();
+    };
+    write("b1", 3000, 2000);
+    write("b2", 3060, 6000);
+    write("a1", 3300, 5000);
+    write("a2", 3360, 9000);
+    let mut command = command(tool("fg-report"));
+    command.current_dir(folder.path()).args(["--before", "b1", "b2", "--after", "a1", "a2"]);
+    let page = run_command(command, b"").ok().text();
+    let rows: Vec<&str> = page.lines().skip_while(|line| !line.contains("differences within noise")).collect();
+    assert!(rows.len() > 2 && rows[1].contains("  steady") && rows[2].contains("  noisy"), "{page}");
+}
+
+#[test]
+fn weights_of_a_comparison_are_in_the_unit_of_the_totals() {
+    let page = first_lines(&[("app;_start;main;serve;grow", 500, 60_000)]);
+    assert!(page.contains("before  after  change chance  own functions that grew"), "{page}");
+    assert!(page.contains("   500 60,000 +287.4% <0.001  grow"), "{page}");
+    let waits = b"app;_start;main;serve;wait;[off-cpu] 500000 2500000\napp;_start;main;run 900000 900000\n";
+    let page = report(&[], waits);
+    assert!(page.contains("500.0 ms 2.50 s"), "{page}");
+}
+
+#[test]
+fn the_commands_look_closer_at_what_grew() {
+    let page = report(
+        &[],
+        comparison(&[("app;_start;main;gone", 9000, 100), ("app;_start;main;grown", 100, 5000)]).as_bytes(),
+    );
+    assert!(page.contains("fg-report --focus '^grown$'"), "{page}");
+    let page = report(&[], comparison(&[("app;_start;main;gone", 9000, 100)]).as_bytes());
+    assert!(page.contains("fg-report --focus '^gone$'"), "{page}");
+}
+
+#[test]
+fn functions_with_different_names_are_told_apart() {
+    let index = |tag: &str| {
+        format!(
+            "exchange::storage::detail::ordered_index<exchange::storage::detail::order, exchange::storage::{tag}>::rebuild"
+        )
+    };
+    let stacks = format!("app;main;{} 60\napp;main;{} 40\n", index("by_price"), index("by_symbol"));
+    let page = report(&[], stacks.as_bytes());
+    assert!(page.contains("ordered_index::rebuild<…by_price…>"), "{page}");
+    assert!(page.contains("ordered_index::rebuild<…by_symbol…>"), "{page}");
+    // Packages are left out of long names, unless they alone tell functions apart.
+    let alone = "org.springframework.web.servlet.DispatcherServlet.doService";
+    let others = [
+        "com.example.orders.OrderRepository.findAllByCustomer",
+        "com.example.billing.OrderRepository.findAllByCustomer",
+    ];
+    let stacks = format!("java;{alone};{} 6\njava;{alone};{} 4\n", others[0], others[1]);
+    let page = report(&[], stacks.as_bytes());
+    assert!(page.contains("> DispatcherServlet.doService"), "{page}");
+    assert!(page.contains("orders.OrderRepository") && page.contains("billing.OrderRepository"), "{page}");
+}
