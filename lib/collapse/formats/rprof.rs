@@ -29,7 +29,12 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// Returns the interval of `memory profiling: line profiling: sample.interval=20000` in microseconds.
+/// Returns true for the first line of a profile.
+pub(super) fn is_heading(line: &[u8]) -> bool {
+    parse_heading(line).is_some()
+}
+
+/// Returns the interval of `memory profiling: GC profiling: sample.interval=20000` in microseconds.
 fn parse_heading(line: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, b"sample.interval=")?;
     parse_number(line[at + "sample.interval=".len()..].trim_ascii())
