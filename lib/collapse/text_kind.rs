@@ -16,14 +16,16 @@ const MAX_BINARY_LINES: usize = 4;
 /// Number of first lines of a text that have no control characters.
 const CLEAN_LINES: usize = 4;
 
-/// Returns true if the beginning of an input is no text. A few lines of what a program printed may have zero bytes.
+/// Returns true if the beginning of an input is no text. A few lines of what a program printed may have zero bytes, but not
+/// beside colours, which are dropped from text without any.
 pub(super) fn is_binary(head: &[u8]) -> bool {
     if memchr::memchr(0, head).is_none() {
         return false;
     }
     let lines = || head.split(|byte| *byte == b'\n');
     let binary = lines().filter(|line| line.iter().any(is_control)).take(MAX_BINARY_LINES + 1).count();
-    binary > MAX_BINARY_LINES
+    memchr::memchr(b'\x1b', head).is_some()
+        || binary > MAX_BINARY_LINES
         || binary * 10 > lines().count()
         || lines().take(CLEAN_LINES).any(|line| line.iter().any(is_control))
 }
