@@ -179,8 +179,10 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
 
 /// Damage to an input that cannot be noticed.
 const LIMITS: &str = "An input that is cut between two of its records or stacks is read without a warning if its format \
-    has neither an end mark nor a count, such as folded stacks, perf script, ftrace, strace, bpftrace, DTrace, exceptions of \
-    Java, and tables (CSV).\n\nFolded stacks without an end of the last line cannot be told from those of a file that follows.";
+    has neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, bpftrace, tools of bcc, \
+    DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 (--prof), massif and Erlang, traces of phpspy and rbspy, \
+    contention profiles, goroutines and thread dumps without a total, exceptions of Java, trace events whose list has no end, \
+    traces of Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nFolded stacks without an end of the last line cannot be told from those of a file that follows, and it is not told if the last number is cut.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[

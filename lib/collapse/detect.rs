@@ -81,7 +81,7 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
-    let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
+    let what = if head.iter().any(text_kind::is_control) { "a binary file" } else { text_kind::describe(head) };
     let with_few_stacks =
         FORMATS.iter().filter(|format| (format.recognizes)(head)).find(|format| match format.reader {
             FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
@@ -117,7 +117,7 @@ struct Start {
 /// profile of another format are no such lines.
 fn find_after_text(head: &[u8]) -> Option<Start> {
     let is_explained = unsupported::explain(head).is_some() || !find_formats(head).is_empty();
-    if is_explained || head.iter().any(is_binary) || text_kind::begins_like_code(head) {
+    if is_explained || head.iter().any(text_kind::is_control) || text_kind::begins_like_code(head) {
         return None;
     }
     let (mut text_lines, mut offset) = (0, 0);
@@ -165,7 +165,7 @@ fn find_certain_format(text: &[u8]) -> Option<&'static Format> {
 /// chance, so the format's reader must be able to read most of them. There are several only if text of one format follows
 /// that of another.
 pub(super) fn find_formats(head: &[u8]) -> Vec<&'static Format> {
-    let is_binary = memchr::memchr(0, head).is_some();
+    let is_binary = text_kind::is_binary(head);
     let mut found: Vec<&'static Format> = Vec::new();
     for format in FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_))) {
         let is_folded = formats::is_folded(format);
@@ -248,11 +248,6 @@ fn first_whole_lines(head: &[u8]) -> Vec<u8> {
         text.push(b'\n');
     }
     text
-}
-
-/// True for control characters that text does not contain. Escape sequences of terminals are allowed.
-fn is_binary(byte: &u8) -> bool {
-    byte.is_ascii_control() && !b"\t\n\x0c\r\x1b".contains(byte)
 }
 
 #[cfg(test)]

@@ -11,11 +11,12 @@ pub(super) use self::values::no_events;
 use super::appended::{self, Appended};
 use super::detect;
 use super::filter::event::EventFilter;
+use super::formats::headings::HeadingWithin;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
-use super::ordered_log::OrderedLog;
+use super::ordered_log::{OrderedLog, UNTERMINATED};
 use super::stack::MAX_SHARED_DEPTH;
-use super::strays::Strays;
+use super::strays::{RunEnd, Strays};
 use crate::bytes::strip_bom;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
@@ -49,6 +50,10 @@ pub(super) struct Document<'a> {
     has_values: bool,
     /// Finds the heading of another document.
     appended: Appended,
+    /// Finds the heading of another document of the same format behind one without a line end.
+    heading_within: HeadingWithin,
+    /// True if the next line is the rest of the current one.
+    is_within_line: bool,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
     strays: Option<Strays>,
     /// Lines that were left out as other text.
@@ -90,6 +95,8 @@ impl<'a> Document<'a> {
             choice: None,
             has_values: false,
             appended: Appended::new(format),
+            heading_within: HeadingWithin::new(format),
+            is_within_line: false,
             strays: Some(Strays::new(format)),
             skipped: SkippedLines::default(),
             is_at_end: false,
@@ -128,7 +135,7 @@ impl<'a> Document<'a> {
         self.is_at_end = self.appended.is_found() || !self.read_next_line(line)?;
         if self.is_at_end {
             line.clear();
-            self.end_strays(true)?;
+            self.end_strays(RunEnd::EndOfInput)?;
             return Ok(false);
         }
         if self.is_in_text {
@@ -137,9 +144,9 @@ impl<'a> Document<'a> {
         self.appended.add_line(line, &self.block[self.line_start..], self.line);
         if self.appended.is_found() {
             self.is_at_end = true;
-            self.end_strays(false)?;
+            self.end_strays(RunEnd::Taken)?;
         } else if self.offset == self.block.len() {
-            self.cut_markup_off(line);
+            self.cut_document_off(line);
         }
         Ok(!self.is_at_end)
     }
@@ -163,12 +170,13 @@ impl<'a> Document<'a> {
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let text = strip_bom(rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]));
+        let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        let heading = self.heading_within.find(text, rest).filter(|_| !self.is_in_text);
         line.clear();
-        line.extend_from_slice(text);
-        self.is_unterminated = end == rest.len();
-        self.offset += rest.len().min(end + 1);
-        self.line += 1;
+        line.extend_from_slice(strip_bom(&text[..heading.unwrap_or(text.len())]));
+        self.is_unterminated = heading.is_none() && end == rest.len();
+        self.offset += heading.unwrap_or(rest.len().min(end + 1));
+        self.line += u64::from(!std::mem::replace(&mut self.is_within_line, heading.is_some()));
         Ok(true)
     }
 
@@ -312,7 +320,7 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
         if self.is_unterminated && !self.is_cut {
-            return self.report_cut("its last line has no line end: the input may be cut short");
+            return self.report_cut(UNTERMINATED);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::detect;
 use super::format::{Format, FormatReader};
-use super::formats;
+use super::{formats, text_kind};
 
 /// Number of parts of the text before a format at whose ends [`find_preceding`] looks.
 const PARTS: usize = 8;
@@ -10,8 +10,7 @@ const PARTS: usize = 8;
 /// Returns the format of text before the first line of the format that was found, whose reader would skip that text.
 /// Without the rest, it is recognized.
 pub(super) fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
-    let is_binary = memchr::memchr(0, head).is_some();
-    if is_binary || formats::is_folded(found) {
+    if text_kind::is_binary(head) || formats::is_folded(found) {
         return None;
     }
     let before = &head[..first_line(head, found).1];

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::appended;
-use super::parser::{BlockReport, MalformedLine};
+use super::parser::{BlockReport, LeftOut, LeftOutLine};
 use super::sink::OrderedSamples;
-use super::strays::Strays;
+use super::strays::{RunEnd, StrayKind, Strays};
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
 use crate::folded::{DetectedKind, MixtureCheck, mixture_error};
@@ -15,6 +15,9 @@ use crate::profile::{Weight, Weights};
 
 /// Number of malformed lines from which on their share matters.
 const MIN_MALFORMED: u64 = 9;
+
+/// What is said of an input whose last line has no line end.
+pub(super) const UNTERMINATED: &str = "its last line has no line end: the input may be cut short";
 
 /// The log of one input: diagnostics and ordered samples of its blocks, in input order.
 pub(super) struct OrderedLog<'a> {
@@ -26,6 +29,10 @@ pub(super) struct OrderedLog<'a> {
     problems: u64,
     /// Number of malformed lines.
     malformed_lines: u64,
+    /// The number of the last malformed line.
+    last_malformed: u64,
+    /// True if the last line of an input that is read in blocks has no line end.
+    is_unterminated: bool,
     /// The number of weights per line of folded text.
     kind: Option<DetectedKind>,
     mixture: MixtureCheck,
@@ -59,6 +66,8 @@ impl<'a> OrderedLog<'a> {
             kind,
             problems: 0,
             malformed_lines: 0,
+            last_malformed: 0,
+            is_unterminated: false,
             mixture: MixtureCheck::default(),
             waiting: BTreeMap::new(),
             strays: None,
@@ -96,6 +105,7 @@ impl<'a> OrderedLog<'a> {
     /// Reports a malformed line.
     pub(super) fn report_malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
         self.malformed_lines += 1;
+        self.last_malformed = line;
         self.report_left_out(line, what)
     }
 
@@ -115,32 +125,39 @@ impl<'a> OrderedLog<'a> {
         self.problems += count;
     }
 
-    /// Reports a malformed line of a block, or keeps it until it is known whether another document begins with it.
-    fn add_malformed(&mut self, line: MalformedLine) -> Result<(), Error> {
+    /// Reports a line that the parser of a block left out, or keeps it until it is known whether another document begins
+    /// with it.
+    fn add_left_out(&mut self, line: LeftOutLine) -> Result<(), Error> {
         let number = self.lines + line.number;
-        match (line.text, &mut self.strays) {
-            (Some(text), Some(strays)) if !self.diagnostics.is_strict() => {
-                if !strays.is_near(number) || strays.is_full() {
-                    self.end_strays(false)?;
-                }
-                self.strays.iter_mut().for_each(|strays| strays.add_text(number, &text, line.what));
-                Ok(())
+        let (text, kind) = match line.kind {
+            LeftOut::Malformed(what) => {
+                self.end_strays(RunEnd::Taken)?;
+                return self.report_malformed(number, what);
             }
-            _ => {
-                self.end_strays(false)?;
-                self.report_malformed(number, line.what)
-            }
+            LeftOut::Stray(_, what) if self.is_strict() => return self.report_malformed(number, what),
+            LeftOut::Comment(_) if self.is_strict() => return Ok(()),
+            LeftOut::Stray(text, what) => (text, StrayKind::Malformed(what)),
+            LeftOut::Comment(text) => (text, StrayKind::Comment),
+        };
+        let Some(strays) = &self.strays else { return Ok(()) };
+        if !strays.is_near(number) {
+            self.end_strays(RunEnd::Taken)?;
+        } else if strays.is_full() {
+            self.end_strays(RunEnd::Full)?;
         }
+        self.strays.iter_mut().for_each(|strays| strays.add_text(number, &text, kind));
+        Ok(())
     }
 
-    /// Reports the malformed lines that were kept. `is_last` is true at the end of the input. If another document begins
-    /// within it, the rest is read all the same: how much of it other threads have read already is not known.
+    /// Reports the malformed lines that were kept. If another document begins within the input, the rest is read all the
+    /// same: how much of it other threads have read already is not known.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if they are another document; [`Error::Malformed`] with `--strict`.
-    pub(super) fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
+    pub(super) fn end_strays(&mut self, end: RunEnd) -> Result<(), Error> {
         let Some(strays) = &mut self.strays else { return Ok(()) };
-        match strays.take(&[], is_last) {
+        let is_taken = end == RunEnd::EndOfInput && !strays.is_near(self.lines + 1);
+        match strays.take(&[], if is_taken { RunEnd::Taken } else { end }) {
             // Lines of the other document are no news.
             Ok(_) if self.other_document.is_some() => Ok(()),
             Ok((malformed, _)) => malformed.iter().try_for_each(|(line, what)| self.report_malformed(*line, what)),
@@ -151,7 +168,7 @@ impl<'a> OrderedLog<'a> {
                 Ok(())
             }
         }?;
-        self.other_document.take_if(|_| is_last).map_or(Ok(()), Err)
+        self.other_document.take_if(|_| end == RunEnd::EndOfInput).map_or(Ok(()), Err)
     }
 
     /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may
@@ -167,6 +184,22 @@ impl<'a> OrderedLog<'a> {
             return Ok(());
         }
         Err(self.share_error(self.lines))
+    }
+
+    /// Warns that an input that was read in blocks may be cut short if its last line has no line end, unless that line is
+    /// reported as malformed.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] with `--strict`.
+    pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
+        if !self.is_unterminated || self.last_malformed == self.lines {
+            return Ok(());
+        }
+        if self.is_strict() {
+            return Err(Error::Unreadable { name: self.name.clone(), what: UNTERMINATED.to_owned() });
+        }
+        self.warn(UNTERMINATED);
+        Ok(())
     }
 
     /// Returns an error if nearly all of this number of lines are malformed: the input has another format.
@@ -227,8 +260,8 @@ impl<'a> OrderedLog<'a> {
     ) -> Result<(), Error> {
         self.waiting.insert(number, (report, samples));
         while let Some((report, samples)) = self.waiting.remove(&self.next) {
-            for line in report.malformed {
-                self.add_malformed(line)?;
+            for line in report.left_out {
+                self.add_left_out(line)?;
             }
             self.mixture.add_block(report.mixture, self.lines);
             let other_kind = report.other_kind.map(|line| self.lines + line).or(self.mixture.other_kind());
@@ -238,7 +271,10 @@ impl<'a> OrderedLog<'a> {
             if let (Some(in_order), Some(samples)) = (&mut self.in_order, samples) {
                 in_order.add_samples(&samples)?;
             }
-            self.lines += report.lines;
+            if report.lines > 0 {
+                self.lines += report.lines;
+                self.is_unterminated = report.is_unterminated;
+            }
             self.next += 1;
         }
         Ok(())

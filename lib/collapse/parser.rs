@@ -20,25 +20,36 @@ pub(super) trait Parser: Send {
     }
 }
 
-/// A malformed line.
+/// A line of a block that the parser does not take.
 #[derive(Debug)]
-pub(super) struct MalformedLine {
+pub(super) struct LeftOutLine {
     /// Its number in the block.
     pub(super) number: u64,
-    pub(super) what: &'static str,
-    /// The line, if it may be one of another document.
-    pub(super) text: Option<Vec<u8>>,
+    pub(super) kind: LeftOut,
 }
 
-/// The report of a parser about a block: the number of lines, and the malformed ones.
+/// Why a line is left out, and its text if it may be one of another document.
+#[derive(Debug)]
+pub(super) enum LeftOut {
+    /// It has the right format, but is malformed.
+    Malformed(&'static str),
+    /// It is malformed or a line of another document.
+    Stray(Vec<u8>, &'static str),
+    /// It is a comment or a line of another document.
+    Comment(Vec<u8>),
+}
+
+/// The report of a parser about a block: the number of lines, and those that are left out.
 #[derive(Debug, Default)]
 pub(super) struct BlockReport {
     /// Number of lines up to the current one.
     pub(super) lines: u64,
-    /// The malformed lines.
-    pub(super) malformed: Vec<MalformedLine>,
+    /// The lines that are left out.
+    pub(super) left_out: Vec<LeftOutLine>,
     /// Number of the first line of folded text that has more or fewer weights than the others.
     pub(super) other_kind: Option<u64>,
+    /// True if the last line has no line end.
+    pub(super) is_unterminated: bool,
     /// The lines of folded text with one weight that may have two.
     pub(super) mixture: MixtureCheck,
 }
@@ -46,11 +57,20 @@ pub(super) struct BlockReport {
 impl BlockReport {
     /// Reports the current line as malformed and left out, although it has the right format.
     pub(super) fn add_malformed(&mut self, what: &'static str) {
-        self.malformed.push(MalformedLine { number: self.lines, what, text: None });
+        self.leave_out(LeftOut::Malformed(what));
     }
 
     /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
     pub(super) fn add_stray(&mut self, line: &[u8], what: &'static str) {
-        self.malformed.push(MalformedLine { number: self.lines, what, text: Some(line.to_vec()) });
+        self.leave_out(LeftOut::Stray(line.to_vec(), what));
+    }
+
+    /// Leaves out the current line as a comment, unless it turns out to be one of another document.
+    pub(super) fn add_comment(&mut self, line: &[u8]) {
+        self.leave_out(LeftOut::Comment(line.to_vec()));
+    }
+
+    fn leave_out(&mut self, kind: LeftOut) {
+        self.left_out.push(LeftOutLine { number: self.lines, kind });
     }
 }

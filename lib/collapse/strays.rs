@@ -9,7 +9,7 @@ use bstr::ByteSlice as _;
 
 use super::detect;
 use super::document::SkippedLines;
-use super::formats::folded;
+use super::formats::{folded, headings};
 
 /// Most lines that are checked at once for being another document.
 const MAX_LINES: usize = 64;
@@ -38,6 +38,18 @@ pub(super) enum StrayKind<'a> {
     Text,
     /// It belongs to the format, but to no stack.
     OfFormat,
+    /// It is a comment: another document consists of more than these.
+    Comment,
+}
+
+/// Why no more lines are added to consecutive ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// The reader took the next line.
+    Taken,
+    /// They are many. The next line may be another one.
+    Full,
+    EndOfInput,
 }
 
 /// Consecutive lines that the reader does not take.
@@ -56,6 +68,8 @@ pub(super) struct Strays {
     /// The other lines.
     skipped: SkippedLines,
     checks: u32,
+    /// The number of the first line with a zero byte since the last one that the reader took.
+    binary: Option<u64>,
 }
 
 impl Strays {
@@ -69,6 +83,7 @@ impl Strays {
             malformed: Vec::new(),
             skipped: SkippedLines::default(),
             checks: 0,
+            binary: None,
         }
     }
 
@@ -89,21 +104,21 @@ impl Strays {
     }
 
     /// Adds a line with its text, for readers of blocks. Of the lines since the last one, the reader took few.
-    pub(super) fn add_text(&mut self, number: u64, line: &[u8], what: &str) {
+    pub(super) fn add_text(&mut self, number: u64, line: &[u8], kind: StrayKind<'_>) {
         let (first, last) = self.lines.unwrap_or((number, number));
         self.lines = Some((first, number));
         self.text.extend(std::iter::repeat_n(b'\n', number.saturating_sub(last + 1) as usize));
         self.text.extend_from_slice(line);
         self.text.push(b'\n');
-        self.add_to_counts(number, StrayKind::Malformed(what));
+        self.add_to_counts(number, kind);
     }
 
     fn add_to_counts(&mut self, number: u64, kind: StrayKind<'_>) {
-        self.count += 1;
+        self.count += usize::from(!matches!(kind, StrayKind::Comment));
         match kind {
             StrayKind::Malformed(what) => self.malformed.push((number, what.to_owned())),
             StrayKind::Text => self.skipped.add(SkippedLines { count: 1, first: number }),
-            StrayKind::OfFormat => {}
+            StrayKind::OfFormat | StrayKind::Comment => {}
         }
     }
 
@@ -148,20 +163,24 @@ impl Strays {
     }
 
     /// Returns the number of the first line and the name of the format if the lines are another document; else the
-    /// malformed ones, which are reported, and the number of the others. `is_last` is true at the end of the input.
+    /// malformed ones, which are reported, and the number of the others.
     pub(super) fn take(
         &mut self,
         block: &[u8],
-        is_last: bool,
+        end: RunEnd,
     ) -> Result<(Vec<MalformedLine>, SkippedLines), (u64, &'static str)> {
         let left_out = (std::mem::take(&mut self.malformed), std::mem::take(&mut self.skipped));
         let (count, place) = (std::mem::take(&mut self.count), std::mem::take(&mut self.place));
         let mut text = std::mem::take(&mut self.text);
+        let (is_last, before) = (end == RunEnd::EndOfInput, self.binary.take());
         let Some((first, _)) = self.lines.take() else { return Ok(left_out) };
-        if !is_last && self.checks == MAX_CHECKS {
+        text.extend_from_slice(&block[place]);
+        // Data to the end of the input are another document; a line before others is not.
+        let binary = before.or_else(|| find_binary_line(&text).map(|index| first + index));
+        self.binary = binary.filter(|_| end == RunEnd::Full);
+        if !is_last && (count == 0 || self.checks == MAX_CHECKS) {
             return Ok(left_out);
         }
-        text.extend_from_slice(&block[place]);
         // Between lines of the format, a single stack is a line of a log.
         let is_stack = |line: &[u8]| is_last && folded::is_certain_stack(line);
         let is_document = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || is_stack(line);
@@ -171,12 +190,15 @@ impl Strays {
         };
         self.checks += 1;
         let found = match count > 1 || text.lines().any(is_document) {
-            true => detect::find_other_document(&text, self.format),
+            true => {
+                let document = detect::find_other_document(&text, self.format);
+                find_heading(&text, self.format).into_iter().chain(document).min_by_key(|(index, _)| *index)
+            }
             false => None,
         };
         let found = found.filter(|(_, format)| *format != folded::FORMAT.name || is_last || has_two_stacks(&text));
-        let found = found.or_else(in_last_line).or_else(|| find_binary_line(&text));
-        found.map_or(Ok(left_out), |(index, format)| Err((first + index, format)))
+        let found = found.or_else(in_last_line).map(|(index, format)| (first + index, format));
+        found.or_else(|| Some((binary.filter(|_| is_last)?, BINARY))).map_or(Ok(left_out), Err)
     }
 }
 
@@ -184,15 +206,24 @@ fn has_two_stacks(text: &[u8]) -> bool {
     text.lines().filter(|line| folded::is_stack(line)).nth(1).is_some()
 }
 
+/// Returns the index of the first line that is the heading of another format, and that format.
+fn find_heading(text: &[u8], own: &str) -> Option<(u64, &'static str)> {
+    let headings = text.lines().zip(0..).filter_map(|(line, index)| {
+        let start = line.as_ptr() as usize - text.as_ptr() as usize;
+        headings::find(line, &text[start..]).map(|heading| (index, heading.format))
+    });
+    headings.into_iter().find(|(_, format)| *format != own)
+}
+
 /// Returns the index of the first line with a zero byte.
-fn find_binary_line(text: &[u8]) -> Option<(u64, &'static str)> {
+fn find_binary_line(text: &[u8]) -> Option<u64> {
     let (before, _) = text.split_once_str("\0")?;
-    Some((before.iter().filter(|byte| **byte == b'\n').count() as u64, BINARY))
+    Some(before.iter().filter(|byte| **byte == b'\n').count() as u64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{StrayKind, Strays};
+    use super::{RunEnd, StrayKind, Strays};
 
     /// Returns the document of which the lines of a text are the beginning.
     fn find(format: &'static str, text: &str) -> Option<(u64, &'static str)> {
@@ -207,7 +238,7 @@ mod tests {
             }
             start = end;
         }
-        strays.take(text.as_bytes(), true).err()
+        strays.take(text.as_bytes(), RunEnd::EndOfInput).err()
     }
 
     #[test]

@@ -10,6 +10,31 @@ pub(super) const STRACE: &str = "output of strace";
 /// The kind of a text that may contain a profile.
 pub(super) const LOG: &str = "a log";
 
+/// Most lines with control characters in a text with zero bytes, of which they are a tenth at most.
+const MAX_BINARY_LINES: usize = 4;
+
+/// Number of first lines of a text that have no control characters.
+const CLEAN_LINES: usize = 4;
+
+/// Returns true if the beginning of an input is no text. A few lines of what a program printed may have zero bytes, but not
+/// beside colours, which are dropped from text without any.
+pub(super) fn is_binary(head: &[u8]) -> bool {
+    if memchr::memchr(0, head).is_none() {
+        return false;
+    }
+    let lines = || head.split(|byte| *byte == b'\n');
+    let binary = lines().filter(|line| line.iter().any(is_control)).take(MAX_BINARY_LINES + 1).count();
+    memchr::memchr(b'\x1b', head).is_some()
+        || binary > MAX_BINARY_LINES
+        || binary * 10 > lines().count()
+        || lines().take(CLEAN_LINES).any(|line| line.iter().any(is_control))
+}
+
+/// True for control characters that text does not contain. Escape sequences of terminals are allowed.
+pub(super) fn is_control(byte: &u8) -> bool {
+    byte.is_ascii_control() && !b"\t\n\x0c\r\x1b".contains(byte)
+}
+
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
     let start = head.trim_ascii_start();

@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
 use super::format::ReadDocument;
+use super::formats::folded;
 use super::input_summary::InputSummary;
 use super::ordered_log::OrderedLog;
 use super::parser::{BlockReport, Parser};
 use super::sink::{Sink, SinkMode};
+use super::strays::RunEnd;
 use crate::Error;
 use crate::diagnostics::plural;
 use crate::input::{Block, BlockSource};
@@ -114,6 +116,7 @@ impl Worker {
             parser.parse(text, &mut self.sink, &mut report)?;
             self.sink.flush()?;
         }
+        report.is_unterminated = !text.ends_with(b"\n");
         let mut log = lock(&shared.log);
         log.add_progress(text.len());
         log.add_block(number, report, self.sink.take_ordered_samples())?;
@@ -147,12 +150,15 @@ pub(super) fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut
     others.iter_mut().for_each(|worker| worker.sink.begin_input());
     read_blocks(shared, first, others)?;
     release_samples(shared, first, others)?;
-    lock(&shared.log).end_strays(true)?;
+    lock(&shared.log).end_strays(RunEnd::EndOfInput)?;
     let is_empty = first.sink.is_input_empty() && others.iter().all(|worker| worker.sink.is_input_empty());
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
-        lock(&shared.log).check_malformed_share()
+        let mut log = lock(&shared.log);
+        log.check_malformed_share()?;
+        // People write folded stacks, too.
+        if shared.format == folded::FORMAT.name { Ok(()) } else { log.check_line_end() }
     }
 }
 

@@ -152,6 +152,17 @@ impl<'a> Pprof<'a> {
         usize::try_from(index).ok().and_then(|index| self.strings.get(index)).copied().unwrap_or_default()
     }
 
+    /// Returns true if the table has all strings to which sample types, functions and mappings refer.
+    pub fn has_all_names(&self) -> bool {
+        let types = self.sample_types.iter().flat_map(|(name, unit)| [*name, *unit]);
+        let functions = self.functions.values().flat_map(|names| [names.name, names.system_name, names.file]);
+        types
+            .chain(functions)
+            .chain(self.mappings.values().copied())
+            .max()
+            .is_none_or(|last| usize::try_from(last).is_ok_and(|last| last < self.strings.len()))
+    }
+
     /// Returns the names and units of the sample types.
     pub fn sample_types(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         self.sample_types.iter().map(|(name, unit)| (self.string(*name), self.string(*unit)))

@@ -117,6 +117,10 @@ const NO_PROFILES: &[(&str, &str)] = &[
     ("[    0.000000] Linux;version 6\n[    0.100000] Memory;available 12\n", "a log"),
     // Constants whose names are hexadecimal.
     ("const (\n\tf1 = 1\n\tf2 = f1 * 2\n\tf3 = f2 * 3\n\tf4 = f3 * 4\n)\n", " of unknown format"),
+    (
+        "draw(expression(x + y), i, nr); i <- i + 1\ndraw(expression(x - y), i, nr); i <- i + 1\nindex <- index + 2\n",
+        "names and numbers",
+    ),
     ("/* Copyright 2012\n * f();x 12\n */\nint f() {\n  return 0;\n}\nint g() {\n  return 1;\n}\n", "source code"),
     (
         "// A test.\n\npackage main\n\nfunc f() {\n\tg()\n}\n\n/*\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:1 +0x1\nmain.main()\n\t/a.go:2 +0x1\n*/\n",

@@ -7,7 +7,7 @@ use bstr::ByteSlice as _;
 use super::Document;
 use crate::Error;
 use crate::collapse::detect;
-use crate::collapse::strays::{StrayKind, Strays};
+use crate::collapse::strays::{BINARY, RunEnd, StrayKind, Strays};
 use crate::diagnostics::plural;
 
 /// Lines that are left out as other text: how many, and the number of the first one.
@@ -119,13 +119,15 @@ impl Document<'_> {
         }
     }
 
-    /// Cuts JSON or XML off the last line of a block, if it is that of the input: it was appended to text without a line end.
+    /// Cuts JSON, XML or binary data off the last line of a block, if it is that of the input: they were appended to text
+    /// without a line end.
     #[cold]
-    pub(super) fn cut_markup_off(&mut self, line: &mut Vec<u8>) {
+    pub(super) fn cut_document_off(&mut self, line: &mut Vec<u8>) {
         if !self.input.is_at_end() || self.strays.is_none() {
             return;
         }
-        if let Some((start, format)) = detect::find_markup_within(line) {
+        let binary = memchr::memchr(0, line).map(|start| (start, BINARY));
+        if let Some((start, format)) = detect::find_markup_within(line).or(binary) {
             line.truncate(start);
             self.appended.set_found(self.line, format);
         }
@@ -163,23 +165,24 @@ impl Document<'_> {
         let Some(strays) = self.strays.as_mut().filter(|strays| !strays.is_empty()) else { return Ok(()) };
         if !strays.contains(self.line) {
             if !super::current_line(&self.block, self.line_start, self.offset).is_empty() {
-                return self.end_strays(false);
+                return self.end_strays(RunEnd::Taken);
             }
             strays.add_blank(self.line, self.offset);
         }
-        if strays.is_full() { self.end_strays(false) } else { Ok(()) }
+        if strays.is_full() { self.end_strays(RunEnd::Full) } else { Ok(()) }
     }
 
     /// Reports the malformed ones of the lines that the reader did not take and counts the others, unless they are another
     /// document.
-    pub(super) fn end_strays(&mut self, is_last: bool) -> Result<(), Error> {
+    pub(super) fn end_strays(&mut self, end: RunEnd) -> Result<(), Error> {
         let Some(strays) = &mut self.strays else { return Ok(()) };
-        match strays.take(&self.block, is_last) {
+        match strays.take(&self.block, end) {
             Ok((mut malformed, skipped)) => {
                 self.skipped.add(skipped);
                 // That the input is cut is said once, by `check_end` or `check_line_end`.
-                self.is_last_left_out =
-                    is_last && self.is_unterminated && malformed.pop_if(|(line, _)| *line == self.line).is_some();
+                self.is_last_left_out = end == RunEnd::EndOfInput
+                    && self.is_unterminated
+                    && malformed.pop_if(|(line, _)| *line == self.line).is_some();
                 malformed.iter().try_for_each(|(line, what)| self.log.report_malformed(*line, what))
             }
             Err((line, format)) => {

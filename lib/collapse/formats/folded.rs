@@ -149,7 +149,10 @@ fn without_weight(stack: &[u8]) -> &[u8] {
     parse(stack, LineKind::Plain).map_or(stack, |line| line.stack)
 }
 
-/// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight, and for text that
+/// Ends of text before a number that is a part of an expression.
+const OPERATORS: [&[u8]; 5] = [b" =", b" +", b" -", b" *", b" <-"];
+
+/// Returns true for text that ends like `name:` or `i <- i +`, before a number that is no weight, and for text that
 /// begins like `name: `. Punctuation alone names nothing.
 fn is_assignment(stack: &[u8]) -> bool {
     if stack.is_ascii() && !stack.iter().any(u8::is_ascii_alphanumeric) {
@@ -157,7 +160,8 @@ fn is_assignment(stack: &[u8]) -> bool {
     }
     let key = split_word(stack).0.strip_suffix(b":");
     let begins_with_key = key.is_some_and(|key| key.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
-    stack.ends_with(b" =") || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')
+    OPERATORS.iter().any(|operator| stack.ends_with(operator))
+        || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')
 }
 
 /// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
@@ -210,7 +214,9 @@ impl Parser for Folded {
             rest = rest.get(end + 1..).unwrap_or(b"");
             report.lines += 1;
             let line = line.trim_ascii_end();
-            if !line.is_empty() && !is_comment(line) {
+            if is_comment(line) {
+                report.add_comment(line);
+            } else if !line.is_empty() {
                 self.parse_line(line, sink, report)?;
             }
         }

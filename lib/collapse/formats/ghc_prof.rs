@@ -106,6 +106,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 fn parse_node(line: &[u8], count: usize, column: usize) -> Option<(usize, Vec<u8>, Weight)> {
     let words: Vec<&[u8]> = split_words(line).collect();
     let numbers = words.get(words.len().checked_sub(count).filter(|first| *first >= 2)?..)?;
+    if numbers.iter().any(|number| Weight::parse(number).is_none()) {
+        return None;
+    }
     let own = match column {
         0 | 1 => parse_scaled(numbers.get(2 + column)?, 1)?,
         _ => Weight::parse(numbers.get(4 + column)?)?,

@@ -59,6 +59,12 @@ fn parse_total(line: &[u8]) -> Option<Weight> {
     parse_number(total).map(Weight::new)
 }
 
+/// Returns true for `main.work(0x1, 0x2)`. Names of Go have no blanks.
+fn is_call(line: &[u8]) -> bool {
+    let name = line.strip_suffix(b")").and_then(|call| call.rsplit_once_str("("));
+    name.is_some_and(|(name, _)| !name.is_empty() && !name.contains(&b' '))
+}
+
 /// Returns the number of `2 @ 0x437bf6 0x446f6c`.
 fn parse_count(line: &[u8]) -> Option<Weight> {
     let (number, addresses) = split_once(line, " @")?;
@@ -141,7 +147,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if line.ends_with(b"frames elided...") {
             push(&mut function, b"", document, &mut stack, sink);
             stack.push(markers::TRUNCATED, sink);
-        } else if line.ends_with(b")") || line.starts_with(b"created by ") || line == b"non-Go function" {
+        } else if is_call(&line) || line.starts_with(b"created by ") || line == b"non-Go function" {
             push(&mut function, b"", document, &mut stack, sink);
             has_root = line.starts_with(b"created by ") || ROOTS.iter().any(|root| line.starts_with(root));
             if line.ends_with(b")") {

@@ -2,8 +2,10 @@
 //! appended to it.
 
 use bstr::ByteSlice as _;
+use memchr::memmem;
 
-use super::{gdb, goroutines, heap_text, heaptrack, massif, memleak, memray};
+use super::{gdb, goroutines, heap_text, heaptrack, massif, memleak, memray, rprof};
+use crate::bytes::strip_bom;
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_words};
 
 /// The first line of a document.
@@ -41,9 +43,9 @@ const HEADINGS: [(&[u8], Check, &str, bool); 48] = [
     (b"Bytes Used\tCount\t", ANY, "instruments", false),
     (b"-----------+---", ANY, "pprof-traces", true),
     (b"sample.interval=", ANY, "rprof", true),
-    (b"line profiling: sample.interval=", ANY, "rprof", true),
-    (b"memory profiling: sample.interval=", ANY, "rprof", true),
-    (b"memory profiling: line profiling: sample.interval=", ANY, "rprof", true),
+    (b"line profiling: ", |line, _| rprof::is_heading(line), "rprof", true),
+    (b"GC profiling: ", |line, _| rprof::is_heading(line), "rprof", true),
+    (b"memory profiling: ", |line, _| rprof::is_heading(line), "rprof", true),
     (b"rbspy0", ANY, "rbspy", false),
     (b"Attaching to ", |line, _| memleak::is_start(line), "memleak", false),
     (b"Thread (0x", ANY, "dotnet-stack", true),
@@ -103,6 +105,40 @@ fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
     Some(Heading { format, may_recur: *may_recur })
 }
 
+/// Minimum length of the start of a heading that is looked for within lines.
+const MIN_LENGTH_WITHIN: usize = 10;
+
+/// Formats with shorter headings that no other line contains.
+const WITH_CERTAIN_HEADINGS: [&str; 3] = ["eflame", "heap-text", "pmcstat"];
+
+/// Finds a heading behind the last line of a document of the same format, which has no line end.
+#[derive(Debug)]
+pub(in crate::collapse) struct HeadingWithin {
+    headings: Vec<(memmem::Finder<'static>, Check)>,
+}
+
+impl HeadingWithin {
+    pub(in crate::collapse) fn new(format: &str) -> Self {
+        let min_length = if WITH_CERTAIN_HEADINGS.contains(&format) { 0 } else { MIN_LENGTH_WITHIN };
+        let of_format = HEADINGS.iter().filter(|(start, _, name, _)| *name == format && start.len() >= min_length);
+        Self { headings: of_format.map(|(start, check, ..)| (memmem::Finder::new(*start), *check)).collect() }
+    }
+
+    /// Returns the offset in a line at which a heading begins that ends with the line. `text` begins with the line.
+    #[inline]
+    pub(in crate::collapse) fn find(&self, line: &[u8], text: &[u8]) -> Option<usize> {
+        // Neither a longer separator nor a part of a heading or of an indented line.
+        let is_behind = |offset: usize| {
+            let before = strip_bom(&line[..offset]).last();
+            before.is_some_and(|byte| *byte != line[offset] && !byte.is_ascii_whitespace())
+        };
+        let found = self.headings.iter().filter_map(|(start, check)| {
+            start.find_iter(line).find(|offset| is_behind(*offset) && check(&line[*offset..], &text[*offset..]))
+        });
+        found.min()
+    }
+}
+
 /// Returns true if one of the first lines of an input is a heading of a format.
 pub(in crate::collapse) fn has_heading(head: &[u8], format: &str) -> bool {
     let lines = first_lines(head).take(FIRST_LINES);
@@ -137,7 +173,27 @@ fn is_memcheck(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::{HeadingWithin, find};
+
+    #[test]
+    fn finds_headings_behind_a_line_without_an_end() {
+        for (format, line, offset) in [
+            ("pmcstat", " 100.0%  [4]  main @ /bin/app@ LLC_MISSES [4 samples]", Some(29)),
+            ("pmcstat", "@ LLC_MISSES [4 samples]", None),
+            ("eflame", "<0.90.0>;a;b<0.90.0>;a;c", Some(12)),
+            ("phpspy", "10 work /srv/a.php:3\n# mem 1 1", None),
+            ("pprof-traces", "------------+-----------", None),
+            ("systemtap", "   0x400512 : main+0x22/0x90 [/bin/app]", None),
+            ("vsprof", "\u{feff}Level,Function Name,Number of Calls", None),
+            ("rprof", "memory profiling: line profiling: sample.interval=20000", None),
+            ("rprof", "\"work\" memory profiling: sample.interval=20000", None),
+            ("rprof", "\"work\"memory profiling: sample.interval=20000", Some(6)),
+        ] {
+            let end = line.find('\n').unwrap_or(line.len());
+            let found = HeadingWithin::new(format).find(&line.as_bytes()[..end], line.as_bytes());
+            assert_eq!(found, offset, "{line}");
+        }
+    }
 
     #[test]
     fn finds_headings() {
@@ -156,6 +212,7 @@ mod tests {
             ("Thread 12 (idle): \"MainThread\"", None),
             (" 0x400512 : main+0x22/0x90 [/bin/app]", Some("systemtap")),
             ("sample:", Some("simpleperf")),
+            ("memory profiling: GC profiling: line profiling: sample.interval=20000", Some("rprof")),
             ("@ CPU_CLK_UNHALTED [30 samples]", Some("pmcstat")),
             ("<0.90.0>;shell:eval_loop/3;lists:foldl/3", Some("eflame")),
             ("0 work /srv/a.php:3\n1 <main> /srv/a.php:9", Some("phpspy")),

@@ -72,7 +72,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some(found) = Sampling::parse(text) {
             sampling = found;
         } else if in_mappings || text.starts_with(b"MAPPED_LIBRARIES:") || text.starts_with(b"--- Memory map:") {
-            let is_mapping = addresses.add_mapping(text) || !in_mappings || is_build(text);
+            let is_mapping = !text.contains(&0) && addresses.add_mapping(text) || !in_mappings || is_build(text);
             has_mappings |= in_mappings;
             in_mappings = true;
             if !is_mapping {

@@ -36,7 +36,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let types: Vec<String> = types.collect();
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
     let has_names = known.is_empty() || known.iter().any(|name| name.len() > 1);
-    document.check_end(has_names, "its table of strings")?;
+    document.check_end(has_names && pprof.has_all_names(), "its table of strings")?;
     let column = document.select_value(&known, default_column(&pprof))?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
     let unit = Unit::parse(unit);

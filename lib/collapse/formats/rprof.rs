@@ -29,10 +29,16 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// Returns the interval of `memory profiling: line profiling: sample.interval=20000` in microseconds.
+/// Returns true for the first line of a profile.
+pub(super) fn is_heading(line: &[u8]) -> bool {
+    parse_heading(line).is_some()
+}
+
+/// Returns the interval of `memory profiling: GC profiling: sample.interval=20000` in microseconds.
 fn parse_heading(line: &[u8]) -> Option<u64> {
-    let at = memchr::memmem::find(line, b"sample.interval=")?;
-    parse_number(line[at + "sample.interval=".len()..].trim_ascii())
+    let (kinds, interval) = split_once(line, "sample.interval=")?;
+    let is_heading = kinds.is_empty() || kinds.ends_with(b" profiling: ") && !kinds.contains(&b'"');
+    parse_number(interval.trim_ascii()).filter(|_| is_heading)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -133,6 +133,37 @@ fn a_profile_behind_folded_stacks_or_samples_of_perf_is_refused() {
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, "a;f 90\n"), "{second}: {outcome:?}");
         assert!(outcome.stderr.contains("begins here, behind that of perf-script"), "{second}: {outcome:?}");
     }
+    // Lines of these look like comments or samples of perf.
+    for (second, name) in [("jstack-21.txt", "jstack"), ("massif.out", "massif"), ("gdb.txt", "gdb")] {
+        let outcome = collapse(&(sample.repeat(10) + &example(second)));
+        let message = format!("stdin:901: another profile ({name}) begins here, behind that of perf-script");
+        assert!(outcome.code() == 1 && outcome.stderr.contains(&message), "{second}: {message}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_document_behind_one_of_its_format_without_a_line_end_is_not_lost() {
+    for name in ["pmcstat.txt", "eflame.txt"] {
+        let text = example(name);
+        let outcome = collapse(&format!("{}{text}", text.trim_end())).ok();
+        assert_eq!(total(&outcome.text()), 2 * total(&collapse(&text).text()), "{name}: {outcome:?}");
+    }
+    for name in ["heap-text-gperftools.heap", "memleak.txt"] {
+        let text = example(name);
+        let outcome = collapse(&format!("{}{text}", text.trim_end()));
+        let message = format!("stdin:{}: another profile (", text.trim_end().lines().count());
+        assert_eq!((outcome.code(), outcome.text()), (1, collapse(&text).text()), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains(&message), "{name}: {message}: {outcome:?}");
+    }
+}
+
+#[test]
+fn samples_of_perf_behind_a_report_without_a_line_end_are_no_part_of_it() {
+    let report = example("ghc-prof.txt");
+    let sample = "java 10488  9962.502413:   10101010 cpu-clock:\n\tffffffffaee8017b fput+0xb (/x)\n\n";
+    let outcome = collapse(&format!("{}{}", report.trim_end(), sample.repeat(3)));
+    assert!(total(&outcome.text()) <= total(&collapse(&report).text()), "{outcome:?}");
+    assert!(outcome.code() == 1 || outcome.stderr.contains("malformed"), "{outcome:?}");
 }
 
 #[test]
@@ -393,6 +424,27 @@ fn binary_data_behind_text_are_refused() {
         assert_eq!((outcome.code(), outcome.text()), (1, collapse(&text).text()), "{name}: {outcome:?}");
         assert!(outcome.stderr.contains("binary data begin here, behind the profile ("), "{name}: {outcome:?}");
     }
+    // Neither has a line end.
+    let text = example("heap-text-jemalloc.heap");
+    let binary = std::fs::read(folder().join("gperftools.prof")).unwrap();
+    let outcome = run("fg-collapse", [""; 0], &[text.trim_end().as_bytes(), &binary].concat());
+    assert_eq!(outcome.text(), collapse(&text).text(), "{outcome:?}");
+    assert!(outcome.stderr.contains("malformed"), "{outcome:?}");
+    // Text behind a short binary document does not make it a text.
+    for name in ["pprof.pb", "perfetto-peak.pftrace"] {
+        let binary = std::fs::read(folder().join(name)).unwrap();
+        let outcome = run("fg-collapse", [""; 0], &[&binary[..], example("hprof-text.txt").as_bytes()].concat());
+        assert_eq!(outcome.code(), 1, "{name}: {outcome:?}");
+    }
+}
+
+#[test]
+fn json_of_one_line_behind_a_comment_without_a_line_end_is_refused() {
+    let outcome = collapse(
+        "# mode: wall\nmain;a 1\nmain;b 2\n\n# duration: 23{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"f\"},\"hitCount\":1}]}",
+    );
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, "main;a 1\nmain;b 2\n"), "{outcome:?}");
+    assert!(outcome.stderr.contains("stdin:5: another profile (cpuprofile) begins here"), "{outcome:?}");
 }
 
 #[test]

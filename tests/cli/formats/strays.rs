@@ -61,6 +61,23 @@ fn one_line_within_a_stack_does_not_end_it() {
 }
 
 #[test]
+fn a_line_with_a_zero_byte_is_other_text() {
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n";
+    let stack = "Thread 3 (Thread 0x7f1 (LWP 4) \"a\"):\n#0  f () at a.c:1\n#1  main () at a.c:2\n\n";
+    for (part, folded) in [(sample, "a;f 12\n"), (stack, "main;f 4\n")] {
+        let text = format!("{part}{part}zero\0byte here\n{part}{part}");
+        for text in [text.clone(), format!("{}{text}", sample.repeat(6000)).replace("\t", " \t")] {
+            if text.len() > 100_000 && part != sample {
+                continue;
+            }
+            let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+            assert!(text.len() > 100_000 || outcome.text() == folded, "{outcome:?}");
+            assert!(["malformed", "left out"].iter().any(|words| outcome.stderr.contains(words)), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn a_few_lines_before_a_profile_are_left_out() {
     let json = std::fs::read_to_string(super::folder().join("speedscope.json")).unwrap();
     let table = "Function Stack,CPU Time:Self,Module\nf,1.0,a\n".to_owned();

@@ -230,7 +230,11 @@ impl PerfScript {
             }
             _ => {}
         }
-        if line[0] == b'#' || self.parse_frame(line, next, state, sink) {
+        if line[0] == b'#' {
+            report.add_comment(line);
+            return Ok(());
+        }
+        if self.parse_frame(line, next, state, sink) {
             return Ok(());
         }
         // Where a sample began with more than a thread, all do: `Starting worker 5` is none.

@@ -65,8 +65,7 @@ fn begins_sample(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::collapse::options::Options;
-    use crate::collapse::parser::BlockReport;
-    use crate::collapse::parser::Parser as _;
+    use crate::collapse::parser::{BlockReport, LeftOut, Parser as _};
     use crate::collapse::sink::Sink;
     use crate::folded;
 
@@ -106,7 +105,8 @@ ii 1 2.0: cycles:";
             let mut report = BlockReport::default();
             parser.parse(part, &mut sink, &mut report).unwrap();
             sink.flush().unwrap();
-            malformed.extend(report.malformed.iter().map(|line| lines + line.number));
+            let left_out = report.left_out.iter().filter(|line| !matches!(line.kind, LeftOut::Comment(_)));
+            malformed.extend(left_out.map(|line| lines + line.number));
             lines += report.lines;
         }
         let mut text = Vec::new();
