@@ -30,6 +30,7 @@ const NAMED: usize = 3;
 ///
 /// A function that was extracted, inlined, wrapped or renamed is no growth if the cost is the same: the weight of a
 /// function that only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
+/// fg-check(1) judges new functions by themselves, too.
 ///
 /// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of
 /// the commands, and what fg-record(1) found wrong with their recordings, such as lost samples. fg-bench ends

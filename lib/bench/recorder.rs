@@ -150,7 +150,7 @@ impl<'a> Recorder<'a> {
     fn finish(&self, run: &Run<'_>, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let stdout = self.folder.scratch().join("stdout");
         let path = if is_filled(result) { result } else { &stdout };
-        let profile = match read_number(path) {
+        let profile = match read_number(path, name) {
             Some(profile) => profile?,
             None if is_filled(path) => read_profile(path, name, diagnostics)?,
             None => Profile::new(false),
@@ -171,6 +171,9 @@ impl<'a> Recorder<'a> {
         output.finish()
     }
 }
+
+/// Largest error of a number by its rounding, relative to it.
+const LARGEST_ROUNDING: f64 = 1e-4;
 
 /// Reads what fg-record knows of a run.
 fn read_summary(path: &Path) -> Option<Recorded> {
@@ -207,13 +210,31 @@ fn first_line(path: &Path) -> String {
 }
 
 /// Returns a profile with one frame if the file has a number only.
-fn read_number(path: &Path) -> Option<Result<Profile, Error>> {
+///
+/// # Errors
+/// [`Error::Invalid`] if the number is zero, negative, or too small for the decimal places of a weight.
+fn read_number(path: &Path, name: &str) -> Option<Result<Profile, Error>> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(NUMBER).read_to_end(&mut text).ok()?;
-    let weight = Weight::parse(text.trim_ascii()).filter(|_| text.len() < NUMBER as usize)?;
-    let mut profile = Profile::new(false);
-    let frame = profile.frames.intern(VALUE);
-    Some(profile.add(&[frame], Weights::plain(weight)).map(|()| profile))
+    let text = std::str::from_utf8(&text).ok().filter(|text| text.len() < NUMBER as usize)?.trim();
+    let is_numeric = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let number: f64 = text.parse().ok().filter(|_| is_numeric)?;
+    let refused = |why: &str| Some(Err(Error::Invalid(format!("{name}: --measure wrote {text}: {why}"))));
+    if number <= 0.0 {
+        return refused("only numbers above 0 can be compared");
+    }
+    let weight = Weight::parse(text.as_bytes());
+    match weight.filter(|weight| (weight.as_f64() / number - 1.0).abs() <= LARGEST_ROUNDING) {
+        Some(weight) => {
+            let mut profile = Profile::new(false);
+            let frame = profile.frames.intern(VALUE);
+            Some(profile.add(&[frame], Weights::plain(weight)).map(|()| profile))
+        }
+        None if number < 1.0 => {
+            refused("six decimal places are too few for it; write a smaller unit, such as nanoseconds")
+        }
+        None => refused("it is too large; write a larger unit"),
+    }
 }
 
 /// Returns the error of a run, with the last line that it wrote.

@@ -1,5 +1,7 @@
 //! The judgement of a benchmark's runs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use super::folder::profile_path;
@@ -14,8 +16,9 @@ use crate::input::Source;
 use crate::markers::LOST;
 use crate::profile::Profile;
 use crate::stats::distributions::student_p_value;
+use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
-use crate::tally::is_significant;
+use crate::tally::{Row, is_significant};
 
 /// Steps by which the largest possible growth is found, each half as large as the one before.
 const BISECTIONS: usize = 12;
@@ -121,8 +124,7 @@ impl Verdict {
         let counterparts = std::mem::take(&mut compared.counterparts);
         let kind = compared.weight_kind.describe();
         diagnostics.note(&format!("judged after {}, at {level:.4}; {kind}", plural(pairs.into(), "pair")));
-        let CommonRuns { compared, charged } = compared.into_common()?;
-        let counts = count_runs(compared, GroupBy::Function)?;
+        let (counts, charged) = count_common(compared)?;
         let runs = f64::from(pairs);
         let totals = (counts.total.before.as_f64() / runs, counts.total.after.as_f64() / runs);
         let mut changes = find_changes(&counts, runs, totals.0, level);
@@ -223,6 +225,33 @@ fn profiles(options: &Options, side: Side, runs: u32) -> Vec<Source> {
 /// True if a profile is the number that a measurement wrote.
 fn is_number(profile: &Profile) -> bool {
     profile.frames.iter().all(|(_, name)| name == VALUE)
+}
+
+/// Functions of one side only, by the function that their self weights count for.
+type Charged = BTreeMap<Vec<u8>, BTreeSet<OneSidedFunction>>;
+
+/// Counts the functions that both sides have, and returns what is charged to them. They are judged as part of all functions, as fg-check
+/// judges them.
+fn count_common(compared: ComparedRuns) -> Result<(Counts, Charged), Error> {
+    let Some(CommonRuns { compared: common, charged }) = compared.common()? else {
+        return Ok((count_runs(compared, GroupBy::Function)?, Charged::new()));
+    };
+    let mut counts = count_runs(common, GroupBy::Function)?;
+    let all = count_runs(compared, GroupBy::Function)?;
+    let names = all.rows.iter().map(|row| all.frames.name(row.frames[0]));
+    let own: BTreeMap<&[u8], &Observation> =
+        names.zip(&all.observations).filter_map(|(name, own)| Some((name, own.first()?))).collect();
+    counts.chances = all.judgement.as_ref().map(|judgement| {
+        let judge = |(row, observations): (&Row, &Vec<Observation>)| -> Vec<f64> {
+            let own = own.get(counts.frames.name(row.frames[0])).copied();
+            let is_lost = counts.frames.is_lost(&row.frames);
+            let chance = |one| if is_lost { 1.0 } else { judgement.chance_of_group(one, own) };
+            observations.iter().map(chance).collect()
+        };
+        counts.rows.iter().zip(&counts.observations).map(judge).collect()
+    });
+    counts.judgement = all.judgement;
+    Ok((counts, charged))
 }
 
 fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Change> {

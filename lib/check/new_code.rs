@@ -86,10 +86,10 @@ struct Group<'s> {
 struct Candidate {
     /// Number of the group of stacks that it was found in.
     group: usize,
+    /// The growth of the new code, or of the whole if that has grown by less.
     finding: Finding,
-    /// Growth of the stacks that are equal without new functions, in percent: the whole that the code may come from.
-    whole_percent: f64,
-    /// The weights of the whole, and those of each function in it.
+    /// The whole that the code may come from: the weights of the stacks that are equal without new functions, and those of each
+    /// function in them.
     whole: (Observation, Vec<Observation>),
 }
 
@@ -292,9 +292,14 @@ impl NewCode {
         let functions = functions.into_values().flatten().map(|function| function.observation).collect();
         let worst = stacks.iter().max_by_key(|stack| measure.contribution()(stack.weights));
         let worst = worst.map(|stack| (join_names(&stack.frames, &accumulator.frames), stack.weights));
-        let finding = Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst };
+        let mut finding = Finding { rule: search.number, subject, percent, weights, verdict: Verdict::Failed, worst };
         let whole_percent = measure.percent(whole.weights, search.total);
-        Ok(Some(Candidate { group, finding, whole_percent, whole: (whole.observation, functions) }))
+        if whole_percent < percent {
+            // The rest has shrunk: part of the code may have been there.
+            finding.subject.extend(b" with its callers");
+            (finding.percent, finding.weights) = (whole_percent, whole.weights);
+        }
+        Ok(Some(Candidate { group, finding, whole: (whole.observation, functions) }))
     }
 }
 
@@ -317,7 +322,7 @@ fn confirm(search: &Search<'_>, groups: &[Group<'_>], candidates: Vec<Candidate>
         }
         candidate
     });
-    let exceeds = |candidate: &Candidate| candidate.whole_percent > search.rule.limit;
+    let exceeds = |candidate: &Candidate| candidate.finding.percent > search.rule.limit;
     with_verdict.filter(|candidate| groups[candidate.group].counts && exceeds(candidate)).collect()
 }
 

@@ -14,7 +14,7 @@ use super::filter::event::EventFilter;
 use super::formats::headings::HeadingWithin;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
-use super::ordered_log::{OrderedLog, UNTERMINATED};
+use super::ordered_log::OrderedLog;
 use super::stack::MAX_SHARED_DEPTH;
 use super::strays::{RunEnd, Strays};
 use crate::bytes::strip_bom;
@@ -320,7 +320,7 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
         if self.is_unterminated && !self.is_cut {
-            return self.report_cut(UNTERMINATED);
+            return self.report_cut("its last line has no line end: the input may be cut short");
         }
         Ok(())
     }

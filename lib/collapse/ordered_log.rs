@@ -16,9 +16,6 @@ use crate::profile::{Weight, Weights};
 /// Number of malformed lines from which on their share matters.
 const MIN_MALFORMED: u64 = 9;
 
-/// What is said of an input whose last line has no line end.
-pub(super) const UNTERMINATED: &str = "its last line has no line end: the input may be cut short";
-
 /// The log of one input: diagnostics and ordered samples of its blocks, in input order.
 pub(super) struct OrderedLog<'a> {
     name: String,
@@ -29,10 +26,6 @@ pub(super) struct OrderedLog<'a> {
     problems: u64,
     /// Number of malformed lines.
     malformed_lines: u64,
-    /// The number of the last malformed line.
-    last_malformed: u64,
-    /// True if the last line of an input that is read in blocks has no line end.
-    is_unterminated: bool,
     /// The number of weights per line of folded text.
     kind: Option<DetectedKind>,
     mixture: MixtureCheck,
@@ -66,8 +59,6 @@ impl<'a> OrderedLog<'a> {
             kind,
             problems: 0,
             malformed_lines: 0,
-            last_malformed: 0,
-            is_unterminated: false,
             mixture: MixtureCheck::default(),
             waiting: BTreeMap::new(),
             strays: None,
@@ -105,7 +96,6 @@ impl<'a> OrderedLog<'a> {
     /// Reports a malformed line.
     pub(super) fn report_malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
         self.malformed_lines += 1;
-        self.last_malformed = line;
         self.report_left_out(line, what)
     }
 
@@ -139,7 +129,12 @@ impl<'a> OrderedLog<'a> {
             LeftOut::Stray(text, what) => (text, StrayKind::Malformed(what)),
             LeftOut::Comment(text) => (text, StrayKind::Comment),
         };
-        let Some(strays) = &self.strays else { return Ok(()) };
+        let Some(strays) = &self.strays else {
+            return match kind {
+                StrayKind::Malformed(what) => self.report_malformed(number, what),
+                _ => Ok(()),
+            };
+        };
         if !strays.is_near(number) {
             self.end_strays(RunEnd::Taken)?;
         } else if strays.is_full() {
@@ -184,22 +179,6 @@ impl<'a> OrderedLog<'a> {
             return Ok(());
         }
         Err(self.share_error(self.lines))
-    }
-
-    /// Warns that an input that was read in blocks may be cut short if its last line has no line end, unless that line is
-    /// reported as malformed.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn check_line_end(&mut self) -> Result<(), Error> {
-        if !self.is_unterminated || self.last_malformed == self.lines {
-            return Ok(());
-        }
-        if self.is_strict() {
-            return Err(Error::Unreadable { name: self.name.clone(), what: UNTERMINATED.to_owned() });
-        }
-        self.warn(UNTERMINATED);
-        Ok(())
     }
 
     /// Returns an error if nearly all of this number of lines are malformed: the input has another format.
@@ -273,7 +252,6 @@ impl<'a> OrderedLog<'a> {
             }
             if report.lines > 0 {
                 self.lines += report.lines;
-                self.is_unterminated = report.is_unterminated;
             }
             self.next += 1;
         }

@@ -48,8 +48,6 @@ pub(super) struct BlockReport {
     pub(super) left_out: Vec<LeftOutLine>,
     /// Number of the first line of folded text that has more or fewer weights than the others.
     pub(super) other_kind: Option<u64>,
-    /// True if the last line has no line end.
-    pub(super) is_unterminated: bool,
     /// The lines of folded text with one weight that may have two.
     pub(super) mixture: MixtureCheck,
 }

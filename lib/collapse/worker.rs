@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
 use super::format::ReadDocument;
-use super::formats::folded;
 use super::input_summary::InputSummary;
 use super::ordered_log::OrderedLog;
 use super::parser::{BlockReport, Parser};
@@ -116,7 +115,6 @@ impl Worker {
             parser.parse(text, &mut self.sink, &mut report)?;
             self.sink.flush()?;
         }
-        report.is_unterminated = !text.ends_with(b"\n");
         let mut log = lock(&shared.log);
         log.add_progress(text.len());
         log.add_block(number, report, self.sink.take_ordered_samples())?;
@@ -155,10 +153,7 @@ pub(super) fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
-        let mut log = lock(&shared.log);
-        log.check_malformed_share()?;
-        // People write folded stacks, too.
-        if shared.format == folded::FORMAT.name { Ok(()) } else { log.check_line_end() }
+        lock(&shared.log).check_malformed_share()
     }
 }
 

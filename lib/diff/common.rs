@@ -132,17 +132,17 @@ pub struct CommonRuns {
 }
 
 impl ComparedRuns {
-    /// Returns the comparison of the functions that both sides have.
+    /// Returns the comparison of the functions that both sides have; `None` if these are all.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
-    pub fn into_common(self) -> Result<CommonRuns, Error> {
+    pub fn common(&self) -> Result<Option<CommonRuns>, Error> {
         let one_sided = OneSided::new(&tally_profile(&self.profile, GroupBy::Function)?, &self.profile.frames);
         if one_sided.is_empty() {
-            return Ok(CommonRuns { compared: self, charged: BTreeMap::new() });
+            return Ok(None);
         }
         let charged = one_sided.find_charged(&self.profile);
-        Ok(CommonRuns { compared: self.without(&one_sided)?, charged })
+        Ok(Some(CommonRuns { compared: self.without(&one_sided)?, charged }))
     }
 
     /// Returns the comparison without these functions.

@@ -211,6 +211,14 @@ fn reports_commands_that_fail_or_hang() {
             &["--pairs=2"],
             "after, run 1: the result is neither a number nor a profile that fg-collapse reads; it begins with: not a profile\n",
         ),
+        (
+            "echo 0.0000011",
+            &["--pairs=2"],
+            "--measure wrote 0.0000011: six decimal places are too few for it; write a smaller unit, such as nanoseconds",
+        ),
+        ("echo 1e-12", &["--pairs=2"], "--measure wrote 1e-12: six decimal places are too few for it"),
+        ("echo 0", &["--pairs=2"], "--measure wrote 0: only numbers above 0 can be compared"),
+        ("echo -5", &["--pairs=2"], "--measure wrote -5: only numbers above 0 can be compared"),
     ] {
         let outcome = bench(folder.path(), "cat b", after, &[options, &["--seed=1"]].concat());
         assert_eq!((outcome.code(), outcome.text().as_str()), (2, ""), "{outcome:?}");

@@ -267,6 +267,15 @@ fn new_functions_that_may_be_moved_cost_are_named() {
     }
 }
 
+/// What a new function costs is what it and its callers have grown by, if that is less.
+#[test]
+fn the_growth_of_new_code_is_net_of_its_callers() {
+    let main = [(620, 520), (560, 590), (610, 550)];
+    let (code, text) = check_beside_noise("--growth=2%", main, &[], &[("validate", 160)]);
+    let said = "growth validate with its callers: +5.84% of all before (1790 -> 2140), more than 2%; most in app;main;validate (0 -> 480)";
+    assert!(code == 1 && text.contains(said), "{text}");
+}
+
 /// The noise of callers makes no growth of what was extracted from them.
 #[test]
 fn extracted_functions_beside_noise_have_not_grown() {

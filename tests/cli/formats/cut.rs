@@ -52,16 +52,6 @@ fn text_that_is_cut_within_a_stack_is_reported() {
 }
 
 #[test]
-fn samples_of_perf_that_are_cut_within_a_line_are_reported() {
-    let text = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 3 e:\n\t            7f00 g+0x1 (/x)";
-    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
-    assert!(outcome.stderr.contains("its last line has no line end: the input may be cut short"), "{outcome:?}");
-    assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
-    let whole = run("fg-collapse", [""; 0], format!("{text}\n").as_bytes()).ok();
-    assert_eq!((whole.stderr.as_str(), whole.text()), ("", outcome.text()), "{text}");
-}
-
-#[test]
 fn a_profile_of_pprof_without_all_its_names_is_reported() {
     let bytes = std::fs::read(folder().join("pprof.pb")).unwrap();
     let alone = run("fg-collapse", [""; 0], &bytes).ok().text();

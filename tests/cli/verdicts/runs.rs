@@ -66,8 +66,9 @@ impl Runs {
 
     /// Returns the functions that both sides have, with the weight of the others below them.
     pub fn common_functions(&self) -> BTreeMap<String, Function> {
-        let common = self.compare().into_common().unwrap();
-        functions(&csv::count_runs(common.compared, GroupBy::Function).unwrap())
+        let all = self.compare();
+        let common = all.common().unwrap().map_or(all, |common| common.compared);
+        functions(&csv::count_runs(common, GroupBy::Function).unwrap())
     }
 
     /// Returns what fg-check finds for the growth of each function, and the same for inclusive growth.
