@@ -70,6 +70,9 @@ pub const INLINED: &[u8] = b"_[i]";
 /// The suffix of functions on the stack of the thread that woke the sampled one.
 pub const WAKER: &[u8] = b"_[w]";
 
+/// The only frame of a profile that is one number, such as `fg-bench --measure` leaves: durations or other measures, no samples.
+pub const MEASURED_VALUE: &[u8] = b"value";
+
 /// True for `[off-cpu]`, `[runnable]` and `[unsampled]`, the leaves that state what a thread did.
 ///
 /// Their weight counts as self time of their caller.

@@ -13,6 +13,7 @@ use super::watcher::Watcher;
 use super::{Options, Side};
 use crate::diagnostics::{Diagnostics, plural};
 use crate::input::Source;
+use crate::markers::MEASURED_VALUE;
 use crate::output::Output;
 use crate::profile::{Profile, Weight, Weights};
 use crate::{Error, collapse, folded, io_error_text};
@@ -22,9 +23,6 @@ const NUMBER: u64 = 64;
 
 /// Name of the file with fg-record's summary of a run.
 const SUMMARY: &str = "summary.json";
-
-/// Name of the only function of a run whose result is a number.
-pub(super) const VALUE: &[u8] = b"value";
 
 /// The measure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +225,7 @@ fn read_number(path: &Path, name: &str) -> Option<Result<Profile, Error>> {
     match weight.filter(|weight| (weight.as_f64() / number - 1.0).abs() <= LARGEST_ROUNDING) {
         Some(weight) => {
             let mut profile = Profile::new(false);
-            let frame = profile.frames.intern(VALUE);
+            let frame = profile.frames.intern(MEASURED_VALUE);
             Some(profile.add(&[frame], Weights::plain(weight)).map(|()| profile))
         }
         None if number < 1.0 => {

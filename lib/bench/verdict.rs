@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::folder::profile_path;
-use super::recorder::VALUE;
 use super::{Options, RunWarning, Side};
 use crate::Error;
 use crate::csv::{Counts, GroupBy, count_runs};
@@ -14,7 +13,6 @@ use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
-use crate::profile::Profile;
 use crate::stats::distributions::student_p_value;
 use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
@@ -211,20 +209,13 @@ pub(super) fn is_exact(options: &Options, pairs: u32) -> bool {
 fn compare(options: &Options, pairs: u32, diagnostics: &mut Diagnostics) -> Result<ComparedRuns, Error> {
     let before = folded::read_profiles(&profiles(options, Side::Before, pairs), diagnostics)?;
     let after = folded::read_profiles(&profiles(options, Side::After, pairs), diagnostics)?;
-    let mut weights = options.weights;
-    weights.measured = before.iter().chain(&after).all(is_number);
-    let exact_names = options.exact_names;
+    let (weights, exact_names) = (options.weights, options.exact_names);
     compare_runs(before, after, &diff::Options { weights, exact_names, ..diff::Options::default() })
 }
 
 /// Returns the files of the first runs of a side.
 fn profiles(options: &Options, side: Side, runs: u32) -> Vec<Source> {
     (1..=runs).map(|number| Source::File(profile_path(&options.folder, side, number))).collect()
-}
-
-/// True if a profile is the number that a measurement wrote.
-fn is_number(profile: &Profile) -> bool {
-    profile.frames.iter().all(|(_, name)| name == VALUE)
 }
 
 /// Functions of one side only, by the function that their self weights count for.

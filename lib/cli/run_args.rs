@@ -230,6 +230,6 @@ pub struct WeightArgs {
 impl WeightArgs {
     /// Returns what is known about the weights.
     pub fn options(&self) -> WeightOptions {
-        WeightOptions { per_sample: self.per_sample, exact: self.exact, measured: false }
+        WeightOptions { per_sample: self.per_sample, exact: self.exact }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::judgement::{Counting, EFFECTIVE_SAMPLES_PER_RUN};
-use crate::markers::is_thread_state;
+use crate::markers::{MEASURED_VALUE, is_thread_state};
 use crate::profile::{Frames, Weight, Weights};
 
 /// Fewest weights, and least multiple of their common divisor that all of them are, for weights that may be durations.
@@ -84,8 +84,6 @@ pub struct WeightOptions {
     pub per_sample: Option<Weight>,
     /// True if the weights are exact counts.
     pub exact: bool,
-    /// True if the weights are durations or other measures, and no numbers of samples.
-    pub measured: bool,
 }
 
 /// Statistics of the weights of stacks, from which their kind follows.
@@ -178,7 +176,7 @@ impl WeightSurvey {
     }
 
     /// Returns the kind of the weights. `frames` has the frames of their stacks: thread states among them show that the
-    /// weights are durations.
+    /// weights are durations, and so may be the numbers of a measurement ([`MEASURED_VALUE`]).
     ///
     /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, a weight
     /// that one in ten does not reach is taken for a sample, because a few may be tiny: perf begins with short periods.
@@ -192,7 +190,8 @@ impl WeightSurvey {
         if let Some(sample) = options.per_sample {
             return WeightKind::Samples(sample);
         }
-        if options.measured || frames.iter().any(|(_, name)| is_thread_state(name)) {
+        let is_number = || frames.iter().next().is_some() && frames.iter().all(|(_, name)| name == MEASURED_VALUE);
+        if is_number() || frames.iter().any(|(_, name)| is_thread_state(name)) {
             return WeightKind::Durations;
         }
         if self.are_exact() {

@@ -140,6 +140,30 @@ fn writes_the_verdict_as_json() {
     assert_eq!((&same["verdict"], &same["changes"]), (&"no growth".into(), &serde_json::json!([])), "{same}");
 }
 
+/// The numbers that a measure writes are judged alike by all programs: they are no samples.
+#[test]
+fn numbers_are_judged_alike_by_all_programs() {
+    let folder = directory();
+    for (side, numbers) in [("b", ["1000", "1010", "990", "1005"]), ("a", ["1043", "1052", "1035", "1049"])] {
+        for (number, text) in (1..).zip(numbers) {
+            std::fs::write(folder.path().join(format!("{side}.{number}")), text).unwrap();
+        }
+    }
+    let measure = "n=$(($(cat n.$FG_SIDE 2> /dev/null || echo 0) + 1)); echo $n > n.$FG_SIDE; cat $FG_SIDE.$n";
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder.path()).args(["--pairs=4", "--before=x", "--after=x", "--measure", measure]);
+    assert_eq!(run_command(command, b"").code(), 1);
+    let judge = |program: &str, options: &[&str]| {
+        let mut command = crate::support::command(tool(program));
+        let files = |side: &str| (1..=4).map(|n| format!("fg-bench.runs/{side}.{n:04}.folded")).collect::<Vec<_>>();
+        command.current_dir(folder.path()).args(options);
+        command.arg("--before").args(files("before")).arg("--after").args(files("after"));
+        run_command(command, b"").code()
+    };
+    assert_eq!(judge("fg-check", &["--growth=2%"]), 1);
+    assert_eq!(judge("fg-diff", &["--significant", "--exit-code"]), 1);
+}
+
 #[test]
 fn ends_when_no_growth_is_possible() {
     let folder = directory();
