@@ -21,6 +21,9 @@ use crate::{Error, collapse, folded, io_error_text};
 /// Most bytes of a result that may be a number.
 const NUMBER: u64 = 64;
 
+/// Largest error by which a number may be rounded, relative to it.
+const LARGEST_ROUNDING: f64 = 1e-4;
+
 /// Name of the file with fg-record's summary of a run.
 const SUMMARY: &str = "summary.json";
 
@@ -170,9 +173,6 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Largest error of a number by its rounding, relative to it.
-const LARGEST_ROUNDING: f64 = 1e-4;
-
 /// Reads what fg-record knows of a run.
 fn read_summary(path: &Path) -> Option<Recorded> {
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
@@ -210,7 +210,7 @@ fn first_line(path: &Path) -> String {
 /// Returns a profile with one frame if the file has a number only.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the number is zero, negative, or too small for the decimal places of a weight.
+/// [`Error::Invalid`] if the number is zero, negative, or too small or too large for a weight.
 fn read_number(path: &Path, name: &str) -> Option<Result<Profile, Error>> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(NUMBER).read_to_end(&mut text).ok()?;
