@@ -73,8 +73,10 @@ fn finds_threads_by_the_name_that_they_had_before() {
         let outcome = finish(recorder);
         let profile = Profile::from_stdout(&outcome);
         profile.assert_contains(&["a_worker", "endless_work"]);
-        let weights = ["a_worker", "early_name"].map(|name| profile.thread_weight(name));
+        // It is preempted under the name that it is created with, if at all.
+        let weights = ["a_worker", "early_name", "paths"].map(|name| profile.thread_weight(name));
         assert_eq!(profile.total(), weights.iter().sum::<u64>(), "{outcome:?}");
+        profile.assert_lacks(&["paths", "wait_for_ever"]);
         std::fs::remove_file(&renamed).unwrap();
     }
 }

@@ -68,7 +68,9 @@ fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
     assert_callers(&profile, CALLERS, "node -p");
     let (scripts, total) = script_weights(&profile);
     assert!(scripts * 100 >= total * 90, "{scripts} of {total}: {profile:?}");
-    profile.assert_lacks(&["[v8]"]);
+    // Nothing tells which function runs in the first instructions of one that is not optimized, nor what code that is gone contained.
+    let unknown = profile.weight(&["[v8]"]);
+    assert!(unknown * 10 <= total, "{unknown} of {total}: {profile:?}");
 }
 
 #[test]

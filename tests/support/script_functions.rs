@@ -22,12 +22,14 @@ pub fn functions(stack: &Stack) -> Vec<&str> {
     names.map(|name| name.rsplit(['.', ':', '#']).next().unwrap_or(name)).collect()
 }
 
-/// Asserts that every stack of a function that computes has its callers, and that each of them was met.
+/// Asserts that every stack of a function that computes has its callers, and that each of them was met. Stacks with functions that are
+/// not known any more have a mark for them: on a busy machine, code may be gone when its names are read.
 #[track_caller]
 pub fn assert_callers(profile: &Profile, callers: Callers<'_>, interpreter: &str) {
     for (burn, callers) in callers {
         let mut met = 0;
-        for stack in &profile.0 {
+        let is_known = |stack: &&Stack| !stack.contains(&["[v8]"]);
+        for stack in profile.0.iter().filter(is_known) {
             let functions = functions(stack);
             let Some(index) = functions.iter().position(|name| name == burn) else { continue };
             assert!(functions[index + 1..].starts_with(callers), "{interpreter}: {functions:?}: {stack:?}");

@@ -3,7 +3,7 @@
 use crate::support::Outcome;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record_switches, finish, recorder};
-use crate::support::statistics::{ensure, statistical};
+use crate::support::statistics::{Check, ensure, statistical};
 
 /// Records the critical path of the main thread of a program with planted costs. Returns the profile, and the elapsed time that
 /// the program measured, in microseconds.
@@ -20,6 +20,15 @@ fn running(profile: &Profile, function: &str) -> f64 {
         as f64
 }
 
+/// Checks that a path has all of the elapsed time of the work, and what the program took to start.
+fn ensure_all_charged(profile: &Profile, elapsed: f64, outcome: &Outcome) -> Check {
+    let total = profile.total() as f64;
+    let work = (profile.weight(&["main"]) + profile.weight(&["start_thread"])) as f64;
+    ensure!(total >= elapsed, "{total} of {elapsed}: {outcome:?}");
+    ensure!(work <= elapsed * 1.01 + 1000.0, "{work} of {elapsed}: {outcome:?}");
+    Ok(())
+}
+
 #[test]
 fn the_path_leads_through_the_thread_that_takes_longest() {
     let Some(program) = program("paths").filter(|_| can_record_switches(&["--wakers"])) else { return };
@@ -28,10 +37,7 @@ fn the_path_leads_through_the_thread_that_takes_longest() {
         let (long, short) = (running(&profile, "long_work"), profile.weight(&["short_work"]));
         ensure!((long - 300_000.0).abs() <= 9000.0, "{long}: {outcome:?}");
         ensure!(short == 0, "{short}: {outcome:?}");
-        // The program was also loaded.
-        let total = profile.total() as f64;
-        ensure!((elapsed..=elapsed * 1.01 + 10_000.0).contains(&total), "{total} of {elapsed}: {outcome:?}");
-        Ok(())
+        ensure_all_charged(&profile, elapsed, &outcome)
     });
 }
 
@@ -41,9 +47,11 @@ fn the_path_leads_through_the_slowest_stage() {
     statistical(|| {
         let (profile, elapsed, outcome) = record_path(&program, "pipeline");
         let second = running(&profile, "second_stage");
-        ensure!((second - 200_000.0).abs() <= 6000.0, "{second}: {outcome:?}");
-        let total = profile.total() as f64;
-        ensure!((elapsed..=elapsed * 1.01 + 10_000.0).contains(&total), "{total} of {elapsed}: {outcome:?}");
-        Ok(())
+        // Where another stage does not get a CPU for so long that this one waits for it, the path leads through the other one.
+        let elsewhere = profile.total() as f64 - profile.weight(&["second_stage"]) as f64;
+        let possible = 194_000.0 - elsewhere..=206_000.0;
+        ensure!(possible.contains(&second), "{second}, {elsewhere} elsewhere: {outcome:?}");
+        ensure!(elsewhere <= 0.1 * profile.total() as f64, "{elsewhere} elsewhere: {outcome:?}");
+        ensure_all_charged(&profile, elapsed, &outcome)
     });
 }
