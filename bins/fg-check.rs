@@ -98,10 +98,10 @@ struct GrowthArgs {
     /// without such a caller.
     ///
     /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break the rule
-    /// if they exceed the limit by more than noise and by more than what they replace, and if the sum of them and of the functions
-    /// that call them has grown by more than noise, too. If that sum is within noise, they may be cost that moved there, which is
-    /// said; more runs a side tell. If only all together do, the finding names `[new functions]`. The same holds for the other kinds
-    /// of growth.
+    /// if they exceed the limit by more than noise, and if they have grown by more than noise together with what they may replace:
+    /// all that is charged to the functions that their weight counts for, whoever calls these. Otherwise they may be cost that moved
+    /// there, which is said; more runs a side tell. If only all together do, the finding names `[new functions]`. The same holds for
+    /// the other kinds of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

@@ -13,10 +13,11 @@ use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
+use crate::profile::FrameId;
 use crate::stats::distributions::student_p_value;
 use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
-use crate::tally::{Row, is_significant};
+use crate::tally::is_significant;
 
 /// Steps by which the largest possible growth is found, each half as large as the one before.
 const BISECTIONS: usize = 12;
@@ -232,15 +233,10 @@ fn count_common(compared: ComparedRuns) -> Result<(Counts, Charged), Error> {
     let names = all.rows.iter().map(|row| all.frames.name(row.frames[0]));
     let own: BTreeMap<&[u8], &Observation> =
         names.zip(&all.observations).filter_map(|(name, own)| Some((name, own.first()?))).collect();
-    counts.chances = all.judgement.as_ref().map(|judgement| {
-        let judge = |(row, observations): (&Row, &Vec<Observation>)| -> Vec<f64> {
-            let own = own.get(counts.frames.name(row.frames[0])).copied();
-            let is_lost = counts.frames.is_lost(&row.frames);
-            let chance = |one| if is_lost { 1.0 } else { judgement.chance_of_group(one, own) };
-            observations.iter().map(chance).collect()
-        };
-        counts.rows.iter().zip(&counts.observations).map(judge).collect()
-    });
+    let own = |function: FrameId| own.get(counts.frames.name(function)).copied();
+    let chances =
+        all.judgement.as_ref().map(|all| all.chances_as_parts(&counts.rows, &counts.frames, &counts.observations, own));
+    counts.chances = chances;
     counts.judgement = all.judgement;
     Ok((counts, charged))
 }

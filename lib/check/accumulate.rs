@@ -89,6 +89,8 @@ pub(super) struct Accumulator<'a> {
     pub category: Vec<usize>,
     pub differential: bool,
     pub total: Weights,
+    /// The part of the total that was lost; in a differential profile only.
+    pub lost: Weights,
     pub survey: WeightSurvey,
     /// True if differences were flattened.
     pub is_flattened: bool,
@@ -134,8 +136,9 @@ impl<'a> Accumulator<'a> {
         self.total.add(weights)?;
         self.classify_new_frames();
         if self.differential {
-            if !self.frames.is_lost(stack) {
-                self.survey.add_sides(weights);
+            match self.frames.is_lost(stack) {
+                true => self.lost.add(weights)?,
+                false => self.survey.add_sides(weights),
             }
             self.is_flattened |= self.frames.is_flattened_mark(stack, weights);
             self.functions.add(&self.frames, stack, shared, weights)?;
@@ -168,6 +171,7 @@ impl<'a> Accumulator<'a> {
             category: Vec::new(),
             differential: false,
             total: Weights::default(),
+            lost: Weights::default(),
             survey: WeightSurvey::default(),
             is_flattened: false,
             functions: Tally::new(GroupBy::Function),

@@ -84,17 +84,16 @@ impl Chances {
     pub fn of_common(&self, accumulator: &mut Accumulator, runs: Option<&ComparedRuns>) -> Result<Self, Error> {
         let rows = nonzero_rows(accumulator.functions.rows()?);
         let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
-        let judge = |row: &Row, observations: &[Observation]| -> Vec<f64> {
-            let own = self.functions.get(&row.frames[0]).and_then(|own| own.first());
-            let is_lost = accumulator.frames.is_lost(&row.frames);
-            let chance = |observation| if is_lost { 1.0 } else { self.chance_of_group(observation, own) };
-            observations.iter().map(chance).collect()
-        };
-        let function_chances = rows.iter().zip(&observed).map(|(row, observed)| (row.frames[0], judge(row, observed)));
+        let own = |function: FrameId| self.functions.get(&function)?.first();
+        let chances = self
+            .judgement
+            .as_ref()
+            .map_or_else(Vec::new, |all| all.chances_as_parts(&rows, &accumulator.frames, &observed, own));
+        let names = rows.iter().map(|row| row.frames[0]);
         Self {
             is_single: self.is_single,
             weight_kind: self.weight_kind,
-            function_chances: function_chances.collect(),
+            function_chances: names.zip(chances).collect(),
             judgement: self.judgement.clone(),
             ..Self::default()
         }

@@ -39,7 +39,7 @@ impl<'a> Common<'a> {
         for row in &rows {
             accumulator.add_shown_as(&row.frames, &hiding.apply(&row.frames), 0, row.weights[0])?;
         }
-        let new_code = NewCode::new(rows, all, &one_sided, &hiding, runs)?;
+        let new_code = NewCode::new(rows, all, &accumulator.frames, &one_sided, &hiding, runs)?;
         let runs = runs.map(|runs| runs.without(&one_sided)).transpose()?;
         let chances = chances.of_common(&mut accumulator, runs.as_ref())?;
         Ok(Some(Self { accumulator, chances, new_code }))

@@ -101,7 +101,7 @@ pub fn check(
             Some(*compared)
         }
     };
-    check_totals(accumulator.total, accumulator.differential)?;
+    check_totals(&accumulator)?;
     let has_growth = rules.iter().any(|rule| rule.measure.is_growth());
     if has_growth && !accumulator.differential {
         return Err(Error::Invalid(
@@ -140,13 +140,18 @@ pub fn check(
 }
 
 /// Fails if there is nothing to check, or nothing to compare.
-fn check_totals(total: Weights, is_differential: bool) -> Result<(), Error> {
+fn check_totals(accumulator: &Accumulator<'_>) -> Result<(), Error> {
+    let (total, lost) = (accumulator.total, accumulator.lost);
     if total == Weights::default() {
         return Err(Error::Invalid("the profile is empty: there is nothing to check".to_owned()));
     }
-    if is_differential && (total.before.is_zero() || total.after.is_zero()) {
-        let side = if total.before.is_zero() { "before" } else { "after" };
-        return Err(Error::Invalid(format!("the total weight {side} is 0: there is nothing to compare")));
+    if accumulator.differential {
+        for (side, all, lost) in [("before", total.before, lost.before), ("after", total.after, lost.after)] {
+            if all == lost {
+                let what = if all.is_zero() { "" } else { ", but for what was lost" };
+                return Err(Error::Invalid(format!("the total weight {side} is 0{what}: there is nothing to compare")));
+            }
+        }
     }
     Ok(())
 }

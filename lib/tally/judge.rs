@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Row;
 use crate::Error;
-use crate::profile::{Frames, Weights};
+use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
 use crate::stats::judgement::{Design, Judge, Observation};
 
@@ -116,6 +116,22 @@ impl Judgement {
     /// Returns the chances of groups of samples, such as categories or calls: judged together, by the spread of the rows.
     pub fn chances_of_groups(&self, observations: &[Observation]) -> Vec<f64> {
         adjusted(&observations.iter().map(|one| self.judge.test(one, None)).collect::<Vec<_>>())
+    }
+
+    /// Returns the chances of all weights of rows that contain the same samples as the judged ones, each as if it were one of
+    /// these. `own` returns the first weight of the judged row of the same name.
+    pub fn chances_as_parts<'o>(
+        &self,
+        rows: &[Row],
+        frames: &Frames,
+        observations: &[Vec<Observation>],
+        own: impl Fn(FrameId) -> Option<&'o Observation>,
+    ) -> Vec<Vec<f64>> {
+        let chances = |(row, observations): (&Row, &Vec<Observation>)| match frames.is_lost(&row.frames) {
+            true => vec![1.0; observations.len()],
+            false => observations.iter().map(|one| self.chance_of_group(one, own(row.frames[0]))).collect(),
+        };
+        rows.iter().zip(observations).map(chances).collect()
     }
 
     /// Returns the chances of the first weights of rows, judged together by the spread of functions. Those of `[lost]` are 1.

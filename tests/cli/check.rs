@@ -208,7 +208,7 @@ fn fails_on_an_unreadable_profile() {
 
 #[test]
 fn fails_on_a_comparison_with_an_empty_side() {
-    for diff in [&b"a;c 0 50\na;d 0 50\n"[..], b"a;c 50 0\na;d 50 0\n"] {
+    for diff in [&b"a;c 0 50\na;d 0 50\n"[..], b"a;c 50 0\na;d 50 0\n", b"a;c 0 50\n[lost] 50 0\n"] {
         let outcome = check(&["--growth", "2%"], diff);
         assert_eq!(outcome.code(), 2, "{}", outcome.stderr);
         assert!(outcome.stderr.contains("nothing to compare"), "{}", outcome.stderr);
