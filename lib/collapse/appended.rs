@@ -1,17 +1,19 @@
-//! Finds the heading with which another document begins within an input, as `cat` joins files.
+//! Other documents within an input, as `cat` joins files.
 //!
 //! Tables of a second document would replace those of the first. So its lines must not reach the reader of the first one.
-//! Documents without a heading are found by lines that the reader does not take (`strays.rs`).
+//! Documents are found by their first lines (`document_starts.rs`), others by lines that the reader does not take
+//! (`strays.rs`).
 
-use super::formats::headings;
+use super::document_starts::Start;
+use super::formats;
 use super::strays::BINARY;
 
-/// Watches the lines of an input.
+/// The documents that begin in an input.
 #[derive(Debug)]
 pub(super) struct Appended {
     /// The format of the input.
     format: &'static str,
-    /// True after a heading of the input's own format.
+    /// True after the start of a document of the input's own format.
     has_begun: bool,
     /// The number of the line with which another document begins, and its format.
     found: Option<(u64, &'static str)>,
@@ -37,15 +39,13 @@ impl Appended {
         self.found = Some((line, format));
     }
 
-    /// Adds the next line, with which `text` begins.
-    pub(super) fn add_line(&mut self, line: &[u8], text: &[u8], number: u64) {
-        if let Some(heading) = headings::find(line, text) {
-            let is_own = heading.format == self.format;
-            if !is_own || self.has_begun && !heading.may_recur {
-                self.set_found(number, heading.format);
-            }
-            self.has_begun |= is_own;
+    /// Adds a document that begins with a line.
+    pub(super) fn add_start(&mut self, start: Start, number: u64) {
+        let is_own = formats::shares_text(self.format, start.format);
+        if !is_own || self.has_begun && !start.may_recur {
+            self.set_found(number, start.format);
         }
+        self.has_begun |= is_own;
     }
 
     /// Returns the message about what begins within the input, and the number of its first line.
@@ -65,16 +65,18 @@ pub(super) fn describe(format: &str, own: &str, place: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Appended;
+    use crate::collapse::document_starts::DocumentStarts;
 
     /// Returns the number of the line at which another document begins.
     fn find(format: &'static str, text: &str) -> Option<u64> {
-        let mut appended = Appended::new(format);
-        for (line, number) in text.lines().zip(1..) {
-            let start = line.as_ptr() as usize - text.as_ptr() as usize;
-            appended.add_line(line.as_bytes(), &text.as_bytes()[start..], number);
+        let (mut appended, mut starts, mut offset) = (Appended::new(format), DocumentStarts::new(format), 0);
+        for (line, number) in text.split_inclusive('\n').zip(1..) {
+            let found = starts.find(text.as_bytes(), offset..offset + line.trim_end().len(), false);
+            found.into_iter().for_each(|start| appended.add_start(start, number));
             if appended.is_found() {
                 return Some(number);
             }
+            offset += line.len();
         }
         None
     }

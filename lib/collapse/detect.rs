@@ -71,8 +71,8 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
     let found = find_formats(head);
     match found[..] {
         [format] => match mixed_text::find_preceding(head, format) {
-            Some(other) => Err(mixed_text::describe(head, skipped, other, format)),
-            None => Ok(format),
+            Some(first) => Err(mixed_text::describe_in_order(head, skipped, first, format)),
+            None => mixed_text::describe_binary_before(head, skipped, format).map_or(Ok(format), Err),
         },
         [first, second, ..] => Err(mixed_text::describe(head, skipped, first, second)),
         [] => Err(describe_unknown(head)),

@@ -10,8 +10,8 @@ pub(super) use self::values::no_events;
 
 use super::appended::{self, Appended};
 use super::detect;
+use super::document_starts::{DocumentStarts, Start};
 use super::filter::event::EventFilter;
-use super::formats::headings::HeadingWithin;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
@@ -48,10 +48,11 @@ pub(super) struct Document<'a> {
     choice: Option<String>,
     /// True if the samples have several values, or one with a name.
     has_values: bool,
-    /// Finds the heading of another document.
+    /// The documents that begin in the input.
     appended: Appended,
-    /// Finds the heading of another document of the same format behind one without a line end.
-    heading_within: HeadingWithin,
+    starts: DocumentStarts,
+    /// The document that begins with the current line.
+    start: Option<Start>,
     /// True if the next line is the rest of the current one.
     is_within_line: bool,
     /// The last lines that the reader did not take. `None` while a text is read on trial, which decides by their number.
@@ -95,7 +96,8 @@ impl<'a> Document<'a> {
             choice: None,
             has_values: false,
             appended: Appended::new(format),
-            heading_within: HeadingWithin::new(format),
+            starts: DocumentStarts::new(format),
+            start: None,
             is_within_line: false,
             strays: Some(Strays::new(format)),
             skipped: SkippedLines::default(),
@@ -138,15 +140,12 @@ impl<'a> Document<'a> {
             self.end_strays(RunEnd::EndOfInput)?;
             return Ok(false);
         }
-        if self.is_in_text {
-            return Ok(true);
+        if let Some(start) = self.start.take() {
+            self.appended.add_start(start, self.line);
+            self.is_at_end = self.appended.is_found();
         }
-        self.appended.add_line(line, &self.block[self.line_start..], self.line);
-        if self.appended.is_found() {
-            self.is_at_end = true;
+        if self.is_at_end {
             self.end_strays(RunEnd::Taken)?;
-        } else if self.offset == self.block.len() {
-            self.cut_document_off(line);
         }
         Ok(!self.is_at_end)
     }
@@ -165,18 +164,24 @@ impl<'a> Document<'a> {
             if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
+            self.starts.begin_block();
             self.log.add_progress(self.block.len());
         }
         self.line_start = self.offset;
         let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
-        let heading = self.heading_within.find(text, rest).filter(|_| !self.is_in_text);
+        let place = self.offset..self.offset + text.len();
+        self.start = match self.is_in_text {
+            true => None,
+            false => self.starts.find(&self.block, place, self.input.is_at_end()),
+        };
+        let behind = self.start.take_if(|start| start.offset > 0).map(|start| start.offset);
         line.clear();
-        line.extend_from_slice(strip_bom(&text[..heading.unwrap_or(text.len())]));
-        self.is_unterminated = heading.is_none() && end == rest.len();
-        self.offset += heading.unwrap_or(rest.len().min(end + 1));
-        self.line += u64::from(!std::mem::replace(&mut self.is_within_line, heading.is_some()));
+        line.extend_from_slice(strip_bom(&text[..behind.unwrap_or(text.len())]));
+        self.is_unterminated = behind.is_none() && end == rest.len();
+        self.offset += behind.unwrap_or(rest.len().min(end + 1));
+        self.line += u64::from(!std::mem::replace(&mut self.is_within_line, behind.is_some()));
         Ok(true)
     }
 
@@ -256,6 +261,11 @@ impl<'a> Document<'a> {
     /// Returns an error: the rest of the input cannot be read.
     pub(super) fn unreadable(&self, what: impl Into<String>) -> Error {
         Error::Unreadable { name: self.input.name().to_owned(), what: what.into() }
+    }
+
+    /// Returns an error: the input cannot be read from the current line on.
+    pub(super) fn unreadable_line(&self, what: impl Into<String>) -> Error {
+        Error::Unreadable { name: format!("{}:{}", self.input.name(), self.line), what: what.into() }
     }
 
     /// Returns the name of the input for messages.

@@ -1,8 +1,8 @@
 //! Finds out which of several formats begins first in a text, as `cat` joins files.
 
-use super::detect;
 use super::format::{Format, FormatReader};
-use super::{formats, text_kind};
+use super::formats::{self, FORMATS, folded};
+use super::{detect, document_starts, text_kind};
 
 /// Number of parts of the text before a format at whose ends [`find_preceding`] looks.
 const PARTS: usize = 8;
@@ -14,6 +14,12 @@ pub(super) fn find_preceding(head: &[u8], found: &Format) -> Option<&'static For
         return None;
     }
     let before = &head[..first_line(head, found).1];
+    if let Some(first) = document_starts::find_first(before, found.name) {
+        return FORMATS.iter().copied().find(|format| format.name == first);
+    }
+    if folded::find_stacks(before).is_some() {
+        return Some(&folded::FORMAT);
+    }
     let ends = (1..=PARTS).filter_map(|part| memchr::memrchr(b'\n', &before[..before.len() * part / PARTS]));
     // Events of ftrace look like samples of perf.
     let is_other =
@@ -21,14 +27,32 @@ pub(super) fn find_preceding(head: &[u8], found: &Format) -> Option<&'static For
     ends.filter_map(|end| detect::find_formats(&before[..=end]).first().copied()).find(is_other)
 }
 
+/// Returns the message about binary data before the first line of a text format, whose reader would skip them.
+pub(super) fn describe_binary_before(head: &[u8], skipped: u64, found: &Format) -> Option<String> {
+    if formats::is_folded(found) || !head.iter().any(text_kind::is_control) {
+        return None;
+    }
+    let (line, offset) = first_line(head, found);
+    let is_behind = head[..offset].iter().any(text_kind::is_control) && (found.recognizes)(&head[offset..]);
+    let line = line + skipped;
+    let what =
+        || format!("binary data of unknown format, from line {line} on {}; give each file by itself", found.name);
+    is_behind.then(what)
+}
+
 /// Returns the message about a text of two formats. `skipped` is the number of lines before the text.
 pub(super) fn describe(head: &[u8], skipped: u64, one: &Format, other: &Format) -> String {
-    let [mut first, mut second] = [one, other].map(|format| (first_line(head, format).0, format.name));
-    if second.0 < first.0 {
-        std::mem::swap(&mut first, &mut second);
-    }
-    let ((_, first), (line, second)) = (first, second);
-    let line = line + skipped;
+    let (first, second) = match first_line(head, other).0 < first_line(head, one).0 {
+        true => (other, one),
+        false => (one, other),
+    };
+    describe_in_order(head, skipped, first, second)
+}
+
+/// Like [`describe`], if it is known which format comes first.
+pub(super) fn describe_in_order(head: &[u8], skipped: u64, first: &Format, second: &Format) -> String {
+    let line = first_line(head, second).0 + skipped;
+    let (first, second) = (first.name, second.name);
     format!(
         "text of several formats ({first}, from line {line} on {second}); give each file by itself, or name the one that counts with --format"
     )

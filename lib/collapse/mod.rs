@@ -14,6 +14,7 @@ mod calendar;
 mod detect;
 mod document;
 mod document_helpers;
+mod document_starts;
 mod driver;
 mod filter;
 mod format;

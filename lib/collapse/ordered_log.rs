@@ -124,6 +124,12 @@ impl<'a> OrderedLog<'a> {
                 self.end_strays(RunEnd::Taken)?;
                 return self.report_malformed(number, what);
             }
+            LeftOut::Document(format) => {
+                let before = self.strays.as_mut().and_then(|strays| strays.take_beginning(number));
+                self.end_strays(RunEnd::Taken)?;
+                self.set_other_document(before.unwrap_or(number), format);
+                return Ok(());
+            }
             LeftOut::Stray(_, what) if self.is_strict() => return self.report_malformed(number, what),
             LeftOut::Comment(_) if self.is_strict() => return Ok(()),
             LeftOut::Stray(text, what) => (text, StrayKind::Malformed(what)),
@@ -157,13 +163,18 @@ impl<'a> OrderedLog<'a> {
             Ok(_) if self.other_document.is_some() => Ok(()),
             Ok((malformed, _)) => malformed.iter().try_for_each(|(line, what)| self.report_malformed(*line, what)),
             Err((line, format)) => {
-                let what = appended::describe(format, strays.format(), "here");
-                let error = Error::Unreadable { name: format!("{}:{line}", self.name), what };
-                self.other_document.get_or_insert(error);
+                self.set_other_document(line, format);
                 Ok(())
             }
         }?;
         self.other_document.take_if(|_| end == RunEnd::EndOfInput).map_or(Ok(()), Err)
+    }
+
+    /// Notes that a document of another format begins at a line, unless one has begun before.
+    fn set_other_document(&mut self, line: u64, format: &str) {
+        let own = self.strays.as_ref().map_or("", Strays::format);
+        let what = appended::describe(format, own, "here");
+        self.other_document.get_or_insert(Error::Unreadable { name: format!("{}:{line}", self.name), what });
     }
 
     /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may

@@ -1,5 +1,7 @@
 //! Parsers of blocks, and their reports of malformed lines.
 
+use super::document_starts::DocumentStarts;
+use super::formats::{self, headings};
 use super::input_summary::InputSummary;
 use super::sink::Sink;
 use crate::Error;
@@ -37,6 +39,8 @@ pub(super) enum LeftOut {
     Stray(Vec<u8>, &'static str),
     /// It is a comment or a line of another document.
     Comment(Vec<u8>),
+    /// A document of this format certainly begins with it.
+    Document(&'static str),
 }
 
 /// The report of a parser about a block: the number of lines, and those that are left out.
@@ -50,6 +54,8 @@ pub(super) struct BlockReport {
     pub(super) other_kind: Option<u64>,
     /// The lines of folded text with one weight that may have two.
     pub(super) mixture: MixtureCheck,
+    /// Finds documents within lines that are left out.
+    starts: Option<DocumentStarts>,
 }
 
 impl BlockReport {
@@ -58,14 +64,29 @@ impl BlockReport {
         self.leave_out(LeftOut::Malformed(what));
     }
 
-    /// Reports the current line as malformed and left out, unless it turns out to be one of another document.
-    pub(super) fn add_stray(&mut self, line: &[u8], what: &'static str) {
-        self.leave_out(LeftOut::Stray(line.to_vec(), what));
+    /// Reports the current line as malformed and left out, unless it turns out to be one of another document, which may
+    /// begin within it. `text` begins with the line.
+    pub(super) fn add_stray(&mut self, line: &[u8], text: &[u8], what: &'static str, own: &'static str) {
+        let starts = self.starts.get_or_insert_with(|| DocumentStarts::new(own));
+        match starts.find_within(text, line.len()) {
+            Some(format) => self.leave_out(LeftOut::Document(format)),
+            None => self.leave_out(LeftOut::Stray(line.to_vec(), what)),
+        }
     }
 
     /// Leaves out the current line as a comment, unless it turns out to be one of another document.
     pub(super) fn add_comment(&mut self, line: &[u8]) {
         self.leave_out(LeftOut::Comment(line.to_vec()));
+    }
+
+    /// Leaves out the current line if a document of another format than `own` certainly begins with it; returns true then.
+    /// `text` begins with the line, and `next` with the one after it.
+    #[inline]
+    pub(super) fn leave_out_start(&mut self, line: &[u8], text: &[u8], next: &[u8], own: &str) -> bool {
+        let heading = headings::find(line, text).map(|heading| heading.format).filter(|format| *format != own);
+        let found = heading.or_else(|| formats::find_sample(line, next, own));
+        found.iter().for_each(|format| self.leave_out(LeftOut::Document(format)));
+        found.is_some()
     }
 
     fn leave_out(&mut self, kind: LeftOut) {

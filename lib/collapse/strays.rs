@@ -9,7 +9,7 @@ use bstr::ByteSlice as _;
 
 use super::detect;
 use super::document::SkippedLines;
-use super::formats::{folded, headings};
+use super::formats::folded;
 
 /// Most lines that are checked at once for being another document.
 const MAX_LINES: usize = 64;
@@ -127,6 +127,14 @@ impl Strays {
         self.lines.is_none_or(|(_, last)| number <= last + MAX_TAKEN_BETWEEN + 1)
     }
 
+    /// Drops the lines before the heading of a document if they belong to it: they are near, and no comments. Returns the
+    /// number of the first one.
+    pub(super) fn take_beginning(&mut self, heading: u64) -> Option<u64> {
+        let first = self.lines.map(|(first, _)| first).filter(|_| self.count > 0 && self.is_near(heading))?;
+        *self = Self { checks: self.checks, ..Self::new(self.format) };
+        Some(first)
+    }
+
     /// Adds the blank line after the last one.
     pub(super) fn add_blank(&mut self, number: u64, end: usize) {
         if let Some((first, _)) = self.lines {
@@ -190,10 +198,7 @@ impl Strays {
         };
         self.checks += 1;
         let found = match count > 1 || text.lines().any(is_document) {
-            true => {
-                let document = detect::find_other_document(&text, self.format);
-                find_heading(&text, self.format).into_iter().chain(document).min_by_key(|(index, _)| *index)
-            }
+            true => detect::find_other_document(&text, self.format),
             false => None,
         };
         let found = found.filter(|(_, format)| *format != folded::FORMAT.name || is_last || has_two_stacks(&text));
@@ -204,15 +209,6 @@ impl Strays {
 
 fn has_two_stacks(text: &[u8]) -> bool {
     text.lines().filter(|line| folded::is_stack(line)).nth(1).is_some()
-}
-
-/// Returns the index of the first line that is the heading of another format, and that format.
-fn find_heading(text: &[u8], own: &str) -> Option<(u64, &'static str)> {
-    let headings = text.lines().zip(0..).filter_map(|(line, index)| {
-        let start = line.as_ptr() as usize - text.as_ptr() as usize;
-        headings::find(line, &text[start..]).map(|heading| (index, heading.format))
-    });
-    headings.into_iter().find(|(_, format)| *format != own)
 }
 
 /// Returns the index of the first line with a zero byte.

@@ -7,7 +7,7 @@ use bstr::ByteSlice as _;
 use super::Document;
 use crate::Error;
 use crate::collapse::detect;
-use crate::collapse::strays::{BINARY, RunEnd, StrayKind, Strays};
+use crate::collapse::strays::{RunEnd, StrayKind, Strays};
 use crate::diagnostics::plural;
 
 /// Lines that are left out as other text: how many, and the number of the first one.
@@ -116,20 +116,6 @@ impl Document<'_> {
             Some(strays) => strays.add(self.line, self.line_start..self.offset, kind),
             None if matches!(kind, StrayKind::OfFormat) => {}
             None => self.skipped.add(SkippedLines { count: 1, first: self.line }),
-        }
-    }
-
-    /// Cuts JSON, XML or binary data off the last line of a block, if it is that of the input: they were appended to text
-    /// without a line end.
-    #[cold]
-    pub(super) fn cut_document_off(&mut self, line: &mut Vec<u8>) {
-        if !self.input.is_at_end() || self.strays.is_none() {
-            return;
-        }
-        let binary = memchr::memchr(0, line).map(|start| (start, BINARY));
-        if let Some((start, format)) = detect::find_markup_within(line).or(binary) {
-            line.truncate(start);
-            self.appended.set_found(self.line, format);
         }
     }
 

@@ -210,14 +210,16 @@ impl Parser for Folded {
         }
         while !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let line = &rest[..end];
+            let (line, lines) = (rest[..end].trim_ascii_end(), rest);
             rest = rest.get(end + 1..).unwrap_or(b"");
             report.lines += 1;
-            let line = line.trim_ascii_end();
+            if memchr::memchr(b';', line).is_none() && report.leave_out_start(line, lines, rest, FORMAT.name) {
+                continue;
+            }
             if is_comment(line) {
                 report.add_comment(line);
             } else if !line.is_empty() {
-                self.parse_line(line, sink, report)?;
+                self.parse_line(line, lines, sink, report)?;
             }
         }
         Ok(())
@@ -230,7 +232,7 @@ impl Parser for Folded {
 }
 
 impl Folded {
-    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
+    fn parse_line(&mut self, line: &[u8], text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let kind = self.kind.unwrap_or(LineKind::Plain);
         let Some(Line { stack, weights }) = parse(line, kind) else {
             if kind == LineKind::Differential && parse(line, LineKind::Plain).is_some() {
@@ -242,8 +244,12 @@ impl Folded {
                     report.add_malformed("the weight is below 0.000001, the smallest that can be stored");
                 }
                 _ if is_negative(line) => report.add_malformed("the weight is negative"),
-                LineKind::Plain => report.add_stray(line, "expected a stack and, after the last space, its weight"),
-                LineKind::Differential => report.add_stray(line, "expected a stack and two weights"),
+                LineKind::Plain => {
+                    report.add_stray(line, text, "expected a stack and, after the last space, its weight", FORMAT.name);
+                }
+                LineKind::Differential => {
+                    report.add_stray(line, text, "expected a stack and two weights", FORMAT.name);
+                }
             }
             return Ok(());
         };

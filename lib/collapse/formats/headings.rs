@@ -2,9 +2,8 @@
 //! appended to it.
 
 use bstr::ByteSlice as _;
-use memchr::memmem;
 
-use super::{gdb, goroutines, heap_text, heaptrack, massif, memleak, memray, rprof};
+use super::{gdb, goroutines, heap_text, heaptrack, massif, memleak, memray, pyspy_dump, rprof};
 use crate::bytes::strip_bom;
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_words};
 
@@ -25,7 +24,7 @@ type Check = fn(&[u8], &[u8]) -> bool;
 const ANY: Check = |_, _| true;
 
 /// Starts of headings, what else makes a line one, the format, and true if an input may contain several documents.
-const HEADINGS: [(&[u8], Check, &str, bool); 48] = [
+const HEADINGS: [(&[u8], Check, &str, bool); 52] = [
     (b"Full thread dump ", ANY, "jstack", true),
     (b"# callgrind format", ANY, "callgrind", true),
     (b"creator: callgrind", ANY, "callgrind", true),
@@ -74,6 +73,10 @@ const HEADINGS: [(&[u8], Check, &str, bool); 48] = [
     (b"0 ", begins_trace_of_php, "phpspy", true),
     (b"sample:", |line, _| line == b"sample:", "simpleperf", true),
     (b"meta_info:", |line, _| line == b"meta_info:", "simpleperf", true),
+    (b"Process ", |_, text| pyspy_dump::begins(text), "py-spy", true),
+    (b"Attaching ", |line, _| line.contains_str(" probe") && line.ends_with(b"..."), "bpftrace", true),
+    (b"cpus=", |line, _| parse_number(&line[5..]).is_some(), "ftrace", true),
+    (b"# austin: ", ANY, "folded", true),
 ];
 
 /// A bit for each two bytes with which a heading begins. Most lines are none.
@@ -109,34 +112,27 @@ fn find_in_table(line: &[u8], text: &[u8]) -> Option<Heading> {
 const MIN_LENGTH_WITHIN: usize = 10;
 
 /// Formats with shorter headings that no other line contains.
-const WITH_CERTAIN_HEADINGS: [&str; 3] = ["eflame", "heap-text", "pmcstat"];
+const WITH_CERTAIN_HEADINGS: [&str; 7] = ["eflame", "gdb", "heap-text", "massif", "memcheck", "pmcstat", "simpleperf"];
 
-/// Finds a heading behind the last line of a document of the same format, which has no line end.
-#[derive(Debug)]
-pub(in crate::collapse) struct HeadingWithin {
-    headings: Vec<(memmem::Finder<'static>, Check)>,
+fn may_be_within(start: &[u8], format: &str) -> bool {
+    start.len() >= MIN_LENGTH_WITHIN || WITH_CERTAIN_HEADINGS.contains(&format)
 }
 
-impl HeadingWithin {
-    pub(in crate::collapse) fn new(format: &str) -> Self {
-        let min_length = if WITH_CERTAIN_HEADINGS.contains(&format) { 0 } else { MIN_LENGTH_WITHIN };
-        let of_format = HEADINGS.iter().filter(|(start, _, name, _)| *name == format && start.len() >= min_length);
-        Self { headings: of_format.map(|(start, check, ..)| (memmem::Finder::new(*start), *check)).collect() }
-    }
+/// Returns the starts of headings that may be behind the last line of a document, which has no line end.
+pub(in crate::collapse) fn starts_within() -> impl Iterator<Item = &'static [u8]> {
+    HEADINGS.iter().filter(|(start, _, format, _)| may_be_within(start, format)).map(|(start, ..)| *start)
+}
 
-    /// Returns the offset in a line at which a heading begins that ends with the line. `text` begins with the line.
-    #[inline]
-    pub(in crate::collapse) fn find(&self, line: &[u8], text: &[u8]) -> Option<usize> {
-        // Neither a longer separator nor a part of a heading or of an indented line.
-        let is_behind = |offset: usize| {
-            let before = strip_bom(&line[..offset]).last();
-            before.is_some_and(|byte| *byte != line[offset] && !byte.is_ascii_whitespace())
-        };
-        let found = self.headings.iter().filter_map(|(start, check)| {
-            start.find_iter(line).find(|offset| is_behind(*offset) && check(&line[*offset..], &text[*offset..]))
-        });
-        found.min()
-    }
+/// Returns the heading that begins at an offset in a line, behind a line without an end. `text` begins with the line.
+pub(in crate::collapse) fn find_within(line: &[u8], text: &[u8], offset: usize) -> Option<Heading> {
+    // Neither a longer separator nor a part of a heading or of an indented line.
+    let before = *strip_bom(&line[..offset.min(line.len())]).last()?;
+    let is_behind = !matches!(before, b' ' | b'\t') && line.get(offset).is_some_and(|first| *first != before);
+    let mut found = HEADINGS
+        .iter()
+        .filter(|(start, _, format, _)| is_behind && line[offset..].starts_with(start) && may_be_within(start, format));
+    let (_, _, format, may_recur) = found.find(|(_, check, ..)| check(&line[offset..], &text[offset..]))?;
+    Some(Heading { format, may_recur: *may_recur })
 }
 
 /// Returns true if one of the first lines of an input is a heading of a format.
@@ -173,7 +169,9 @@ fn is_memcheck(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeadingWithin, find};
+    use bstr::ByteSlice as _;
+
+    use super::{find, find_within};
 
     #[test]
     fn finds_headings_behind_a_line_without_an_end() {
@@ -188,10 +186,14 @@ mod tests {
             ("rprof", "memory profiling: line profiling: sample.interval=20000", None),
             ("rprof", "\"work\" memory profiling: sample.interval=20000", None),
             ("rprof", "\"work\"memory profiling: sample.interval=20000", Some(6)),
+            ("massif", "n0: 0 in 1 placedesc: x\ncmd: a\ntime_unit: i", Some(16)),
         ] {
-            let end = line.find('\n').unwrap_or(line.len());
-            let found = HeadingWithin::new(format).find(&line.as_bytes()[..end], line.as_bytes());
-            assert_eq!(found, offset, "{line}");
+            let text = line.as_bytes();
+            let line = &text[..line.find('\n').unwrap_or(line.len())];
+            let found = (0..line.len()).find(|offset| find_within(line, text, *offset).is_some());
+            assert_eq!(found, offset, "{format}: {}", line.as_bstr());
+            let found = found.and_then(|offset| find_within(line, text, offset));
+            assert!(found.is_none_or(|heading| heading.format == format), "{format}: {found:?}");
         }
     }
 

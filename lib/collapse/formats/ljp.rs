@@ -43,6 +43,16 @@ fn parse_leaf(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((parse_number(count)?, frame)).filter(|(_, frame)| is_frame(frame))
 }
 
+/// Returns true if a line is certainly the first one of a stack, and `next` the text after it.
+pub(super) fn begins_sample(line: &[u8], next: &[u8]) -> bool {
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let next = next.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_caller = indentation(next) > 0 && is_frame(next.trim_ascii());
+    parse_leaf(line.trim_ascii_end()).is_some() && (is_caller || parse_leaf(next).is_some() || is_total(next))
+}
+
 /// Returns true for `Total trace count: 42`.
 fn is_total(line: &[u8]) -> bool {
     line.strip_prefix(b"Total trace count:").is_some_and(|count| parse_number(count.trim_ascii()).is_some())

@@ -209,6 +209,34 @@ pub(super) fn find_markup(text: &[u8]) -> Option<&'static Format> {
     documents.find(|format| (format.recognizes)(text))
 }
 
+/// Returns the name of the format of a binary document that begins with these bytes, and not behind the first one.
+pub(super) fn find_binary(bytes: &[u8]) -> Option<&'static str> {
+    let mut binary = FORMATS.iter().filter(|format| matches!(format.reader, FormatReader::Bytes(_)));
+    let found = binary.find(|format| (format.recognizes)(bytes) && !(format.recognizes)(&bytes[1..]));
+    found.map(|format| format.name)
+}
+
+/// Returns true if a line is certainly the first one of a sample; the second argument is the text after it.
+type BeginsSample = fn(&[u8], &[u8]) -> bool;
+
+/// Returns the name of the format, other than `own`, of which a line is certainly the first one of a sample; `next` is the
+/// text after it.
+#[inline]
+pub(super) fn find_sample(line: &[u8], next: &[u8], own: &str) -> Option<&'static str> {
+    let begins: [(BeginsSample, &Format); 3] = [
+        (perf_script::begins_sample, &perf_script::FORMAT),
+        (strace::begins_sample, &strace::FORMAT),
+        (ljp::begins_sample, &ljp::FORMAT),
+    ];
+    let mut others = begins.iter().filter(|(_, format)| !shares_text(own, format.name));
+    others.find(|(begins, _)| begins(line, next)).map(|(_, format)| format.name)
+}
+
+/// Returns true if a reader of one format reads the text of another one.
+pub(super) fn shares_text(reader: &str, text: &str) -> bool {
+    reader == text || reader == perf_script::sched::FORMAT.name && text == perf_script::FORMAT.name
+}
+
 fn is_document(format: &&'static Format) -> bool {
     let is_text = format.name == perf_script::sched::FORMAT.name;
     matches!(format.reader, FormatReader::Bytes(_)) && !is_text || format.name == json::bpftrace::FORMAT.name

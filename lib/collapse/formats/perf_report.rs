@@ -55,6 +55,8 @@ struct Section {
     /// The sum of all periods.
     periods: Option<Weight>,
     entries: Vec<Entry>,
+    /// True if a stack has a percentage where stacks of earlier sections have numbers, or the other way round.
+    has_other_kind: bool,
 }
 
 /// The number of samples in a section's heading, which perf rounds.
@@ -107,10 +109,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             let root = command.and_then(|column| split_once(line.get(column..)?, "  "));
             let root = root.map(|(name, _)| name.to_vec()).unwrap_or_default();
             section.entries.push(Entry { percent, root, symbol: symbol.to_vec(), stacks: Vec::new() });
-        } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut())
-            && *is_percent.get_or_insert(stack.is_percent) == stack.is_percent
-        {
-            entry.stacks.push(stack);
+        } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut()) {
+            if *is_percent.get_or_insert(stack.is_percent) == stack.is_percent {
+                entry.stacks.push(stack);
+            } else {
+                section.has_other_kind = true;
+                document.report_malformed("expected weights of the same kind as before")?;
+            }
         } else if line.contains_str("---") || line.trim() == b"|" {
             return Err(document.unreadable("a drawn call graph: give perf report --stdio --no-children -g folded"));
         } else {
@@ -162,6 +167,10 @@ impl Section {
 
     /// Adds all stacks of the section, if its event is selected.
     fn add(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if self.has_other_kind && self.entries.iter().all(|entry| entry.stacks.is_empty()) {
+            let what = "another report, with weights of another kind, ends before this line; it is left out";
+            return Err(document.unreadable_line(format!("{what}: give each file by itself")));
+        }
         if self.entries.is_empty() || !document.events.accept(&self.event) {
             return Ok(());
         }

@@ -59,6 +59,13 @@ fn parse_thread(line: &[u8]) -> Option<Thread<'_>> {
     (is_state && is_id).then_some(Thread { id, state, name })
 }
 
+/// Returns true if a text begins with a process and the version of Python.
+pub(super) fn begins(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let (process, version) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    process.starts_with(b"Process ") && version.starts_with(b"Python v")
+}
+
 /// Parses `    work (a.py:3)`.
 fn parse_frame(line: &[u8], options: &Options) -> Option<Vec<u8>> {
     let (name, place) = line.trim_ascii().strip_suffix(b")")?.rsplit_once_str(" (")?;

@@ -38,6 +38,12 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
+/// Returns true if a line is certainly a system call before its stack, with which `next` begins.
+pub(super) fn begins_sample(line: &[u8], next: &[u8]) -> bool {
+    let mut lines = next.split(|byte| *byte == b'\n').take(usize::from(next.starts_with(b" > ")));
+    lines.next().is_some_and(|next| parse_frame(next).is_some()) && parse_call(line).is_some()
+}
+
 /// A system call.
 struct Call<'a> {
     /// The process, if there is one.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::error::{ReadError, corrupt, explain_second};
+use super::error::{ReadError, corrupt, explain_other, explain_second};
 use super::header::MAGIC;
 
 /// Number of bytes that are read at once.
@@ -16,6 +16,9 @@ pub(super) fn record_size(bytes: &[u8]) -> Option<usize> {
     let header = bytes.get(..RECORD_HEADER)?;
     Some(u16::from_le_bytes([header[6], header[7]]).into())
 }
+
+/// Highest type of a record. The kernel and perf use less than 100; text has more than 2^24.
+const MAX_TYPE: u32 = 0xffff;
 
 /// Returns the type of a record, from `enum perf_event_type` of the kernel or of perf.
 pub(super) fn record_type(record: &[u8]) -> u32 {
@@ -54,6 +57,9 @@ impl<R: Read> RecordReader<R> {
         }
         if self.buffer[self.start..self.end].starts_with(MAGIC) {
             return Err(ReadError::Trailing(explain_second(self.offset)));
+        }
+        if self.offset > 0 && record_type(&self.buffer[self.start..]) > MAX_TYPE {
+            return Err(ReadError::Trailing(explain_other(self.offset)));
         }
         let size = record_size(&self.buffer[self.start..]).unwrap_or_default();
         if size < RECORD_HEADER {

@@ -364,7 +364,141 @@ fn json_and_stacks_in_a_log_do_not_end_a_profile() {
 fn stacks_behind_a_report_of_perf_without_a_line_end_are_no_part_of_it() {
     let alone = example("perf-report.txt");
     let outcome = collapse(&format!("{}{}", alone.trim_end(), example("goroutines-shared.txt")));
-    assert!(!outcome.text().contains('@') && outcome.stderr.contains("malformed"), "{outcome:?}");
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&alone).text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("another profile (goroutines) begins here"), "{outcome:?}");
+}
+
+#[test]
+fn a_document_behind_another_without_a_line_end_is_refused_with_its_line() {
+    for (first, second, name) in [
+        ("perf-report.txt", "pmcstat.txt", "pmcstat"),
+        ("wcp.txt", "pmcstat.txt", "pmcstat"),
+        ("jstack-21.txt", "firefox.json", "firefox"),
+        ("jstack-21.txt", "stackprof.json", "stackprof"),
+        ("eu-stack.txt", "trace-event-samples.json", "trace-event"),
+        ("simpleperf.txt", "cpuprofile-untimed.cpuprofile", "cpuprofile"),
+        ("massif.out", "massif.out", "massif"),
+        ("heap-text-gperftools.heap", "gperftools.prof", "gperftools"),
+    ] {
+        let text = example(first);
+        let start = text.trim_end();
+        let bytes = [start.as_bytes(), &std::fs::read(folder().join(second)).unwrap()].concat();
+        let outcome = run("fg-collapse", [""; 0], &bytes);
+        let expected = collapse(&format!("{start}\n")).text();
+        assert_eq!((outcome.code(), outcome.text()), (1, expected), "{first} and {second}: {outcome:?}");
+        let message = format!("stdin:{}: another profile ({name}) begins here", start.lines().count());
+        assert!(outcome.stderr.contains(&message), "{first} and {second}: {message}: {outcome:?}");
+    }
+    let sample = "java 1 2.500000: 3 cpu-clock:\n\n\t    ffffffffaee8017b fput+0xb (/x)\n\n";
+    let dump = example("jstack-5.txt");
+    let outcome = collapse(&format!("{}{sample}", dump.trim_end()));
+    assert!(outcome.code() == 1 && outcome.stderr.contains("another profile (perf-script) begins here"), "{outcome:?}");
+}
+
+#[test]
+fn a_document_whose_first_lines_tell_its_format_is_refused_behind_any_other() {
+    for first in ["bcc.txt", "dtrace.txt", "eu-stack.txt", "callgrind.txt", "perf-report-counts.txt", "simpleperf.txt"]
+    {
+        let text = example(first);
+        let alone = collapse(&text).text();
+        let place = format!("stdin:{}: another profile (", text.lines().count() + 1);
+        for (second, name) in [
+            ("ljp.txt", "ljp"),
+            ("strace.txt", "strace"),
+            ("py-spy.txt", "py-spy"),
+            ("ftrace-cmd.txt", "ftrace"),
+            ("folded-austin.txt", "folded"),
+            ("speedscope.json", "speedscope"),
+            ("perf-sched.txt", "perf-script"),
+        ] {
+            let outcome = collapse(&(text.clone() + &example(second)));
+            let message = match outcome.text().is_empty() {
+                true => format!(" on {name}); give each file by itself"),
+                false => format!("{place}{name}) begins here"),
+            };
+            assert!(outcome.text().is_empty() || outcome.text() == alone, "{first} and {second}: {outcome:?}");
+            assert!(outcome.code() == 1 && outcome.stderr.contains(&message), "{first} and {second}: {outcome:?}");
+        }
+    }
+    // Lines of these look like folded stacks or samples of perf.
+    let samples = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(9);
+    let stacks = "main;a 1\nmain;b 2\n".repeat(99);
+    for (start, second, name) in [
+        (&stacks, "hprof-text.txt", "hprof-text"),
+        (&samples, "heap-text-go.txt", "heap-text"),
+        (&samples, "ljp.txt", "ljp"),
+        (&samples, "strace.txt", "strace"),
+        (&samples, "py-spy.txt", "py-spy"),
+    ] {
+        let outcome = collapse(&(start.clone() + &example(second)));
+        let message = format!("stdin:{}: another profile ({name}) begins here", start.lines().count() + 1);
+        assert!(outcome.code() == 1 && outcome.stderr.contains(&message), "{second}: {message}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_document_behind_stacks_or_json_without_a_line_end_is_refused_with_its_line() {
+    let stacks = "main;a 1\nmain;b 2\n".repeat(99);
+    let samples = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(30);
+    let [lines, traces] = ["bpftrace-json.json", "pprof-traces.txt"].map(example);
+    for (start, second, name) in [
+        (&stacks, "cpuprofile.cpuprofile", "cpuprofile"),
+        (&stacks, "jstack-21.txt", "jstack"),
+        (&samples, "goroutines-shared.txt", "goroutines"),
+        (&lines, "sentry.json", "sentry"),
+        (&traces, "pyinstrument.json", "pyinstrument"),
+    ] {
+        let start = start.trim_end();
+        let outcome = collapse(&(start.to_owned() + &example(second)));
+        let message = format!("stdin:{}: another profile ({name}) begins here", start.lines().count());
+        let several = format!(" on {name}); give each file by itself");
+        let is_told = [message, several].iter().any(|message| outcome.stderr.contains(message));
+        assert!(outcome.code() == 1 && is_told, "{second}: {outcome:?}");
+    }
+}
+
+#[test]
+fn folded_stacks_are_no_stacks_of_rbspy() {
+    let alone = example("rbspy.raw");
+    let outcome = collapse(&(alone.clone() + "[Unknown]`Total;a 31\n[Unknown]`Total;b 15\n"));
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&alone).text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("another profile (folded) begins here"), "{outcome:?}");
+}
+
+#[test]
+fn folded_stacks_beside_the_text_of_bpftrace_are_refused() {
+    let (stacks, text) = ("main;a 1\nmain;b 2\n".repeat(99), example("bpftrace.txt"));
+    for joined in [format!("{stacks}{text}"), format!("{text}{stacks}")] {
+        let outcome = collapse(&joined);
+        assert!(outcome.code() == 1 && outcome.stderr.contains("bpftrace"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn reports_of_perf_with_percentages_and_with_numbers_are_not_mixed() {
+    let [percents, numbers] = ["perf-report.txt", "perf-report-counts.txt"].map(example);
+    let outcome = collapse(&(percents.clone() + &numbers));
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&percents).text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("another report, with weights of another kind"), "{outcome:?}");
+}
+
+#[test]
+fn text_behind_binary_data_of_unknown_format_is_refused() {
+    let trace = std::fs::read(folder().join("perfetto-peak.pftrace")).unwrap();
+    let outcome = run("fg-collapse", [""; 0], &[&trace[..], example("jfr-print.txt").as_bytes()].concat());
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("binary data of unknown format, from line "), "{outcome:?}");
+}
+
+#[test]
+fn a_sample_of_perf_before_another_profile_is_not_left_out() {
+    let sample = "java 1 2.500000: 3 cpu-clock:\n\n\t    ffffffffaee8017b fput+0xb (/x)\n\n";
+    for second in ["ghc-prof.txt", "bcc.txt", "sample.txt"] {
+        let outcome = collapse(&(sample.to_owned() + &example(second)));
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{second}: {outcome:?}");
+        let is_named = ["text of several formats (", "perf-script"].iter().all(|words| outcome.stderr.contains(words));
+        assert!(is_named, "{second}: {outcome:?}");
+    }
 }
 
 #[test]
@@ -428,8 +562,9 @@ fn binary_data_behind_text_are_refused() {
     let text = example("heap-text-jemalloc.heap");
     let binary = std::fs::read(folder().join("gperftools.prof")).unwrap();
     let outcome = run("fg-collapse", [""; 0], &[text.trim_end().as_bytes(), &binary].concat());
-    assert_eq!(outcome.text(), collapse(&text).text(), "{outcome:?}");
-    assert!(outcome.stderr.contains("malformed"), "{outcome:?}");
+    assert_eq!((outcome.code(), outcome.text()), (1, collapse(&text).text()), "{outcome:?}");
+    let message = format!("stdin:{}: another profile (gperftools) begins here", text.trim_end().lines().count());
+    assert!(outcome.stderr.contains(&message), "{message}: {outcome:?}");
     // Text behind a short binary document does not make it a text.
     for name in ["pprof.pb", "perfetto-peak.pftrace"] {
         let binary = std::fs::read(folder().join(name)).unwrap();

@@ -150,3 +150,15 @@ fn names_kernel_functions_at_any_load_address() {
     // last symbol.
     assert!(fold(0x20_0000).starts_with("app;do_it_[k] "));
 }
+
+#[test]
+fn text_behind_the_records_of_a_pipe_is_refused() {
+    let mut file = Handmade::with_events(&["cycles"]);
+    file.push(&comm(7, 7, 1, "app"));
+    file.push(&sample_at(7, 7, 2, 0, 1, 0x4000));
+    let alone = run("fg-collapse", ["-"], &file.stream()).ok();
+    let outcome =
+        run("fg-collapse", ["-"], &[file.stream(), b"goroutine 1 [running]:\nmain.main()\n".to_vec()].concat());
+    assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{outcome:?}");
+    assert!(outcome.stderr.contains("data that are no records follow after "), "{outcome:?}");
+}

@@ -51,7 +51,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             continue;
         };
         let frames = if sample.is_array() { Some(sample) } else { sample.get(b"trace") };
-        let Some(frames) = frames.filter(|frames| frames.is_array()) else {
+        let is_stack =
+            |frames: &Value<'_>| frames.is_array() && frames.items().all(|frame| frame.get(b"name").is_some());
+        let Some(frames) = frames.filter(is_stack) else {
             document.report_malformed("expected a stack with the key \"trace\"")?;
             continue;
         };

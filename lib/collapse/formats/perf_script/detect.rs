@@ -48,6 +48,15 @@ fn has_sample(head: &[u8]) -> bool {
     false
 }
 
+/// Returns true if a line is certainly the first one of a sample, and `next` begins with its frames, perhaps after a blank
+/// line.
+pub(in crate::collapse::formats) fn begins_sample(line: &[u8], next: &[u8]) -> bool {
+    let next = next.strip_prefix(b"\n").unwrap_or(next);
+    frame::is_indented_frame(next)
+        && begins_with_perf_frame(next)
+        && matches!(header::parse(line), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some())
+}
+
 /// Returns true if the first line of a text is a frame as only perf prints it: with a module, an offset, or an address in
 /// perf's columns. A count and a name, as `ls -s` and `uniq -c` print them, are none; neither is a frame with an index
 /// (`0 [<0000557dc6e771b8>] main+0x20`).

@@ -3,6 +3,7 @@
 use super::frame;
 use super::header::{self, Line};
 use crate::collapse::detect;
+use crate::collapse::formats::headings;
 
 /// Returns the text without a truncated last line: blanks without a line end, or a frame without one and without the
 /// `(MODULE)` that the frame before it has. A truncated symbol would look like another function.
@@ -18,7 +19,7 @@ pub(super) fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
 }
 
-/// Splits a frame from the first line of a sample behind it, or from JSON or XML, as `cat` joins two texts if the first one
+/// Splits a frame from the first line of a sample behind it, from a heading, or from JSON or XML, as `cat` joins two texts if the first one
 /// has no line end.
 pub(super) fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if !is_indented(line) || ends_with_module(line) {
@@ -32,7 +33,8 @@ pub(super) fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (frame, header) = line.split_at(memchr::memrchr(b')', line)? + 1);
     let is_sample =
         matches!(header::parse(header), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some());
-    (is_sample && frame::is_frame(frame)).then_some((frame, header))
+    let is_start = is_sample || headings::find(header, header).is_some();
+    (is_start && frame::is_frame(frame)).then_some((frame, header))
 }
 
 /// Most lines between the last frame of a sample and the first one of the next, with both.

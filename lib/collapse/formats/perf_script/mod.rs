@@ -30,6 +30,7 @@ mod symbol_cache;
 
 use std::sync::Arc;
 
+pub(super) use self::detect::begins_sample;
 use self::detect::recognizes;
 use self::frame::Frame;
 use self::header::{Header, Line};
@@ -126,19 +127,22 @@ impl Parser for PerfScript {
                 report.lines += keys.len() as u64;
                 self.push_keys(&mut keys, &mut state, sink);
             }
+            let mut text = lines.remaining();
             let Some(mut line) = lines.next() else { break };
             report.lines += 1;
             if let Some((frame, header)) = split_joined(line) {
                 self.parse_frame(frame, b"", &mut state, sink);
-                line = header;
+                (line, text) = (header, &text[frame.len()..]);
             }
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before the frames.
                 if !self.stack.is_empty() {
                     self.finish_sample(&mut state, sink)?;
                 }
+            } else if line[0] != b'\t' && report.leave_out_start(line, text, lines.remaining(), FORMAT.name) {
+                self.finish_sample(&mut state, sink)?;
             } else if line[0] != b'\t' || !self.parse_frame(line, lines.remaining(), &mut state, sink) {
-                self.parse_line(line, lines.remaining(), &mut state, sink, report)?;
+                self.parse_line(line, text, lines.remaining(), &mut state, sink, report)?;
             }
         }
         if complete.len() < text.len() {
@@ -209,6 +213,7 @@ impl PerfScript {
     fn parse_line<'a>(
         &mut self,
         line: &'a [u8],
+        text: &[u8],
         next: &[u8],
         state: &mut State<'a>,
         sink: &mut Sink,
@@ -251,9 +256,9 @@ impl PerfScript {
                 sample.is_bare = true;
             }
         } else if is_outside && is_frame {
-            report.add_stray(line, "the frame belongs to no sample");
+            report.add_stray(line, text, "the frame belongs to no sample", FORMAT.name);
         } else if !frame::is_annotation(line) {
-            report.add_stray(line, "expected the first line of a sample or a frame");
+            report.add_stray(line, text, "expected the first line of a sample or a frame", FORMAT.name);
         }
         Ok(())
     }
