@@ -30,6 +30,7 @@ mod names;
 mod overview;
 mod own_code;
 mod page;
+mod pattern_list;
 mod plain;
 mod pools;
 mod renamed;

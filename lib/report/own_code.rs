@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::RegexSet;
 
+use super::pattern_list::compile_list as patterns;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Frames, Profile};
@@ -79,12 +80,6 @@ const KERNEL: &str = "kernel";
 
 /// The category of interpreters.
 const INTERPRETER: &str = "interpreter";
-
-/// Compiles the patterns of a list: one a line; lines that start with `#` are comments.
-fn patterns(list: &str) -> RegexSet {
-    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    RegexSet::new(lines).expect("valid patterns")
-}
 
 /// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
