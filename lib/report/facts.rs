@@ -15,6 +15,7 @@ use super::quality::{is_defect, quality};
 use super::survey::Survey;
 use super::waits;
 use crate::Error;
+use crate::diagnostics::plural;
 use crate::profile::{FrameId, Weight};
 
 /// Kinds and threads below this share in percent are left out.
@@ -82,7 +83,7 @@ fn charged_threads(context: &Context<'_>) -> Result<Option<Fact>, Error> {
 /// Returns the fact about the depth of stacks.
 fn depth(context: &Context<'_>) -> Fact {
     let depth = depth_range(context.survey);
-    let text = format!("{} frames in the median, {} to {} in all", depth[1], depth[0], depth[2]);
+    let text = format!("{} in the median, {} to {} in all", plural(depth[1] as u64, "frame"), depth[0], depth[2]);
     let numbers = ["min", "median", "max"].into_iter().zip(depth.map(|depth| depth as f64)).collect();
     Fact { label: "depth", value: Value::Text(text), numbers }
 }

@@ -16,7 +16,7 @@ use super::pattern_list::compile_list as patterns;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Frames, Profile};
-use crate::script_source::{SourceOrigin, find_origin, source_of};
+use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of};
 use crate::{java, markers};
 
 /// Patterns of libraries that are no category of their own.
@@ -353,8 +353,10 @@ impl<'a> Origins<'a> {
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.
     pub(super) fn kind(&self, leaf: FrameId, place: &Place<'a>, is_own: bool) -> &'a str {
-        let kind = self.known[leaf.index()].kind;
+        let Known { kind, origin, .. } = self.known[leaf.index()];
         match place.inside {
+            // A thread state says more than where the thread waits.
+            _ if origin == Origin::Marker && kind != OTHER => kind,
             Some(KERNEL) if !kind.starts_with(KERNEL) => KERNEL,
             Some(inside) if kind == OWN_CODE && !is_own => inside,
             _ => kind,
@@ -380,8 +382,9 @@ impl<'a> Origins<'a> {
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
             None => LIBRARIES.is_match(plain),
         };
-        let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
-        let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
+        let is_inline = is_inline_code(plain);
+        let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
+        let has_script_file = is_script && (is_inline || SCRIPT_FILES.is_match(plain));
         let is_own = match &mut self.own {
             Some(own) => own.matches(frames, frame),
             None => !is_library && (is_script || category == OTHER),

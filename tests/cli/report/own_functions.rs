@@ -52,3 +52,21 @@ fn own_functions_are_those_that_the_user_names() {
         assert_eq!(rows, expected, "{own}");
     }
 }
+
+#[test]
+fn code_of_the_command_line_is_the_programs_own() {
+    for (source, entry) in [
+        ("[eval]", "node::Start;Builtins_JSEntry"),
+        ("-e", "ruby_run_node;rb_vm_exec"),
+        ("Command line code", "php_cli.c;zend_execute"),
+        ("<string>", "Py_BytesMain;_PyEval_EvalFrameDefault"),
+    ] {
+        let profile = format!(
+            "app;_start;{entry};work ({source});is_numeric_string 70\napp;_start;{entry};other ({source}) 30\n"
+        );
+        let rows = own_rows(&[], &profile);
+        let names: Vec<&str> = rows.iter().map(|(_, name)| &name[..]).collect();
+        assert_eq!(names, [format!("work ({source})"), format!("other ({source})")], "{profile}");
+        assert!(!report(&[], profile.as_bytes()).contains("without the functions that it runs"), "{profile}");
+    }
+}
