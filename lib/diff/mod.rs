@@ -2,6 +2,7 @@
 
 mod common;
 mod comparison;
+mod counterpart;
 mod counterparts;
 mod join_renamed;
 mod options;
@@ -12,11 +13,13 @@ mod repeated_run;
 mod runs;
 mod scale;
 mod significant;
+mod sources;
 mod stream;
 
 pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
-pub use counterparts::{Counterpart, Counterparts};
+pub use counterpart::{Counterpart, NamePart};
+pub use counterparts::Counterparts;
 pub use join_renamed::find_renamed_in_sums;
 pub use options::Options;
 pub use renamed::Renamed;
