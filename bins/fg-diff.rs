@@ -239,6 +239,9 @@ impl Tool for Args {
         session.diagnostics.set_strict(self.general.strict);
         let (files, first_after) = self.files();
         let sources = Source::from_operands(&files)?;
+        if self.file_before.is_none() {
+            self.runs.check_distinct(&sources)?;
+        }
         let options = self.options();
         let streamed = match &sources[..] {
             [before, after] => diff_streams(before, after, &options, &mut session.output)?,

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
+use fgkit::diagnostics::Diagnostics;
 use fgkit::diff::Scaling;
 use fgkit::filter::{FrameMatcher, UnmatchedPattern};
 use fgkit::input::Source;
@@ -96,12 +97,13 @@ const PARTS: &[(&str, &str)] = &[
     (
         "profile",
         "The total weight, its shares by thread state if there are states, and the number of distinct stacks. If the names of \
-         all own functions contain the same source file, it is named here without its directories, and left out below.",
+         all own functions contain the same source file, it is named here without its directories, and left out below. In a \
+         comparison, both totals as they were measured, and what the one before was scaled to.",
     ),
     (
         "quality",
         "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
+         time without a stack; in a comparison, of each side. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
          the total of one profile has them, those of a comparison have not.",
     ),
     (
@@ -174,7 +176,7 @@ const PARTS: &[(&str, &str)] = &[
     (
         "before, after, change",
         "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before. Changes add up to \
-         that of the total. The JSON object has both weights in percent of the total before.",
+         that of the total. If the total before is 0, percentages are of the total after. The JSON object has both weights in percent of the total before.",
     ),
 ];
 
@@ -294,13 +296,24 @@ impl Tool for Args {
             own: self.content.own,
             count_name: self.content.countname,
             repeated,
-            missing: Missing {
-                lines: session.diagnostics.skipped_lines(),
-                has_inputs: session.diagnostics.has_failed(),
-            },
+            missing: find_missing(&inputs, &session.diagnostics),
         };
         session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)
+    }
+}
+
+/// Returns what could not be read. A file that was read for both sides has each malformed line twice.
+fn find_missing(inputs: &Inputs, diagnostics: &Diagnostics) -> Missing {
+    let has_inputs = diagnostics.has_failed();
+    match inputs {
+        Inputs::Files(_) => Missing { lines: diagnostics.skipped_lines(), has_inputs, ..Missing::default() },
+        Inputs::Runs(before, after) => {
+            let readings = |name: &String| before.iter().chain(after).filter(|other| *other == name).count() as u64;
+            let count =
+                |runs: &[String]| runs.iter().map(|run| diagnostics.skipped_lines_of(run) / readings(run)).sum();
+            Missing { lines_of_sides: [count(before), count(after)], has_inputs, ..Missing::default() }
+        }
     }
 }
 

@@ -117,7 +117,10 @@ impl Tool for Args {
             options.significances = Significances::load(path)?;
         }
         let skipped = diagnostics.skipped_lines();
-        let drawing = svg::draw(sources, &self.layout.stack_options(), &options, diagnostics)?;
+        let drawing = svg::draw(sources, &self.layout.stack_options(), &mut options, diagnostics)?;
+        if options.vanished && !self.layout.elided {
+            diagnostics.warn("the total weight after is 0: stacks are drawn as wide as before, as with --elided");
+        }
         match drawing.stack_count {
             0 if diagnostics.has_failed() => return Err(Error::AlreadyReported),
             0 if diagnostics.skipped_lines() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),

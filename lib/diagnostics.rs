@@ -3,6 +3,7 @@
 //! Each message is one line. Only the first malformed lines of the input are shown; a summary gives their number.
 //! Progress is shown only on a terminal.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub struct Diagnostics {
     verbosity: i8,
     strict: bool,
     skipped_lines: u64,
+    /// Number of malformed lines by the name of the input.
+    skipped_by_input: BTreeMap<String, u64>,
     has_warned: bool,
     first_failure: Option<String>,
     bold: bool,
@@ -59,6 +62,7 @@ impl Diagnostics {
             verbosity,
             strict: false,
             skipped_lines: 0,
+            skipped_by_input: BTreeMap::new(),
             has_warned: false,
             first_failure: None,
             bold: false,
@@ -92,6 +96,11 @@ impl Diagnostics {
         self.skipped_lines
     }
 
+    /// Returns the number of malformed lines of an input that were skipped.
+    pub fn skipped_lines_of(&self, name: &str) -> u64 {
+        self.skipped_by_input.get(name).copied().unwrap_or(0)
+    }
+
     /// True if there was a warning, shown or not.
     pub fn has_warned(&self) -> bool {
         self.has_warned
@@ -116,6 +125,10 @@ impl Diagnostics {
             return Err(Error::Malformed { name: name.to_owned(), line, what: what.to_owned() });
         }
         self.skipped_lines += 1;
+        match self.skipped_by_input.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.skipped_by_input.insert(name.to_owned(), 1)),
+        }
         if self.skipped_lines <= MAX_REPORTED {
             self.warn(&format!("{name}:{line}: {what}"));
         }

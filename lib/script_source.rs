@@ -15,6 +15,20 @@ pub enum SourceOrigin<'a> {
     Own(&'a str),
 }
 
+/// Sources of code that is in no file: of the command line, or of standard input.
+const INLINE: [&str; 7] =
+    ["<string>", "<stdin>", "[eval]", "[stdin]", "-e", "Command line code", "Standard input code"];
+
+/// True for a function of a script that is in no file, but given on the command line: `main ([eval]:1)`.
+pub fn is_inline_code(name: &[u8]) -> bool {
+    let source = markers::strip_suffix(name).to_str().ok().and_then(source_of);
+    source.is_some_and(is_inline)
+}
+
+fn is_inline(source: &str) -> bool {
+    INLINE.contains(&source.split(':').next().unwrap_or_default())
+}
+
 /// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
 pub fn source_of(name: &str) -> Option<&str> {
     // PHP: `display (template.php(359) : eval()'d code)`.
@@ -24,6 +38,9 @@ pub fn source_of(name: &str) -> Option<&str> {
         Some(_) => name.rsplit_once(" (").map(|(_, source)| source),
         None => name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).map(|(_, source)| source),
     };
+    if in_parentheses.is_some_and(is_inline) {
+        return in_parentheses;
+    }
     let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
     let file = source.split(':').next().unwrap_or_default();
     let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
@@ -53,6 +70,9 @@ const PYTHON_LIBRARY: &str = "\
 /// Returns the origin of a source file, which may have a line.
 pub fn origin_of_source(source: &str) -> SourceOrigin<'_> {
     let file = source.split(':').next().unwrap_or_default();
+    if is_inline(source) {
+        return SourceOrigin::Own(file);
+    }
     for folder in PACKAGES {
         let is_composer = folder == "/vendor/";
         if let Some((_, rest)) = file.rsplit_once(folder).filter(|_| !is_composer || file.ends_with(".php")) {

@@ -211,7 +211,8 @@ pub struct LayoutArgs {
 
     /// Draw only the stacks of a differential profile that have vanished
     ///
-    /// These stacks have the weight 0 after. They are drawn as wide as their weight before.
+    /// These stacks have the weight 0 after. They are drawn as wide as their weight before. If all stacks have
+    /// vanished, they are drawn without this option, too.
     #[arg(long, hide_short_help = true)]
     pub elided: bool,
 

@@ -46,18 +46,15 @@ fn describe(finding: &Finding, rule: &Rule) -> String {
     }
     let growth = rule.measure.is_growth();
     let sign = if growth && finding.percent >= 0.0 { "+" } else { "" };
-    let of = match rule.measure {
-        Measure::BusyLoop => " of the runtime",
-        _ if growth => " of all before",
-        _ => "",
+    let value = match rule.measure {
+        Measure::BusyLoop => format!("{:.2}% of the runtime", finding.percent),
+        _ if finding.percent.is_infinite() => "new, as is all after".to_owned(),
+        _ if growth => format!("{sign}{:.2}% of all before", finding.percent),
+        _ => format!("{:.2}%", finding.percent),
     };
     let against = if finding.verdict == Verdict::Failed { "more than" } else { "limit" };
-    let mut text = format!(
-        "{subject}: {sign}{:.2}%{of} ({}), {against} {}%",
-        finding.percent,
-        format_weights(finding.weights, growth),
-        rule.limit
-    );
+    let mut text =
+        format!("{subject}: {value} ({}), {against} {}%", format_weights(finding.weights, growth), rule.limit);
     if let Some((stack, worst)) = &finding.worst {
         let stack = printable(&String::from_utf8_lossy(stack));
         text.push_str(&format!("; most in {stack} ({})", format_weights(*worst, growth)));

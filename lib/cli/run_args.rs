@@ -1,5 +1,6 @@
 //! Options of programs that compare the runs of two sides.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,7 +20,8 @@ pub struct RunArgs {
     /// Add a run to BEFORE; may be repeated
     ///
     /// Several runs show how much each function varies from run to run. Alternate the two
-    /// versions, so that both meet the same state of the machine. The order of the files does not matter.
+    /// versions, so that both meet the same state of the machine. The order of the files does not matter. The same file
+    /// cannot be given twice for one side, and identical runs are reported.
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
@@ -84,7 +86,7 @@ pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
     /// By default, two source folders such as old/ and new/ are compared as one if their files have functions of the same
-    /// names. So are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same
+    /// names, and so are two files that only one side has each. So are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same
     /// functions. The names that are compared as one are printed. fg-report also looks for functions that were renamed.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
@@ -147,10 +149,31 @@ impl RunArgs {
         }
     }
 
+    /// Fails if a file is given twice for one side, by whatever names: that is no second run. `sources` are the files of both
+    /// sides, those before first.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn check_distinct(&self, sources: &[Source]) -> Result<(), Error> {
+        let (before, after) = sources.split_at(self.before().len().min(sources.len()));
+        for (side, sources) in [("--before", before), ("--after", after)] {
+            let mut files = BTreeMap::new();
+            for source in sources {
+                let Some(other) = source.file_id().and_then(|id| files.insert(id, source.name())) else { continue };
+                let what = match other == source.name() {
+                    true => format!("{other} is given twice"),
+                    false => format!("{other} and {} are the same file", source.name()),
+                };
+                return Err(Error::Usage(format!("{side}: {what}; a run counts once: give each file once")));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads and compares the runs of both sides; `None` if none are given.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is other input, or scaling without runs, and those of reading.
+    /// [`Error::Usage`] if there is other input, scaling without runs, or a file twice for one side, and those of reading.
     pub fn compare(
         &self,
         sources: &[Source],
@@ -168,6 +191,7 @@ impl RunArgs {
         }
         let files: Vec<PathBuf> = self.before().iter().chain(self.after()).cloned().collect();
         let sources = Source::from_operands(&files)?;
+        self.check_distinct(&sources)?;
         let mut before = read_runs(&sources, diagnostics)?;
         check_runs(&sources, &before)?;
         let after = before.split_off(self.before().len());

@@ -27,20 +27,29 @@ impl Categories {
     /// # Errors
     /// [`Error::Malformed`] if a line is not a rule.
     pub fn parse(text: &str, source: &str) -> Result<Self, Error> {
-        let (mut names, mut patterns) = (Vec::new(), Vec::new());
+        let (mut names, mut patterns, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        let malformed = |line, what| Error::Malformed { name: source.to_owned(), line, what };
         for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             let rule = line.trim();
             if rule.is_empty() || rule.starts_with('#') {
                 continue;
             }
+            let parts = rule.split_once([' ', '\t']);
             let (name, pattern) =
-                parse_rule(rule).map_err(|what| Error::Malformed { name: source.to_owned(), line: number, what })?;
+                parts.ok_or_else(|| malformed(number, "expected a category and a regular expression".to_owned()))?;
             names.push(name.to_owned());
-            patterns.push(pattern.to_owned());
+            patterns.push(pattern.trim_start());
+            lines.push(number);
         }
-        let patterns = RegexSet::new(patterns)
-            .map_err(|error| Error::Unreadable { name: source.to_owned(), what: error.to_string() })?;
-        Ok(Self { names, patterns })
+        let compiled = RegexSet::new(&patterns).map_err(|error| {
+            // The error of all patterns does not say which one is wrong.
+            let mut single = patterns.iter().zip(&lines).filter_map(|(one, line)| Some((Regex::new(one).err()?, line)));
+            single.next().map_or_else(
+                || Error::Unreadable { name: source.to_owned(), what: error.to_string() },
+                |(error, line)| malformed(*line, regex_error_text(&error)),
+            )
+        })?;
+        Ok(Self { names, patterns: compiled })
     }
 
     /// Reads rules from a file, or returns the default rules without one.
@@ -71,15 +80,6 @@ impl Categories {
     pub fn categorize(&self, function: &[u8]) -> &str {
         self.patterns.matches(function).iter().next().map_or(OTHER, |first| &self.names[first])
     }
-}
-
-/// Splits a rule into its category and its regular expression. The error says what is wrong.
-fn parse_rule(rule: &str) -> Result<(&str, &str), String> {
-    let parts = rule.split_once([' ', '\t']);
-    let (name, pattern) = parts.ok_or_else(|| "expected a category and a regular expression".to_owned())?;
-    let pattern = pattern.trim_start();
-    Regex::new(pattern).map_err(|error| regex_error_text(&error))?;
-    Ok((name, pattern))
 }
 
 #[cfg(test)]

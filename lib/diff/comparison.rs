@@ -36,7 +36,7 @@ pub struct Comparison {
     pub counterparts: Counterparts,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
-    /// A warning, if significance was tested and the runs deserve one.
+    /// A warning about judging the runs, if they deserve one.
     pub caveat: Option<Caveat>,
     scale: Scaler,
     /// Number of stacks before that of lost samples.

@@ -1,31 +1,17 @@
-//! Names that differ because the sides are two copies of one program: its file name, and the folder of its sources.
+//! Names that differ because the sides are two copies of one program: its file name, and the folders and files of its sources.
 //!
-//! Both are found in the profiles, since a command does not tell which of its programs does the work. A pair is taken for
+//! All are found in the profiles, since a command does not tell which of its programs does the work. A pair is taken for
 //! one only if the functions of both are alike: what appeared and vanished is a true difference, unless it is a name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::path_name::{PathName, common_end, rename_folder};
+use super::counterpart::{Counterpart, NamePart};
 use super::program::{Program, is_evidence};
+use super::sources::{Functions, find_files, find_folders};
 use crate::Error;
 use crate::profile::Profile;
 use crate::tally::{GroupBy, tally_profile};
-
-/// Fewest names of functions that are the same in both folders, and their smallest share of the weight of each.
-const MIN_NAMES: usize = 2;
-const MIN_SHARE: f64 = 0.5;
-
-/// A part of names before, and what is in its place after.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Counterpart {
-    /// The name of a program, or a folder, before.
-    pub before: String,
-    /// Its name after.
-    pub after: String,
-    /// True for the folder of source files, false for a whole name.
-    pub is_folder: bool,
-}
 
 /// The names of two sides that are compared as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,22 +20,23 @@ pub struct Counterparts(Vec<Counterpart>);
 /// The calls of programs by weight, and the names of a side.
 #[derive(Default)]
 struct SideNames {
-    /// Weight of each function, by name.
-    functions: BTreeMap<String, f64>,
+    functions: Functions,
     programs: BTreeMap<String, Program>,
 }
 
 impl Counterparts {
-    /// Returns the counterparts of two sides. A folder is one whose files have functions of equal names. If the heaviest
+    /// Returns the counterparts of two sides. A folder or a file is one that has functions of equal names. If the heaviest
     /// program that is only before and the heaviest that is only after call the same functions, they are one.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn find(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
-        let sides = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
-        let mut found = Self(find_folders(&sides));
-        let [mut old, new] = sides;
+        let [mut old, new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
+        let mut found = Self(find_folders(&old.functions, &new.functions));
         old.rename(&found);
+        let files = Self(find_files(&old.functions, &new.functions));
+        old.rename(&files);
+        found.0.extend(files.0);
         if old.has_other_programs(&new) && new.has_other_programs(&old) {
             let sides = [old.with_calls(before, &found)?, new.with_calls(after, &Self::default())?];
             if let Some(program) = find_program(&sides) {
@@ -73,22 +60,16 @@ impl Counterparts {
     /// Returns the name after of a frame before.
     pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
         let mut renamed = Cow::Borrowed(name);
-        for Counterpart { before, after, is_folder } in &self.0 {
-            if *is_folder {
-                if let Some(name) = rename_folder(&renamed, before, after) {
-                    renamed = Cow::Owned(name);
-                }
-            } else if *renamed == *before.as_bytes() {
-                renamed = Cow::Owned(after.clone().into_bytes());
-            }
+        for counterpart in &self.0 {
+            renamed = counterpart.rename(&renamed).map_or(renamed, Cow::Owned);
         }
         renamed
     }
 
     /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
-        let pairs = self.0.iter().map(|Counterpart { before, after, is_folder }| {
-            let slash = if *is_folder { "/" } else { "" };
+        let pairs = self.0.iter().map(|Counterpart { before, after, part }| {
+            let slash = if *part == NamePart::Folder { "/" } else { "" };
             format!("{before}{slash} is compared as {after}{slash}")
         });
         let pairs: Vec<String> = pairs.collect();
@@ -103,7 +84,7 @@ impl SideNames {
         for profile in profiles {
             let name = |frame| String::from_utf8_lossy(profile.frames.name(frame)).into_owned();
             for row in tally_profile(profile, GroupBy::Function)? {
-                *side.functions.entry(name(row.frames[0])).or_default() += row.weights[1].after.as_f64();
+                side.functions.add(name(row.frames[0]), row.weights[1].after.as_f64());
             }
             for row in tally_profile(profile, GroupBy::Comm)? {
                 side.programs.entry(name(row.frames[0])).or_default().weight += row.weights[0].after.as_f64();
@@ -117,9 +98,7 @@ impl SideNames {
         if counterparts.is_empty() {
             return;
         }
-        for (name, weight) in std::mem::take(&mut self.functions) {
-            *self.functions.entry(renamed(counterparts, &name)).or_default() += weight;
-        }
+        self.functions = self.functions.rename(|name| renamed(counterparts, name));
         for (name, program) in std::mem::take(&mut self.programs) {
             self.programs.entry(renamed(counterparts, &name)).or_default().weight += program.weight;
         }
@@ -159,15 +138,9 @@ impl SideNames {
         programs.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|(name, program)| (name.as_str(), program))
     }
 
-    /// Returns the names that the other side does not have, with their weights.
-    fn only_here<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (&'a str, f64)> {
-        let only = self.functions.iter().filter(|(name, _)| !other.functions.contains_key(*name));
-        only.map(|(name, weight)| (name.as_str(), *weight))
-    }
-
     /// Returns the only name that starts with `[` and the program, and that the other side does not have.
     fn object_only_here(&self, other: &Self, program: &str) -> Option<String> {
-        let mut names = self.only_here(other).map(|(name, _)| name);
+        let mut names = self.functions.only_here(&other.functions).map(|(name, _)| name);
         let is_object = |name: &&str| name.strip_prefix('[').is_some_and(|name| name.starts_with(program));
         let first = names.find(is_object).filter(|name| name.ends_with(']'))?;
         names.find(is_object).is_none().then(|| first.to_owned())
@@ -183,7 +156,7 @@ fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
     old.1.is_same(old.0, new.1, new.0).then(|| Counterpart {
         before: old.0.to_owned(),
         after: new.0.to_owned(),
-        is_folder: false,
+        part: NamePart::Whole,
     })
 }
 
@@ -192,66 +165,13 @@ fn find_object([before, after]: &[SideNames; 2], program: &Counterpart) -> Optio
     Some(Counterpart {
         before: before.object_only_here(after, &program.before)?,
         after: after.object_only_here(before, &program.after)?,
-        is_folder: false,
+        part: NamePart::Whole,
     })
-}
-
-/// Functions of a folder that both sides have.
-#[derive(Default)]
-struct FolderMatch {
-    names: BTreeSet<String>,
-    /// Their weight before and after.
-    weights: (f64, f64),
-}
-
-/// Returns the folders whose files have functions of the same names on both sides, those of most functions first.
-fn find_folders([before, after]: &[SideNames; 2]) -> Vec<Counterpart> {
-    let mut new = BTreeMap::<_, Vec<(PathName<'_>, f64)>>::new();
-    for (name, weight) in after.only_here(before).filter_map(|(name, weight)| Some((PathName::parse(name)?, weight))) {
-        new.entry(name.key()).or_default().push((name, weight));
-    }
-    let mut matches = BTreeMap::<Counterpart, FolderMatch>::new();
-    for (name, weight) in before.only_here(after) {
-        let Some(old) = PathName::parse(name) else { continue };
-        let candidates = new.get(&old.key()).into_iter().flatten();
-        let Some((best, weight_after)) = candidates.max_by_key(|(new, _)| common_end(old.path, new.path)) else {
-            continue;
-        };
-        let common = common_end(old.path, best.path);
-        let [from, to] = [old.path, best.path].map(|path| path[..path.len() - common].to_owned());
-        if !from.is_empty() && !to.is_empty() {
-            let found = matches.entry(Counterpart { before: from, after: to, is_folder: true }).or_default();
-            found.names.insert(name.to_owned());
-            found.weights.0 += weight;
-            found.weights.1 += weight_after;
-        }
-    }
-    let mut folders: Vec<(Counterpart, FolderMatch)> = matches.into_iter().collect();
-    folders.sort_by_key(|(_, found)| std::cmp::Reverse(found.names.len()));
-    let mut seen = BTreeSet::new();
-    folders.retain(|(folder, found)| {
-        let (old, new) = (before.weight_in(&folder.before), after.weight_in(&folder.after));
-        // A folder that both sides use is none of a copy.
-        seen.insert(folder.before.clone())
-            && after.weight_in(&folder.before) == 0.0
-            && found.names.len() >= MIN_NAMES
-            && found.weights.0 >= MIN_SHARE * old
-            && found.weights.1 >= MIN_SHARE * new
-    });
-    folders.into_iter().map(|(folder, _)| folder).collect()
-}
-
-impl SideNames {
-    /// Returns the weight of the functions of a folder, each by itself.
-    fn weight_in(&self, folder: &str) -> f64 {
-        let paths = self.functions.iter().filter_map(|(name, weight)| Some((PathName::parse(name)?, weight)));
-        paths.filter(|(name, _)| name.is_in(folder)).map(|(_, weight)| weight).sum()
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Counterpart, Counterparts};
+    use super::{Counterpart, Counterparts, NamePart};
     use crate::profile::{Profile, Weight, Weights};
 
     fn profile(stacks: &[&str]) -> Profile {
@@ -315,6 +235,23 @@ mod tests {
     }
 
     #[test]
+    fn finds_the_file_of_the_sources() {
+        let stack = |file: &str, functions: &[&str]| {
+            let functions = functions.iter().map(|name| format!("{name} (/srv/{file}:7)"));
+            ["python3".to_owned()].into_iter().chain(functions).collect::<Vec<_>>().join(";")
+        };
+        let all = ["<module>", "page", "render"];
+        assert_eq!(find(&[&stack("v1.py", &all)], &[&stack("v2.py", &all)]), [pair("/srv/v1.py", "/srv/v2.py")]);
+        // Two names may be equal by chance, and most of a file may be another.
+        assert_eq!(find(&[&stack("v1.py", &all[..2])], &[&stack("v2.py", &all[..2])]), []);
+        let others = ["<module>", "page", "render", "a", "b", "c", "d"];
+        assert_eq!(find(&[&stack("v1.py", &all)], &[&stack("v2.py", &others)]), []);
+        // Both sides have the file.
+        let both = [stack("v1.py", &all), stack("v2.py", &all)];
+        assert_eq!(find(&[&both[0]], &[&both[0], &both[1]]), []);
+    }
+
+    #[test]
     fn finds_the_folder_of_the_sources() {
         let found = find(
             &["python3;<module> (/w/old/app.py);run (/w/old/lib/x.py:3);sort (/usr/lib/python3/sort.py)"],
@@ -344,19 +281,19 @@ mod tests {
 
     #[test]
     fn renames_whole_names_and_folders_only() {
-        let counterpart = |before: &str, after: &str, is_folder| Counterpart {
-            before: before.into(),
-            after: after.into(),
-            is_folder,
-        };
+        let counterpart =
+            |before: &str, after: &str, part| Counterpart { before: before.into(), after: after.into(), part };
         let counterparts = Counterparts(vec![
-            counterpart("/w/old", "/w/new", true),
-            counterpart("old", "n$w", true),
-            counterpart("app.v1", "a$=b", false),
-            counterpart("x/app.py", "y/app.py", false),
+            counterpart("/w/old", "/w/new", NamePart::Folder),
+            counterpart("old", "n$w", NamePart::Folder),
+            counterpart("app.v1", "a$=b", NamePart::Whole),
+            counterpart("x/app.py", "y/app.py", NamePart::Whole),
+            counterpart("/srv/v1.py", "/srv/v2.py", NamePart::File),
         ]);
         let renamed = |name: &str| String::from_utf8(counterparts.rename(name.as_bytes()).into_owned()).unwrap();
         assert_eq!(["app.v1", "appxv1", "app.v1x"].map(renamed), ["a$=b", "appxv1", "app.v1x"]);
+        let names = ["f (/srv/v1.py:3)", "/srv/v1.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"];
+        assert_eq!(names.map(renamed), ["f (/srv/v2.py:3)", "/srv/v2.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"]);
         let names = ["f (/w/old/x.py)", "/w/old/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"];
         assert_eq!(names.map(renamed), ["f (/w/new/x.py)", "/w/new/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"]);
         let names = ["old/app.py", "f:old/app.py:12", "f (gold/app.py)", "old", "x/app.py", "f (x/app.py)"];

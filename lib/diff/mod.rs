@@ -2,20 +2,24 @@
 
 mod common;
 mod comparison;
+mod counterpart;
 mod counterparts;
 mod join_renamed;
 mod options;
 mod path_name;
 mod program;
 mod renamed;
+mod repeated_run;
 mod runs;
 mod scale;
 mod significant;
+mod sources;
 mod stream;
 
 pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
-pub use counterparts::{Counterpart, Counterparts};
+pub use counterpart::{Counterpart, NamePart};
+pub use counterparts::Counterparts;
 pub use join_renamed::find_renamed_in_sums;
 pub use options::Options;
 pub use renamed::Renamed;
@@ -27,7 +31,8 @@ use self::join_renamed::rename_functions;
 use crate::Error;
 use crate::filter::rename;
 use crate::markers;
-use crate::profile::{Profile, Weight, Weights};
+use crate::profile::{Frames, Profile, Weight, Weights};
+use crate::stats::sample_weight::Caveat;
 use crate::tally::GroupBy;
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
@@ -129,17 +134,27 @@ fn compare_sums(
     options: &Options,
 ) -> Result<(Profile, Comparison), Error> {
     let runs = (before.len(), after.len());
+    let repeated = if runs == (1, 1) { None } else { find_repeated_run(&before, &after, options) };
     // The first run becomes the sum itself.
     let first = if before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
     let mut both = join_sides(first, &before, &after)?;
     let ratio = options.ratio(both.measured_total(), runs.0, runs.1, 1.0);
     let unit = scale::rounding_unit(both.all_weights().all(Weights::are_whole));
     let mut comparison = Comparison::new(both.total(), ratio, unit, options)?.with_lost_stack(find_lost(&mut both));
+    comparison.caveat = repeated;
     both.map_weights(|weights| {
         let weights = comparison.scale_stack(weights)?;
         Ok(comparison.flatten_stack(weights, true))
     })?;
     Ok((both, comparison))
+}
+
+/// Returns a warning if two runs of one side are identical: what judges their sums later cannot see it.
+fn find_repeated_run(before: &[Profile], after: &[Profile], options: &Options) -> Option<Caveat> {
+    let mut frames = Frames::new();
+    before.iter().chain(after).for_each(|run| drop(frames.intern_all(&run.frames)));
+    let survey = runs::survey_weights(&Profile::new(true), before, after);
+    repeated_run::find_repeated_run(before, after, survey.kind(&frames, options.weights))
 }
 
 /// Adds the stack that says of all others that their differences may have been flattened: shares of the total before are wrong.

@@ -9,7 +9,7 @@ pub(super) struct PathName<'a> {
 }
 
 /// True for what may be around a path.
-fn is_end(letter: char) -> bool {
+pub(super) fn is_end(letter: char) -> bool {
     matches!(letter, ' ' | '(' | ')' | ':' | '"')
 }
 
@@ -23,10 +23,14 @@ impl<'a> PathName<'a> {
         (!path.ends_with('/')).then_some(Self { path, around: (&name[..start], &name[end..]) })
     }
 
-    /// Returns what is the same in both copies: the name of the file, and the text around the path without the line.
+    /// Returns what is the same in both copies: the name of the file, and the function.
     pub fn key(&self) -> (&'a str, (&'a str, String)) {
-        let after = self.around.1.chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        (self.path.rsplit('/').next().unwrap_or_default(), (self.around.0, after))
+        (self.path.rsplit('/').next().unwrap_or_default(), self.function())
+    }
+
+    /// Returns the text around the path, without the line.
+    pub fn function(&self) -> (&'a str, String) {
+        (self.around.0, self.around.1.chars().filter(|letter| !letter.is_ascii_digit()).collect())
     }
 
     /// True if the file is in a folder, or in one of its folders.
@@ -40,20 +44,4 @@ pub(super) fn common_end(a: &str, b: &str) -> usize {
     let equal = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
     let end = &a.as_bytes()[a.len() - equal..];
     end.iter().position(|byte| *byte == b'/').map_or(0, |at| equal - at)
-}
-
-/// Replaces the folder at the start of each path of a name; `None` if no path is in it.
-pub(super) fn rename_folder(name: &[u8], before: &str, after: &str) -> Option<Vec<u8>> {
-    let folder = [before.as_bytes(), b"/"].concat();
-    let is_start = |at: &usize| *at == 0 || is_end(char::from(name[at - 1]));
-    let mut starts = memchr::memmem::find_iter(name, &folder).filter(is_start).peekable();
-    starts.peek()?;
-    let (mut renamed, mut copied) = (Vec::with_capacity(name.len()), 0);
-    for start in starts {
-        renamed.extend_from_slice(&name[copied..start]);
-        renamed.extend_from_slice(after.as_bytes());
-        copied = start + before.len();
-    }
-    renamed.extend_from_slice(&name[copied..]);
-    Some(renamed)
 }

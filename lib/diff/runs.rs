@@ -1,18 +1,13 @@
 //! Comparisons that keep their runs, so that each difference can be judged by its spread from run to run.
 
 use super::counterparts::Counterparts;
+use super::repeated_run::find_repeated_run;
 use super::scale::Scaling;
 use crate::Error;
-use crate::folded;
 use crate::profile::{Profile, Weights};
 use crate::stats::judgement::{Design, Observation, median};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
-
-/// Two runs with at least this many stacks of so many samples each are equal by chance in one of a million cases, at most:
-/// if weights follow a Poisson distribution with a mean of 20, those of a stack are equal in one of 16.
-const REPEATED_STACKS: usize = 5;
-const REPEATED_SAMPLES: f64 = 20.0;
 
 /// A differential profile and the runs that it is the sum of.
 #[derive(Debug)]
@@ -68,34 +63,13 @@ pub fn find_caveat(
     kind: WeightKind,
     options: WeightOptions,
 ) -> Option<Caveat> {
-    let is_repeated = kind != WeightKind::Exact && [before, after].iter().any(|runs| has_repeated_run(runs, kind));
-    let repeated = "two runs of one side are identical; a run that is given twice makes noise look smaller than it is";
+    if let Some(repeated) = find_repeated_run(before, after, kind) {
+        return Some(repeated);
+    }
     match before.len() <= 1 && after.len() <= 1 {
-        _ if is_repeated => Some(repeated.into()),
         true => survey.caveat_of_single_runs(kind, options),
         false => kind.caveat(false).map(Caveat::from),
     }
-}
-
-/// True if two runs have the same weights, and so many of them that it is no chance.
-fn has_repeated_run(runs: &[Profile], kind: WeightKind) -> bool {
-    let (_, sample) = kind.counting(true);
-    runs.iter().enumerate().any(|(number, run)| {
-        let mut alike = runs[..number].iter().filter(|other| other.len() == run.len() && other.total() == run.total());
-        has_large_stacks(run, sample) && alike.any(|other| folded_text(other) == folded_text(run))
-    })
-}
-
-/// True if a run has enough stacks of many samples that no other run is equal by chance. `sample` is the weight of one.
-fn has_large_stacks(run: &Profile, sample: f64) -> bool {
-    let large = run.all_weights().filter(|weights| weights.after.as_f64() >= REPEATED_SAMPLES * sample);
-    large.count() >= REPEATED_STACKS
-}
-
-/// Returns a profile as folded text; `None` if a sum does not fit.
-fn folded_text(profile: &Profile) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    folded::write(profile, &mut text).ok().map(|()| text)
 }
 
 /// Returns the statistics of the weights of all runs. `joined` has their sums by stack, not scaled.

@@ -101,6 +101,23 @@ impl Source {
         if is_regular(path) { File::open(path).ok() } else { None }
     }
 
+    /// Returns what identifies the regular file behind the source, by whatever name it is given: device and inode. `None` if
+    /// there is no regular file.
+    #[cfg(unix)]
+    pub fn file_id(&self) -> Option<impl Ord + use<>> {
+        let metadata = self.regular_file()?.metadata().ok()?;
+        Some((std::os::unix::fs::MetadataExt::dev(&metadata), std::os::unix::fs::MetadataExt::ino(&metadata)))
+    }
+
+    /// Returns what identifies the regular file behind the source: its resolved path. `None` if there is no regular file.
+    #[cfg(not(unix))]
+    pub fn file_id(&self) -> Option<impl Ord + use<>> {
+        match self {
+            Self::File(path) if is_regular(path) => path.canonicalize().ok(),
+            Self::Stdin | Self::File(_) => None,
+        }
+    }
+
     /// Returns the directory of `perf record` that the source is, if it is one. What it reads is the file `data` in it.
     pub fn perf_directory(&self) -> Option<&Path> {
         match self {

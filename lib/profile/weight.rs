@@ -82,6 +82,11 @@ impl Weight {
         }
     }
 
+    /// Returns the sum, or the largest weight if that does not fit.
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
     /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -8,14 +8,15 @@ use super::call_tree::CallTree;
 use super::commands::Commands;
 use super::context::Context;
 use super::details;
-use super::facts;
 use super::growth::{self, Grown};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, is_at_least, percent_change};
 use super::own_code::Origin;
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
+use super::quality::{is_defect, quality};
 use super::survey::OwnFunction;
 use super::tables::{column, comparison_columns, comparison_numbers, table, tree_table};
+use super::totals::totals;
 use crate::Error;
 use crate::diagnostics::{plural, printable};
 use crate::profile::{FrameId, Weight, Weights};
@@ -90,10 +91,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let (changes, judgement) = find_changes(context)?;
     let joined = context.renamed.join(context.profile)?;
     let joined = joined.as_ref().unwrap_or(context.profile);
-    let quality = facts::quality(context);
-    let mut facts = vec![facts::totals(context, &Amount::new(context), sides)];
-    let is_defect = facts::is_defect(&quality);
-    let (first, second) = if is_defect { (Some(quality), None) } else { (None, Some(quality)) };
+    let quality = quality(context);
+    let mut facts = vec![totals(context, sides)];
+    let (first, second) = if is_defect(&quality) { (Some(quality), None) } else { (None, Some(quality)) };
     facts.extend(first);
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
     facts.extend(context.renamed.fact(context));
@@ -171,7 +171,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         (true, false, _) => format!("{judged}, no own function changed, but some that they call"),
         (true, true, _) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
         (true, true, Some((frame, weights))) => {
-            let change = format_change(percent_change(weights, context.survey.total.before));
+            let change = format_change(percent_change(weights, context.base()));
             format!("{judged}, {} with all that it calls {change}, but no function by itself", context.name(frame))
         }
         (true, true, None) => "nothing changed beyond noise".to_owned(),
@@ -198,7 +198,7 @@ fn differing(count: usize) -> String {
 
 /// Returns the functions of libraries and the kernel that changed themselves.
 fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
-    let total = context.survey.total.before;
+    let total = context.base();
     let items = judgement.callees.iter().take(MOST_CALLEES).map(|(frame, weights)| Item {
         ..Item::new(context.name(*frame), Some(Number::Change(percent_change(*weights, total))))
     });
@@ -210,9 +210,8 @@ fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
 /// have a quarter of its growth.
 fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Grown {
     let mut grown: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts && change.is_growth()).collect();
-    let is_function = |change: &&&Change<'_>| {
-        context.origins.origin(change.frame) == Origin::Own && !context.survey.roots.contains_key(&change.frame)
-    };
+    let is_function =
+        |change: &&&Change<'_>| context.origins.origin(change.frame) == Origin::Own && !context.is_thread(change.frame);
     let of_functions = grown.iter().filter(is_function).map(|change| change.function.weights.difference()).max();
     let is_led = grown.first().is_some_and(|first| {
         let largest = first.function.weights.difference().millionths();
@@ -227,7 +226,7 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
 
 /// Returns the table of the functions with these changes.
 fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, limit: usize) -> Result<Table, Error> {
-    let total = context.survey.total.before;
+    let total = context.base();
     let least_noise = if context.is_whole { 0.0 } else { MIN_NOISE };
     let wanted = changes.iter().filter(|change| shown.contains(change, total, least_noise));
     let mut wanted: Vec<&Change<'_>> = wanted.collect();
@@ -254,7 +253,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, lim
     let (key, what) = shown.names();
     let mut columns = comparison_columns();
     columns.push(column("chance", "chance"));
-    Ok(table(key, &format!("{what}, change in % of all before"), "calls", columns, rows, all))
+    Ok(table(key, &format!("{what}, change in % of all {}", context.base_side()), "calls", columns, rows, all))
 }
 
 /// Returns if a function is new or gone, and the changes of what it calls.

@@ -1,12 +1,15 @@
 //! Command lines that look closer at what a page shows.
 
-use super::Inputs;
 use super::context::Context;
+use super::{Inputs, NAMED_INPUTS};
 use crate::diagnostics::printable;
 use crate::profile::FrameId;
 
 /// Longest name in a command, in bytes: more does not fit on a page.
 const MAX_NAME: usize = 500;
+
+/// Most files that a command names, so that it can be pasted.
+const MOST_FILES: usize = 50;
 
 /// Options of the call that commands repeat.
 #[derive(Clone, Debug, Default)]
@@ -75,9 +78,14 @@ impl Commands {
     }
 }
 
-/// Returns files as arguments, each after a blank.
+/// Returns files as arguments, each after a blank. Of very many, only the first are named.
 fn arguments(files: &[String]) -> String {
-    files.iter().map(|file| format!(" {}", file_argument(file))).collect()
+    let shown = if files.len() > MOST_FILES { &files[..NAMED_INPUTS] } else { files };
+    let mut arguments: String = shown.iter().map(|file| format!(" {}", file_argument(file))).collect();
+    if shown.len() < files.len() {
+        arguments.push_str(" …");
+    }
+    arguments
 }
 
 /// Returns a file as an argument of a shell that is no option, or a placeholder for standard input.

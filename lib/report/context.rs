@@ -218,6 +218,21 @@ impl Context<'_> {
         percent(weight, self.whole.after)
     }
 
+    /// Returns the weight of which the shares of a comparison are taken: the total before or, if that is 0, the one after.
+    pub(super) fn base(&self) -> Weight {
+        if self.whole.before.is_zero() { self.whole.after } else { self.whole.before }
+    }
+
+    /// Returns the side of [`base`](Self::base).
+    pub(super) fn base_side(&self) -> &'static str {
+        if self.whole.before.is_zero() { "after" } else { "before" }
+    }
+
+    /// True if a frame may name threads or a process: it is a root, and roots are not known to be functions.
+    pub(super) fn is_thread(&self, frame: FrameId) -> bool {
+        !self.origins.has_function_roots() && self.survey.roots.contains_key(&frame)
+    }
+
     /// Returns the ranks by name: rows of equal weight are in this order.
     pub(super) fn ranks(&self) -> Vec<u32> {
         self.profile.frames.ranks()

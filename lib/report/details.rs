@@ -55,7 +55,7 @@ pub(super) fn changes(context: &Context<'_>, below: &Below, weights: Weights) ->
     if let [Part { callee: None, .. }] = &below.parts[..] {
         return Vec::new();
     }
-    let total = context.survey.total.before;
+    let total = context.base();
     let change = |weights: Weights| percent_change(weights, total);
     let items = below.parts.iter().map(|part| part_item(context, part, &change, Number::Change));
     let min = (change(weights).abs() * MIN_PART).max(MIN_CHANGE);

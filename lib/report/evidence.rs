@@ -5,7 +5,7 @@ use super::survey::Survey;
 use super::waits::Waits;
 use crate::Error;
 use crate::diff::ComparedRuns;
-use crate::profile::Profile;
+use crate::profile::{Profile, Weight};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{Row, RunSums, observe_sum};
@@ -49,6 +49,13 @@ impl Evidence {
     /// True if the user gave the weight of a sample.
     pub(super) fn has_sample_weight(&self) -> bool {
         matches!(self, Self::Sums(options) if options.per_sample.is_some())
+    }
+
+    /// Returns the weight of all runs before as they were measured, without lost samples; `None` if it is not known.
+    pub(super) fn measured_before(&self) -> Option<Weight> {
+        let Self::Runs { runs, .. } = self else { return None };
+        let weights = runs.before.iter().map(|run| run.measured_total().after);
+        weights.reduce(Weight::saturating_add)
     }
 
     /// Returns what the weights tell of samples.

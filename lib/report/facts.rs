@@ -7,15 +7,16 @@ use super::context::{Called, Context};
 use super::fit::without_directories;
 use super::join_some;
 use super::judgement::Amount;
-use super::measure::{format_change, format_count, format_percent, percent, percent_change};
+use super::measure::format_count;
 use super::overview::Overview;
 use super::own_code::Origin;
 use super::page::{Fact, Item, Number, PathLines, Value};
-use super::survey::{Quality, Survey};
+use super::quality::{is_defect, quality};
+use super::survey::Survey;
 use super::waits;
 use crate::Error;
 use crate::diagnostics::plural;
-use crate::profile::{FrameId, Weight, Weights};
+use crate::profile::{FrameId, Weight};
 
 /// Kinds and threads below this share in percent are left out.
 const MIN_SHARE: f64 = 0.05;
@@ -26,19 +27,12 @@ const MIN_STATE: f64 = 0.5;
 /// The hot path names a share again once it has fallen by this many percent points.
 const SHARE_STEP: f64 = 5.0;
 
-/// The share in percent from which on a defect is stated at the top of the page.
-const MIN_DEFECT: f64 = 2.0;
-
 /// A branch is named where the hot path forks if it has this share in percent, and this part of the path's end.
 const MIN_BRANCH: f64 = 2.0;
 const MIN_BRANCH_PART: f64 = 0.05;
 
 /// Most branches that are named.
 const MOST_BRANCHES: usize = 4;
-
-/// The totals of a comparison differ widely from this factor on, and probably in their units from the second one on.
-const WIDE_DIFFERENCE: f64 = 4.0;
-const OTHER_UNIT: f64 = 1000.0;
 
 /// The facts about a profile.
 pub(super) struct PlainFacts {
@@ -89,7 +83,7 @@ fn charged_threads(context: &Context<'_>) -> Result<Option<Fact>, Error> {
 /// Returns the fact about the depth of stacks.
 fn depth(context: &Context<'_>) -> Fact {
     let depth = depth_range(context.survey);
-    let text = format!("{} frames in the median, {} to {} in all", depth[1], depth[0], depth[2]);
+    let text = format!("{} in the median, {} to {} in all", plural(depth[1] as u64, "frame"), depth[0], depth[2]);
     let numbers = ["min", "median", "max"].into_iter().zip(depth.map(|depth| depth as f64)).collect();
     Fact { label: "depth", value: Value::Text(text), numbers }
 }
@@ -135,50 +129,6 @@ fn depth_range(survey: &Survey<'_>) -> [usize; 3] {
     });
     let depths = [survey.depths.first_key_value(), median, survey.depths.last_key_value()];
     depths.map(|depth| depth.map_or(0, |(depth, _)| *depth))
-}
-
-/// True if so much is missing that it belongs to the top of the page.
-pub(super) fn is_defect(quality: &Fact) -> bool {
-    quality.numbers.iter().any(|(name, number)| *number >= MIN_DEFECT || !name.ends_with("_pct") && *number > 0.0)
-}
-
-/// Returns what is missing from the stacks.
-pub(super) fn quality(context: &Context<'_>) -> Fact {
-    let (survey, missing) = (context.survey, context.missing);
-    let Quality { lost, truncated, unknown, unsampled, without_scripts } = survey.quality;
-    let parts = [
-        ("lost_pct", lost, "of the samples lost"),
-        ("truncated_pct", truncated, "cut before the root"),
-        ("unknown_pct", unknown, "in code without a symbol"),
-        ("unsampled_pct", unsampled, "without a stack"),
-        (
-            "without_scripts_pct",
-            without_scripts,
-            "in an interpreter or virtual machine, without the functions that it runs",
-        ),
-    ];
-    // What was lost is no part of the totals of a comparison, but its share is one of all samples.
-    let all = context.all_samples();
-    let share = |weights: Weights| percent(weights.after, all.after).max(percent(weights.before, all.before));
-    let mut numbers: Vec<(&str, f64)> = parts.iter().map(|(key, weights, _)| (*key, share(*weights))).collect();
-    let mut bad: Vec<String> = parts
-        .iter()
-        .filter(|(_, weights, _)| *weights != Weights::default())
-        .map(|(_, weights, what)| format!("{} {what}", format_percent(share(*weights))))
-        .collect();
-    if missing.lines > 0 {
-        numbers.push(("malformed_lines", missing.lines as f64));
-        bad.push(format!("{} skipped", plural(missing.lines, "malformed line")));
-    }
-    if missing.has_inputs {
-        numbers.push(("missing_inputs", 1.0));
-        bad.push("an input could not be read".to_owned());
-    }
-    let text = match bad.is_empty() {
-        true => "nothing lost, all stacks reach their root, all leaves have names".to_owned(),
-        false => bad.join(", "),
-    };
-    Fact { label: "quality", value: Value::Text(text), numbers }
 }
 
 /// Returns the weight by thread state, if there are states.
@@ -259,35 +209,4 @@ fn branches(context: &Context<'_>, tree: &CallTree, node: &Node) -> Vec<Item> {
     let min = (context.share(node.weights.after) * MIN_BRANCH_PART).max(MIN_BRANCH);
     let items = sums.into_iter().map(|(name, weight)| (name, context.share(Weight::from_millionths(weight))));
     items.filter(|(_, share)| *share >= min).take(MOST_BRANCHES).map(|(name, share)| Item::share(name, share)).collect()
-}
-
-/// Returns the fact about the totals of two profiles.
-pub(super) fn totals(context: &Context<'_>, amount: &Amount<'_>, sides: [&str; 2]) -> Fact {
-    let total = context.survey.total;
-    let change = percent_change(total, total.before);
-    let text = format!(
-        "{}: {}; {}: {} ({}){}",
-        sides[0],
-        amount.text(total.before),
-        sides[1],
-        amount.text(total.after),
-        format_change(change),
-        doubt_of_totals(context).unwrap_or_default(),
-    );
-    let numbers = vec![("before", total.before.as_f64()), ("after", total.after.as_f64()), ("change_pct", change)];
-    Fact { label: "profiles", value: Value::Text(text), numbers }
-}
-
-/// Returns what is doubtful about a comparison of totals that differ widely.
-fn doubt_of_totals(context: &Context<'_>) -> Option<String> {
-    let Weights { before, after } = context.survey.total;
-    let (smaller, larger) = (before.min(after).as_f64(), before.max(after).as_f64());
-    let option = context.scaling_command?;
-    match larger / smaller.max(f64::MIN_POSITIVE) {
-        OTHER_UNIT.. => {
-            Some("; the totals differ so much that the units may: compare profiles of the same kind".to_owned())
-        }
-        WIDE_DIFFERENCE.. => Some(format!("; the totals differ widely: {option} compares shares")),
-        _ => None,
-    }
 }

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::context::Context;
-use super::facts;
 use super::join_some;
 use super::measure::{Measure, format_count, format_percent, percent, percent_change};
 use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
+use super::quality::quality;
 use super::survey::Survey;
 use super::tables::{column, tree_table};
 use super::waits::waits_table;
@@ -56,7 +56,7 @@ pub(super) fn page(
         return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
     }
     let measure = if context.profile.is_differential() { Measure::Moved } else { Measure::After };
-    let facts = vec![summary(context, inputs), focused(context, &parts), facts::quality(context)];
+    let facts = vec![summary(context, inputs), focused(context, &parts), quality(context)];
     let rows = Rows::new(lines, FACT_LINES);
     let half = (rows.first + rows.second + rows.third + rows.tree) / 2;
     let survey = Survey::new(&parts.callees, context.origins)?;
@@ -116,10 +116,11 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
     let total = context.survey.total;
     let text = match context.profile.is_differential() {
         true => format!(
-            "{}: {} before, {} after; shares are of the total before",
+            "{}: {} before, {} after; shares are of the total {}",
             join_some(inputs, ", "),
             amount.text(total.before),
-            amount.text(total.after)
+            amount.text(total.after),
+            context.base_side()
         ),
         false => format!("{}: {}", join_some(inputs, ", "), amount.text(total.after)),
     };
@@ -138,23 +139,23 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
         count if count == matches.len() => format!("{} functions", format_count(count)),
         count => format!("{} functions, {} of them outermost,", format_count(count), format_count(matches.len())),
     };
-    // All numbers of a comparison are in percent of the total before.
+    // All numbers of a comparison are in percent of one total.
     let is_differential = context.profile.is_differential();
-    let base = |weight: Weight| format_percent(percent(weight, context.whole.before));
+    let base = |weight: Weight| format_percent(percent(weight, context.base()));
     let text = match is_differential {
         true => format!("{functions} in {} before and {} after", base(total.before), base(total.after)),
         false => format!("{functions} in {}", format_percent(share)),
     };
     let whole = Item::new(text, None);
     let number = |weights: Weights| match is_differential {
-        true => Number::Change(percent_change(weights, context.whole.before)),
+        true => Number::Change(percent_change(weights, context.base())),
         false => Number::Share(context.share(weights.after)),
     };
     let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
     let items = Some(whole).filter(|_| !context.is_exact).into_iter().chain(each).collect();
     let numbers = match is_differential {
         true => {
-            let [before, after] = [total.before, total.after].map(|weight| percent(weight, context.whole.before));
+            let [before, after] = [total.before, total.after].map(|weight| percent(weight, context.base()));
             vec![("before_pct", before), ("after_pct", after)]
         }
         false => vec![("inclusive_pct", share)],

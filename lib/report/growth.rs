@@ -50,7 +50,7 @@ pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> R
         path.truncate(last + 1);
     }
     let Some(last) = path.last().filter(|node| node.weights.after > node.weights.before) else { return Ok(None) };
-    let change = |weights: Weights| Some(Number::Change(percent_change(weights, context.survey.total.before)));
+    let change = |weights: Weights| Some(Number::Change(percent_change(weights, context.base())));
     let frames = frames_of(&path);
     let mut items: Vec<Item> = Vec::new();
     for (index, omitted) in context.shown_on_path(&frames, Called::Last) {

@@ -78,6 +78,14 @@ impl<'a> Amount<'a> {
             Unit::Unknown => format!("weight {}", format_weight(weight)),
         }
     }
+
+    /// Formats a weight beside another one that has its unit.
+    pub(super) fn text_without_unit(self, weight: Weight) -> String {
+        match self.unit {
+            Unit::Microseconds => format_microseconds(weight),
+            _ => format_weight(weight),
+        }
+    }
 }
 
 /// True if the total is so small that it probably is a number of samples of this weight.

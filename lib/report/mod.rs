@@ -30,12 +30,15 @@ mod names;
 mod overview;
 mod own_code;
 mod page;
+mod pattern_list;
 mod plain;
 mod pools;
+mod quality;
 mod renamed;
 mod survey;
 mod tables;
 mod text;
+mod totals;
 mod waits;
 mod wakes;
 mod work;
@@ -99,8 +102,10 @@ pub struct Options {
 /// The parts of the inputs that the profile lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Missing {
-    /// Number of malformed lines.
+    /// Number of malformed lines of a profile, or of a comparison that was read.
     pub lines: u64,
+    /// Number of malformed lines of the runs before and after.
+    pub lines_of_sides: [u64; 2],
     /// True if an input could not be read.
     pub has_inputs: bool,
 }
@@ -137,8 +142,8 @@ pub enum Inputs {
 /// Returns the report on a profile, or on a comparison of two.
 ///
 /// # Errors
-/// [`Error::Overflow`], and [`Error::Invalid`] if the profile is empty, a side of a comparison has no weight, its
-/// differences were judged before, or no function matches the focus.
+/// [`Error::Overflow`], and [`Error::Invalid`] if the profile is empty, its differences were judged before, or no function
+/// matches the focus.
 ///
 /// # Example
 /// ```
@@ -182,7 +187,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let pools = if is_joined { Pools::find(&mut profile) } else { Pools::default() };
     profile.presort(crate::parallel::cores());
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
-    origins.find_thread_names(&profile);
+    origins.find_roots(&profile);
     let mut survey = Survey::new(&profile, &origins)?;
     survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
@@ -290,10 +295,6 @@ fn check_weight(profile: &Profile) -> Result<(), Error> {
     let total = profile.total();
     if total.after.is_zero() && total.before.is_zero() {
         return Err(Error::Invalid("the profile is empty: there is nothing to report".to_owned()));
-    }
-    if profile.is_differential() && (total.before.is_zero() || total.after.is_zero()) {
-        let side = if total.before.is_zero() { "before" } else { "after" };
-        return Err(Error::Invalid(format!("the total weight {side} is 0: there is nothing to compare")));
     }
     Ok(())
 }

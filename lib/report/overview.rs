@@ -128,6 +128,9 @@ impl Overview {
 
     /// Returns the weight by group of threads, if there are several.
     pub(super) fn threads(&self, context: &Context<'_>) -> Option<Fact> {
+        if context.origins.has_function_roots() {
+            return None;
+        }
         let mut groups: Vec<_> = self.groups.iter().collect();
         groups.sort_by_key(|(_, group)| Reverse(group.weights.after));
         let items: Vec<Item> = groups

@@ -11,10 +11,12 @@ use std::sync::LazyLock;
 
 use regex::bytes::RegexSet;
 
+use super::measure::is_at_least;
+use super::pattern_list::compile_list as patterns;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Frames, Profile};
-use crate::script_source::{SourceOrigin, find_origin, source_of};
+use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of};
 use crate::{java, markers};
 
 /// Patterns of libraries that are no category of their own.
@@ -65,6 +67,9 @@ static SCRIPT_FILES: LazyLock<RegexSet> =
 static CLONES: LazyLock<RegexSet> =
     LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone)\b|\.[0-9]+$"));
 
+/// Roots are functions if stacks of a single frame have this part of the weight.
+const MIN_SINGLE: (u128, u128) = (1, 20);
+
 /// The category of functions that no rule of [`Categories`] matches.
 const OTHER: &str = "other";
 
@@ -79,12 +84,6 @@ const KERNEL: &str = "kernel";
 
 /// The category of interpreters.
 const INTERPRETER: &str = "interpreter";
-
-/// Compiles the patterns of a list: one a line; lines that start with `#` are comments.
-fn patterns(list: &str) -> RegexSet {
-    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    RegexSet::new(lines).expect("valid patterns")
-}
 
 /// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +175,8 @@ pub(super) struct Origins<'a> {
     has_script_paths: bool,
     /// True if the roots of stacks are names of threads.
     has_thread_names: bool,
+    /// True if the roots of stacks are functions. If neither is known, roots may be both.
+    has_function_roots: bool,
     /// True if some of them are in no package. Packages are libraries then; else they are all that there is.
     has_own_scripts: bool,
 }
@@ -194,6 +195,7 @@ impl<'a> Origins<'a> {
             has_scripts: false,
             has_script_paths,
             has_thread_names: false,
+            has_function_roots: false,
             has_own_scripts,
         };
         for (frame, name) in frames.iter() {
@@ -204,12 +206,36 @@ impl<'a> Origins<'a> {
         origins
     }
 
-    /// Finds out whether the roots of stacks are names of threads, as they are if the start of a thread comes below one.
-    /// They are no functions of the program then, whatever they are called.
-    pub(super) fn find_thread_names(&mut self, profile: &Profile) {
-        let has_start = |stack: &[FrameId]| stack.len() > 2 && (1..3).any(|index| self.is_start(stack[index]));
-        let found = profile.for_each(|stack, _| if has_start(stack) { Err(()) } else { Ok(()) });
-        self.has_thread_names = found.is_err();
+    /// Finds out whether the roots of stacks are names of threads or functions.
+    ///
+    /// They are names of threads if the start of a thread comes below one, and then no functions of the program, whatever
+    /// they are called. They are functions if one is `main`, the start of a process or a function of a script, or if stacks of a
+    /// single frame have much of the weight: threads have frames.
+    pub(super) fn find_roots(&mut self, profile: &Profile) {
+        let (mut single, mut total) = (0_u128, 0_u128);
+        let (mut has_start, mut has_function) = (false, false);
+        let _ = profile.for_each(|stack, weights| {
+            let weight = weights.before.millionths().saturating_add(weights.after.millionths());
+            total = total.saturating_add(weight);
+            has_start |= stack.len() > 2 && (1..3).any(|index| self.is_start(stack[index]));
+            let Some(root) = stack.first() else { return Ok::<(), ()>(()) };
+            let known = &self.known[root.index()];
+            has_function |=
+                profile.frames.name(*root) == b"main" || known.calls == Calls::Start || known.has_script_file;
+            let is_single = stack[1..].iter().all(|frame| self.origin(*frame) == Origin::Marker);
+            if is_single && known.origin == Origin::Own {
+                single = single.saturating_add(weight);
+            }
+            Ok(())
+        });
+        self.has_thread_names = has_start;
+        let has_single = single > 0 && is_at_least(single, MIN_SINGLE, total);
+        self.has_function_roots = !has_start && (has_function || has_single);
+    }
+
+    /// True if the roots of stacks are functions.
+    pub(super) fn has_function_roots(&self) -> bool {
+        self.has_function_roots
     }
 
     /// Returns the index of the first frame that may be a function.
@@ -327,8 +353,10 @@ impl<'a> Origins<'a> {
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.
     pub(super) fn kind(&self, leaf: FrameId, place: &Place<'a>, is_own: bool) -> &'a str {
-        let kind = self.known[leaf.index()].kind;
+        let Known { kind, origin, .. } = self.known[leaf.index()];
         match place.inside {
+            // A thread state says more than where the thread waits.
+            _ if origin == Origin::Marker && kind != OTHER => kind,
             Some(KERNEL) if !kind.starts_with(KERNEL) => KERNEL,
             Some(inside) if kind == OWN_CODE && !is_own => inside,
             _ => kind,
@@ -354,14 +382,15 @@ impl<'a> Origins<'a> {
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
             None => LIBRARIES.is_match(plain),
         };
-        let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
-        let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
+        let is_inline = is_inline_code(plain);
+        let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
+        let has_script_file = is_script && (is_inline || SCRIPT_FILES.is_match(plain));
         let is_own = match &mut self.own {
             Some(own) => own.matches(frames, frame),
             None => !is_library && (is_script || category == OTHER),
         };
         let calls = match () {
-            () if has_script_file && is_own => Calls::Any,
+            () if is_own && (has_script_file || self.own.is_some()) => Calls::Any,
             () if is_kernel || category == "allocator" || CLOSED.is_match(plain) => Calls::Closed,
             () if START.is_match(plain) => Calls::Start,
             () if RUN_TIMES.is_match(plain) => Calls::Scripts,

@@ -85,8 +85,7 @@ fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a Fr
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
-    let is_own =
-        |frame: FrameId| context.origins.origin(frame) == Origin::Own && !context.survey.roots.contains_key(&frame);
+    let is_own = |frame: FrameId| context.origins.origin(frame) == Origin::Own && !context.is_thread(frame);
     let of_functions = own.iter().filter(|(frame, _)| is_own(**frame)).map(|(_, own)| own.weights.after.millionths());
     let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
     let has_functions = context.share(of_functions) >= MIN_OWN;

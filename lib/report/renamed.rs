@@ -87,7 +87,7 @@ impl RenamedFrames {
 
     /// Returns the fact that names these functions, with the changes of their inclusive weights.
     pub(super) fn fact(&self, context: &Context<'_>) -> Option<Fact> {
-        let total = context.survey.total.before;
+        let total = context.base();
         let inclusive = |frame: FrameId| context.survey.functions[frame.index()].inclusive;
         let items = self.0.iter().map(|pair| {
             let weights = Weights { before: inclusive(pair.before).before, after: inclusive(pair.after).after };

@@ -65,7 +65,7 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
         let others = context.share(line.other_weights.after);
         let name = format!("+ {} in {} more", format_percent(others), line.others);
         let (numbers, share) = match is_differential {
-            true => comparison_numbers(amount, line.weights, context.whole.before),
+            true => comparison_numbers(amount, line.weights, context.base()),
             false => {
                 let share = context.share(line.weights.after);
                 (vec![Number::Share(context.share(line.itself.after)), Number::Share(share)], share)

@@ -93,10 +93,18 @@ fn paint(text: &str, paint: Style, style: TextStyle) -> String {
     if style.colours { format!("{paint}{text}{paint:#}") } else { text.to_owned() }
 }
 
+/// Items on lines.
+struct FittedItems {
+    lines: Vec<String>,
+    /// True if some items do not fit.
+    has_rest: bool,
+}
+
 /// Returns as many items as fit on the lines, at least part of the first, with short forms of long names. An item that
 /// does not fit loses the path of its inner function, then that function, then its parts but for the first, then all.
-fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
+fn fit_items(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
     let mut lines = vec![String::new()];
+    let mut fitting = items.len();
     for (number, item) in items.iter().enumerate() {
         let inner = item.inner.as_ref().map(|inner| last_parts(&shortened(inner)));
         let without_path = Item { inner, ..item.clone() };
@@ -122,10 +130,13 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
                 line.push_str(form);
             }
             (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[4], room),
-            _ => break,
+            _ => {
+                fitting = number;
+                break;
+            }
         }
     }
-    lines
+    FittedItems { lines, has_rest: fitting < items.len() }
 }
 
 fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
@@ -139,7 +150,14 @@ fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
             }
             lines
         }
-        Value::List(items) => fit_items(items, room, if fact.label == "threads" { 2 } else { 1 }),
+        Value::List(items) => {
+            let FittedItems { mut lines, has_rest } =
+                fit_items(items, room, if fact.label == "threads" { 2 } else { 1 });
+            if let Some(last) = lines.last_mut().filter(|last| has_rest && width(last) + 3 <= room) {
+                last.push_str(", …");
+            }
+            lines
+        }
         Value::Path(items, lines) => {
             let names: Vec<String> = items.iter().map(Item::text).collect();
             if *lines == PathLines::One { vec![fit_path(&names, room)] } else { wrap_path(&names, room) }
@@ -230,7 +248,7 @@ fn push_row(
     if !row.details.is_empty() {
         let padding = name_width.saturating_sub(indent(row) + width(&name)) + 2;
         let max_lines = if row.share.abs() >= WRAPPED_SHARE { 2 } else { 1 };
-        let details = fit_items(&row.details, details_room, max_lines);
+        let details = fit_items(&row.details, details_room, max_lines).lines;
         let first = details.first().map_or("", |first| first);
         line.push_str(&" ".repeat(padding));
         line.push_str(&paint(first, Style::new().dimmed(), style));
@@ -246,7 +264,7 @@ fn push_row(
         let start = style.width.saturating_sub(room) + 2;
         for note in row.notes.iter().take(MAX_NOTES) {
             let label = shortened(&note.label);
-            let items = fit_items(&note.items, style.width.saturating_sub(start + width(&label) + 1), 1).join("");
+            let items = fit_items(&note.items, style.width.saturating_sub(start + width(&label) + 1), 1).lines.join("");
             let line = paint(&format!("{label} {items}"), Style::new().dimmed(), style);
             push_line(text, &format!("{}{line}", " ".repeat(start)));
         }

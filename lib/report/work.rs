@@ -2,16 +2,14 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::RegexSet;
 
+use super::pattern_list::compile;
 use crate::markers;
 use crate::profile::{FrameId, Frames};
 
 /// The list of kinds.
 const LIST: &str = include_str!("work.txt");
-
-/// Largest size of the compiled patterns in bytes.
-const SIZE_LIMIT: usize = 64 << 20;
 
 /// The kinds of the list.
 static KINDS: LazyLock<Kinds> = LazyLock::new(Kinds::parse);
@@ -39,14 +37,12 @@ impl Kinds {
                 patterns.push(pattern);
             }
         }
-        let patterns = RegexSetBuilder::new(patterns).unicode(false).size_limit(SIZE_LIMIT).build();
-        Self { names, kernel, anywhere, patterns: patterns.expect("valid patterns") }
+        Self { names, kernel, anywhere, patterns: compile(patterns) }
     }
 }
 
 /// Functions of Python, and the interpreter.
-static PYTHON: LazyLock<RegexSet> =
-    LazyLock::new(|| RegexSet::new([r"\.py\)$|^py::", r"^\[(lib)?python3|^_?PyEval_"]).expect("valid patterns"));
+static PYTHON: LazyLock<RegexSet> = LazyLock::new(|| compile([r"\.py\)$|^py::", r"^\[(lib)?python3|^_?PyEval_"]));
 
 /// The kind of waits for a condition.
 const CONDITION: &str = "condition";

@@ -52,9 +52,13 @@ pub(crate) use write::{PageParts, write_element};
 
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;
+use crate::profile::Weights;
 use crate::{Error, folded};
 
 /// Reads folded stacks from all sources and lays them out, ready for [`write`](write()).
+///
+/// If all weights of a comparison are 0 after, [`Options::vanished`] is set, because there is nothing else to draw. A sorted
+/// stream, which cannot be read again, has nothing to draw then.
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Overflow`], [`Error::Malformed`] for a line out of order if the caller promised
@@ -62,7 +66,7 @@ use crate::{Error, folded};
 pub fn draw(
     sources: &[Source],
     stacks: &StackOptions,
-    options: &Options,
+    options: &mut Options,
     diagnostics: &mut Diagnostics,
 ) -> Result<Drawing, Error> {
     if stacks.order == StackOrder::Time {
@@ -71,11 +75,23 @@ pub fn draw(
     if let [source] = sources
         && !transform::is_needed(stacks, options)
         && let Some(drawing) = draw_source(source, stacks.order, options, diagnostics)?
+        && !(drawing.differential && has_vanished(drawing.layout.total) && is_file(source))
     {
         return Ok(drawing);
     }
     let profile = folded::read_profile(sources, diagnostics)?;
+    options.vanished |= profile.is_differential() && has_vanished(profile.total());
     Drawing::from_profile(&transform::apply(profile, stacks, options)?, options)
+}
+
+/// True if there is weight before, and none after.
+fn has_vanished(total: Weights) -> bool {
+    total.after.is_zero() && !total.before.is_zero()
+}
+
+/// True for a source that can be read again.
+fn is_file(source: &Source) -> bool {
+    matches!(source, Source::File(path) if path.is_file())
 }
 
 /// Draws one source without building a profile. `None` if that is impossible; the source can then be read again.
@@ -87,8 +103,7 @@ fn draw_source(
 ) -> Result<Option<Drawing>, Error> {
     let is_promised = order == StackOrder::Sorted;
     // If the stacks turn out to be unsorted, a file can be read again, a pipe cannot.
-    let is_file = matches!(source, Source::File(path) if path.is_file());
-    if (is_promised || is_file)
+    if (is_promised || is_file(source))
         && let Some(drawing) = layout_stream::draw_sorted(source, is_promised, options, diagnostics)?
     {
         return Ok(Some(drawing));

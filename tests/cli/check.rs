@@ -207,12 +207,37 @@ fn fails_on_an_unreadable_profile() {
 }
 
 #[test]
-fn fails_on_a_comparison_with_an_empty_side() {
-    for diff in [&b"a;c 0 50\na;d 0 50\n"[..], b"a;c 50 0\na;d 50 0\n", b"a;c 0 50\n[lost] 50 0\n"] {
-        let outcome = check(&["--growth", "2%"], diff);
-        assert_eq!(outcome.code(), 2, "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("nothing to compare"), "{}", outcome.stderr);
+fn checks_a_part_of_a_comparison_that_one_side_lacks() {
+    // As fg-filter writes the stacks of a new function.
+    for (diff, rules, code, message) in [
+        (
+            &b"a;c 0 501\na;d 0 700\n"[..],
+            "--inclusive-growth=^a$=2%",
+            1,
+            "the total weight before is 0: everything is new",
+        ),
+        (b"a;c 501 0\na;d 700 0\n", "--inclusive-growth=^a$=2%", 0, "the total weight after is 0: everything is gone"),
+        (b"a;c 501 0\na;d 700 0\n", "--lost=1%", 0, "the total weight after is 0: everything is gone"),
+    ] {
+        let outcome = check(&[rules], diff);
+        assert_eq!(outcome.code(), code, "{outcome:?}");
+        assert!(outcome.stderr.contains(message) && !outcome.stderr.contains("inf"), "{outcome:?}");
+        assert_eq!(outcome.text().contains("new, as is all after (0 -> 1201), more than 2%"), code == 1, "{outcome:?}");
     }
+    let outcome = check(&["--growth=2%"], b"a;c 0 50\n[lost] 50 0\n");
+    assert!(
+        outcome.code() == 2 && outcome.stderr.contains("nothing to compare"),
+        "what was before is lost: {outcome:?}"
+    );
+    // Of whole runs, one without weight is a mistake.
+    let folder = directory();
+    let [before, after] = [("before", "a;c 0\n"), ("after", "a;c 50\n")].map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let outcome = check(&["--growth=2%", "--before", &before, "--after", &after], b"");
+    assert!(outcome.code() == 2 && outcome.stderr.contains("nothing to compare"), "{outcome:?}");
 }
 
 #[test]

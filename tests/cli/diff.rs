@@ -60,7 +60,7 @@ fn a_side_without_stacks_is_reported() {
     // A run without stacks would hide each difference of the others.
     for options in [&["--significant"][..], &[]] {
         let mut operands: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
-        operands.extend(["--before".as_ref(), before, after, "--after".as_ref(), after, after]);
+        operands.extend(["--before".as_ref(), before, after, "--after".as_ref(), after]);
         let refused = compare(&operands);
         assert_eq!((refused.code(), refused.text().as_str()), (2, ""), "{refused:?}");
         assert!(refused.stderr.contains("no stacks in this run"), "{refused:?}");
@@ -262,9 +262,11 @@ fn several_runs_of_each_side_show_the_noise() {
 
 #[test]
 fn adds_runs_up_and_scales_by_their_number() {
-    let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
-    let [before, after] = [before, after].map(|path| path.to_str().unwrap().to_owned());
-    let out = run("fg-diff", ["--before", &before, "--after", &after, "--after", &after], b"").ok();
+    let (folder, before, after) = files("a 10\nb 5\n", "a 12\n");
+    let other = folder.path().join("other");
+    std::fs::copy(&after, &other).unwrap();
+    let [before, after, other] = [before, after, other].map(|path| path.to_str().unwrap().to_owned());
+    let out = run("fg-diff", ["--before", &before, "--after", &after, "--after", &other], b"").ok();
     assert_eq!(out.text(), "a 20 24\nb 10 0\n");
     let mixed = run("fg-diff", ["--before", &before, &after], b"");
     assert_eq!(mixed.code(), 2);
@@ -348,13 +350,15 @@ fn reads_the_names_of_runs_from_lists() {
         std::fs::write(&path, names.concat()).unwrap();
         path
     };
-    let lists = [list("list-before", &[&before, &before]), list("list-after", &[&after])];
+    let other = folder.path().join("other");
+    std::fs::copy(&before, &other).unwrap();
+    let lists = [list("list-before", &[&before, &other]), list("list-after", &[&after])];
     let option = |name: &str, list: &PathBuf| [PathBuf::from(name), list.clone()];
     let arguments = [option("--before0-from", &lists[0]), option("--after0-from", &lists[1])].concat();
     assert_eq!(run("fg-diff", &arguments, b"").ok().text(), "a 1 3\nb 2 0\n");
     assert_eq!(run("fg-diff", &arguments[..2], b"").code(), 2, "a side is missing");
     for program in ["fg-csv", "fg-report"] {
-        let by_name = [&PathBuf::from("--before"), &before, &before, &"--after".into(), &after];
+        let by_name = [&PathBuf::from("--before"), &before, &other, &"--after".into(), &after];
         let expected = run(program, by_name, b"").ok().stdout;
         assert_eq!(run(program, &arguments, b"").ok().stdout, expected, "{program}");
     }

@@ -30,6 +30,7 @@ mod moved_cost;
 mod perf_data;
 mod pprof;
 mod renames;
+mod repeated_runs;
 mod report;
 mod sample_selection;
 mod scaled_verdicts;

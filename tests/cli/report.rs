@@ -8,6 +8,7 @@ mod interface;
 mod large;
 mod layout;
 mod lost;
+mod own_functions;
 mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.
@@ -151,7 +152,7 @@ fn rejects_what_it_cannot_report() {
     for (options, profile, message) in [
         (&[][..], &b""[..], "no stacks in the input"),
         (&["--focus=nothing"], PROFILE, "--focus nothing: no frame matches"),
-        (&[], b"a 0 5\nb 0 7\n", "the total weight before is 0"),
+        (&[], b"a 0 0\nb 0 0\n", "the profile is empty"),
     ] {
         let outcome = run("fg-report", options, profile);
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");

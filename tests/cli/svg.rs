@@ -185,6 +185,21 @@ fn fails_without_stacks() {
 }
 
 #[test]
+fn draws_what_vanished_if_nothing_else_is_left() {
+    let folder = directory();
+    let file = folder.path().join("gone.folded");
+    for gone in [&b"a;b 3 0\na;c 2 0\n"[..], b"a;c 2 0\na;b 3 0\n"] {
+        let elided = run("fg-svg", ["--elided"], gone).ok().stdout;
+        let drawn = run("fg-svg", [] as [&str; 0], gone).ok();
+        assert_eq!(drawn.stdout, elided);
+        assert!(drawn.stderr.contains("the total weight after is 0"), "{drawn:?}");
+        std::fs::write(&file, gone).unwrap();
+        assert_eq!(run("fg-svg", [&file], b"").ok().stdout, elided);
+    }
+    assert!(run("fg-svg", [] as [&str; 0], b"a;b 0 3\n").ok().stderr.is_empty(), "what is new has a width");
+}
+
+#[test]
 fn draws_a_sorted_file_like_a_shuffled_one() {
     let folder = directory();
     let (sorted, shuffled) = (folder.path().join("sorted"), folder.path().join("shuffled"));

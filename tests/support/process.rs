@@ -1,5 +1,6 @@
 //! State of other processes as `/proc` shows it.
 
+use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -47,6 +48,20 @@ impl Drop for Background {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Runs a command and returns the most memory that it had in RAM when it began to write its output, in bytes. The output must be
+/// longer than a pipe holds: the process then waits for its reader.
+pub fn memory_at_output(mut command: Command) -> u64 {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    std::io::copy(&mut output, &mut std::io::sink()).unwrap();
+    assert!(child.wait().unwrap().success(), "{command:?}");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = peak.unwrap_or_else(|| panic!("{command:?}: too little output")).trim().trim_end_matches(" kB");
+    kibibytes.parse::<u64>().unwrap() * 1024
 }
 
 /// Returns the CPU time of a process, which the kernel counts in ticks of 10 ms.

@@ -86,6 +86,27 @@ fn many_files_take_no_memory_each() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn thousands_of_small_files_take_little_memory() {
+    // Of these files, at least 66 KB each were once kept: 330 MB.
+    const LIMIT: u64 = 64 << 20;
+    let folder = crate::support::directory();
+    let names: Vec<String> = (0..5000).map(|number| format!("{number}.folded")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let stacks = (0..3).map(|leaf| format!("main;handle_{number};leaf_{number}_{leaf} {}\n", leaf + 1));
+        std::fs::write(folder.path().join(name), stacks.collect::<String>()).unwrap();
+    }
+    std::fs::write(folder.path().join("list"), names.join("\0")).unwrap();
+    for (program, options) in [("fg-collapse", &["-n", "2"][..]), ("fg-filter", &[]), ("fg-csv", &[]), ("fg-svg", &[])]
+    {
+        let mut command = command(support::tool(program));
+        command.current_dir(folder.path()).args(options).args(["--files0-from", "list"]);
+        let peak = support::process::memory_at_output(command);
+        assert!(peak <= LIMIT, "{program} {options:?}: {} MB", peak / 1_000_000);
+    }
+}
+
 #[test]
 fn reports_an_unreadable_file_and_reads_the_others() {
     for program in mergers() {

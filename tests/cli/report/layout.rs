@@ -1,6 +1,7 @@
 //! The width of lines.
 
 use super::report;
+use crate::support::{command, directory, run_command, tool};
 
 /// Wide characters take two columns, so a page of them is no wider than any other.
 #[test]
@@ -14,4 +15,37 @@ fn wide_characters_fit_the_page() {
         let lines = page.lines().take_while(|line| *line != "look closer");
         assert!(lines.map(columns).all(|columns| columns <= 100), "{page}");
     }
+}
+
+#[test]
+fn a_list_without_room_for_all_of_its_items_ends_in_dots() {
+    let kinds = ["malloc", "memcpy", "qsort", "inflate", "fsync", "regexec", "pthread_mutex_lock", "nanosleep"];
+    let text: String = kinds
+        .iter()
+        .enumerate()
+        .map(|(number, kind)| format!("app;main;function_{number};{kind} {}\n", 90 - number))
+        .collect();
+    let work = |page: &str| page.lines().find(|line| line.starts_with("work")).unwrap().to_owned();
+    assert!(work(&report(&[], text.as_bytes())).ends_with(", …"), "{}", report(&[], text.as_bytes()));
+    let short: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
+    assert!(!work(&report(&[], short.as_bytes())).contains('…'));
+}
+
+#[test]
+fn a_page_about_thousands_of_files_names_few() {
+    let folder = directory();
+    let names: Vec<String> = (0..200).map(|number| format!("{number}.folded")).collect();
+    for name in &names {
+        std::fs::write(folder.path().join(name), "app;main;parse 7\napp;main;read_all 3\n").unwrap();
+    }
+    let mut command = command(tool("fg-report"));
+    command.current_dir(folder.path()).args(&names);
+    let page = run_command(command, b"").ok().text();
+    assert!(page.len() < 2000 && page.contains("fg-report --focus '^parse$' 0.folded 1.folded 2.folded …"), "{page}");
+}
+
+#[test]
+fn the_code_of_a_thread_that_waits_is_its_state() {
+    let page = report(&[], b"app;main;wait;read;do_syscall_64_[k];schedule_[k];[off-cpu] 990\napp;main;run 10\n");
+    assert!(page.contains("code      blocked 99.0%, own code 1.0%"), "{page}");
 }

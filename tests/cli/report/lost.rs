@@ -11,14 +11,16 @@ fn lost_samples_are_no_part_of_a_comparison() {
     let folded = b"app;main;a 1001 1001\napp;main;b 500 500\n[lost] 20 9000\n";
     let text = page(&[], folded);
     assert!(text.contains("before: 1,501 samples; after: 1,501 samples (0.0%)"), "{text}");
-    assert!(text.contains("85.7% of the samples lost"), "{text}");
+    assert!(text.contains("quality   before: 1.3% of the samples lost; after: 85.7% of the samples lost"), "{text}");
     for unwanted in ["[lost]", "grew at", "differ", "grew", "callees"] {
         assert!(!text.contains(unwanted), "{unwanted}\n{text}");
     }
     let json: serde_json::Value = serde_json::from_str(&page(&["--json"], folded)).unwrap();
     assert_eq!((json["profiles"]["before"].as_f64(), json["profiles"]["after"].as_f64()), (Some(1501.0), Some(1501.0)));
     assert_eq!(json["verdict"]["noise"], 0, "{json}");
-    assert!((json["quality"]["lost_pct"].as_f64().unwrap() - 85.706).abs() < 0.01, "{json}");
+    for (key, expected) in [("lost_before_pct", 1.315), ("lost_after_pct", 85.706)] {
+        assert!((json["quality"][key].as_f64().unwrap() - expected).abs() < 0.01, "{json}");
+    }
     assert!(!json.to_string().contains("[lost]"), "{json}");
 }
 
@@ -29,9 +31,10 @@ fn scaled_totals_are_equal_whatever_was_lost() {
     std::fs::write(path("bl"), "app;main;a 1000\napp;main;b 500\n[lost] 700\n").unwrap();
     std::fs::write(path("al"), "app;main;a 2000\napp;main;b 1000\n[lost] 10\n").unwrap();
     let text = page(&["-n", "--before", &path("bl"), "--after", &path("al")], b"");
-    let line = text.lines().next().unwrap();
-    assert_eq!(line.matches("3,000").count(), 2, "{text}");
-    assert!(text.contains("31.8% of the samples lost") && !text.contains("[lost]"), "{text}");
+    let (first, _) = text.split_once("\nquality").unwrap();
+    assert_eq!(first.matches("3,000").count(), 2, "{text}");
+    assert!(first.contains("bl: weight 1,500, scaled to 3,000; "), "{text}");
+    assert!(text.contains("before: 31.8% of the samples lost; after: 0.3%") && !text.contains("[lost]"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! A part of names that is another one after.
+
+use super::path_name::is_end;
+
+/// A part of names before, and what is in its place after.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counterpart {
+    /// The name of a program, or the path of a folder or file, before.
+    pub before: String,
+    /// Its name after.
+    pub after: String,
+    /// The part of names that it is.
+    pub part: NamePart,
+}
+
+/// A part of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NamePart {
+    /// The whole name.
+    Whole,
+    /// The folder of a source file.
+    Folder,
+    /// A source file.
+    File,
+}
+
+impl Counterpart {
+    /// Returns the name after of a frame before; `None` if it is the same.
+    pub(super) fn rename(&self, name: &[u8]) -> Option<Vec<u8>> {
+        match self.part {
+            NamePart::Whole => (name == self.before.as_bytes()).then(|| self.after.clone().into_bytes()),
+            NamePart::Folder => self.rename_paths(name, |next| next == Some('/')),
+            NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end)),
+        }
+    }
+
+    /// Replaces the folder or the file where it begins a path of a name. `is_whole` says if it ends before the next letter.
+    fn rename_paths(&self, name: &[u8], is_whole: impl Fn(Option<char>) -> bool) -> Option<Vec<u8>> {
+        let letter = |at: usize| name.get(at).map(|byte| char::from(*byte));
+        let is_path = |start: &usize| {
+            is_whole(letter(start + self.before.len()))
+                && start.checked_sub(1).is_none_or(|last| letter(last).is_none_or(is_end))
+        };
+        let mut starts = memchr::memmem::find_iter(name, self.before.as_bytes()).filter(is_path).peekable();
+        starts.peek()?;
+        let (mut renamed, mut copied) = (Vec::with_capacity(name.len()), 0);
+        for start in starts {
+            renamed.extend_from_slice(&name[copied..start]);
+            renamed.extend_from_slice(self.after.as_bytes());
+            copied = start + self.before.len();
+        }
+        renamed.extend_from_slice(&name[copied..]);
+        Some(renamed)
+    }
+}

@@ -1,0 +1,114 @@
+//! What is missing from the stacks of a profile, or of each side of a comparison.
+
+use super::context::Context;
+use super::measure::{format_percent, percent};
+use super::page::{Fact, Value};
+use super::survey::Quality;
+use crate::diagnostics::plural;
+use crate::profile::{Weight, Weights};
+
+/// The share in percent from which on a defect is stated at the top of the page.
+const MIN_DEFECT: f64 = 2.0;
+
+/// A kind of stacks that something is wrong with.
+struct Defect {
+    /// The names of its share for programs: in a profile, before and after.
+    keys: [&'static str; 3],
+    weights: Weights,
+    what: &'static str,
+}
+
+/// One side of a comparison, or a profile.
+struct Side {
+    /// The index of its key.
+    key: usize,
+    weight: fn(Weights) -> Weight,
+    /// Number of its malformed lines.
+    lines: u64,
+}
+
+/// True if so much is missing that it belongs to the top of the page.
+pub(super) fn is_defect(quality: &Fact) -> bool {
+    quality.numbers.iter().any(|(name, number)| *number >= MIN_DEFECT || !name.ends_with("_pct") && *number > 0.0)
+}
+
+/// Returns what is missing from the stacks, for each side of a comparison.
+pub(super) fn quality(context: &Context<'_>) -> Fact {
+    let missing = context.missing;
+    let defects = defects(&context.survey.quality);
+    let sides = match context.profile.is_differential() {
+        true => {
+            let [before, after] = missing.lines_of_sides;
+            vec![
+                Side { key: 1, weight: |weights| weights.before, lines: before },
+                Side { key: 2, weight: |weights| weights.after, lines: after },
+            ]
+        }
+        false => vec![Side { key: 0, weight: |weights| weights.after, lines: missing.lines }],
+    };
+    let mut numbers: Vec<(&str, f64)> = Vec::new();
+    let found: Vec<Vec<String>> = sides.iter().map(|side| side.find(context, &defects, &mut numbers)).collect();
+    let mut parts: Vec<String> = match &found[..] {
+        _ if found.iter().all(Vec::is_empty) => Vec::new(),
+        [before, after] => [("before", before), ("after", after)]
+            .map(|(side, found)| match found.is_empty() {
+                true => format!("{side}: nothing is missing"),
+                false => format!("{side}: {}", found.join(", ")),
+            })
+            .to_vec(),
+        _ => found.into_iter().flatten().collect(),
+    };
+    // Those of a comparison that was read are of neither side.
+    if missing.lines > 0 && context.profile.is_differential() {
+        parts.push(format!("{} skipped", plural(missing.lines, "malformed line")));
+    }
+    let lines = missing.lines + missing.lines_of_sides.iter().sum::<u64>();
+    if lines > 0 {
+        numbers.push(("malformed_lines", lines as f64));
+    }
+    if missing.has_inputs {
+        numbers.push(("missing_inputs", 1.0));
+        parts.push("an input could not be read".to_owned());
+    }
+    let separator = if context.profile.is_differential() { "; " } else { ", " };
+    let text = match parts.is_empty() {
+        true => "nothing lost, all stacks reach their root, all leaves have names".to_owned(),
+        false => parts.join(separator),
+    };
+    Fact { label: "quality", value: Value::Text(text), numbers }
+}
+
+impl Side {
+    /// Returns what is missing on this side, and adds the shares for programs.
+    fn find(&self, context: &Context<'_>, defects: &[Defect], numbers: &mut Vec<(&'static str, f64)>) -> Vec<String> {
+        // What was lost is no part of the totals of a comparison, but its share is one of all samples.
+        let all = (self.weight)(context.all_samples());
+        let mut found = Vec::new();
+        for Defect { keys, weights, what } in defects {
+            let weight = (self.weight)(*weights);
+            let share = percent(weight, all);
+            numbers.push((keys[self.key], share));
+            if !weight.is_zero() {
+                found.push(format!("{} {what}", format_percent(share)));
+            }
+        }
+        if self.lines > 0 {
+            found.push(format!("{} skipped", plural(self.lines, "malformed line")));
+        }
+        found
+    }
+}
+
+/// Returns the kinds of defects with their weights.
+fn defects(quality: &Quality) -> [Defect; 5] {
+    let Quality { lost, truncated, unknown, unsampled, without_scripts } = *quality;
+    let without = "in an interpreter or virtual machine, without the functions that it runs";
+    [
+        (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, "of the samples lost"),
+        (["truncated_pct", "truncated_before_pct", "truncated_after_pct"], truncated, "cut before the root"),
+        (["unknown_pct", "unknown_before_pct", "unknown_after_pct"], unknown, "in code without a symbol"),
+        (["unsampled_pct", "unsampled_before_pct", "unsampled_after_pct"], unsampled, "without a stack"),
+        (["without_scripts_pct", "without_scripts_before_pct", "without_scripts_after_pct"], without_scripts, without),
+    ]
+    .map(|(keys, weights, what)| Defect { keys, weights, what })
+}

@@ -1,0 +1,72 @@
+//! Which functions are the program's own, and their order.
+
+use super::report;
+
+/// Returns the rows of the table of own functions: share and name.
+fn own_rows(options: &[&str], profile: &str) -> Vec<(String, String)> {
+    let page: serde_json::Value =
+        serde_json::from_str(&report(&[&["--json"], options].concat(), profile.as_bytes())).unwrap();
+    let rows = page["own"].as_array().unwrap_or_else(|| panic!("{page}")).iter();
+    rows.map(|row| (format!("{:.1}", row["share_pct"].as_f64().unwrap()), row["names"][0].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_root_that_is_a_function_has_the_place_of_its_weight() {
+    for (profile, first) in [
+        ("main 700\nmain;parse 200\nmain;read_all 100\n", "main"),
+        ("main;memcpy 700\nmain;parse 300\n", "main"),
+        ("run 700\nrun;parse 200\nrun;read_all 100\n", "run"),
+        ("<module> (a.py);list_extend 700\n<module> (a.py);parse (a.py) 300\n", "<module> (a.py)"),
+        // The root may be the name of a thread here: then its weight is that of no function.
+        ("worker;memcpy 700\nworker;parse 300\n", "parse"),
+        ("worker;_start;memcpy 700\nworker;_start;parse 300\n", "parse"),
+    ] {
+        let rows = own_rows(&[], profile);
+        assert_eq!(rows[0].1, first, "{profile}{rows:?}");
+    }
+}
+
+#[test]
+fn the_first_line_of_growth_leads_to_a_root_that_is_a_function() {
+    let page = report(&[], b"main 1000 9000\nmain;parse 900 3800\nmain;read_all 800 800\n");
+    let path = page.lines().find(|line| line.starts_with("grew at")).unwrap_or_else(|| panic!("{page}"));
+    assert!(path.contains("main"), "{page}");
+    assert!(page.contains("fg-report --focus '^main$'"), "{page}");
+}
+
+#[test]
+fn own_functions_are_those_that_the_user_names() {
+    let profile =
+        "main;parse;malloc;_int_malloc 40\nmain;parse;memcpy 30\nmain;parse;vfs_read_[k];copy_user_[k] 20\nmain 10\n";
+    for (own, expected) in [
+        ("^malloc$", &[("40.0", "malloc"), ("60.0", "main")][..]),
+        ("^(memcpy|parse)$", &[("60.0", "parse"), ("30.0", "memcpy"), ("10.0", "main")]),
+        ("^vfs_read", &[("80.0", "main"), ("20.0", "vfs_read_[k]")]),
+    ] {
+        let mut rows = own_rows(&["--own", own], profile);
+        let mut expected: Vec<(String, String)> =
+            expected.iter().map(|(share, name)| ((*share).to_owned(), (*name).to_owned())).collect();
+        rows.sort();
+        expected.sort();
+        assert_eq!(rows, expected, "{own}");
+    }
+}
+
+#[test]
+fn code_of_the_command_line_is_the_programs_own() {
+    for (source, entry) in [
+        ("[eval]", "node::Start;Builtins_JSEntry"),
+        ("-e", "ruby_run_node;rb_vm_exec"),
+        ("Command line code", "php_cli.c;zend_execute"),
+        ("<string>", "Py_BytesMain;_PyEval_EvalFrameDefault"),
+    ] {
+        let profile = format!(
+            "app;_start;{entry};work ({source});is_numeric_string 70\napp;_start;{entry};other ({source}) 30\n"
+        );
+        let rows = own_rows(&[], &profile);
+        let names: Vec<&str> = rows.iter().map(|(_, name)| &name[..]).collect();
+        assert_eq!(names, [format!("work ({source})"), format!("other ({source})")], "{profile}");
+        assert!(!report(&[], profile.as_bytes()).contains("without the functions that it runs"), "{profile}");
+    }
+}
