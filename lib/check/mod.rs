@@ -139,25 +139,22 @@ pub fn check(
     Ok(findings)
 }
 
-/// Fails if there is nothing to check, or nothing to compare: the runs of a side have no weight, or all of it was lost. A comparison
-/// that was read may be a part of one, such as the stacks of a function that is new.
+/// Fails if there is nothing to check: a side has no weight, or all of it was lost. A comparison that was read may be a part of one, in
+/// which everything is new.
 fn check_totals(accumulator: &Accumulator<'_>, has_runs: bool, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let (total, lost) = (accumulator.total, accumulator.lost);
     if total == Weights::default() {
         return Err(Error::Invalid("the profile is empty: there is nothing to check".to_owned()));
     }
-    let sides = [("before", total.before, lost.before, "new"), ("after", total.after, lost.after, "gone")];
-    for (side, all, lost, what) in sides.into_iter().filter(|_| accumulator.differential) {
-        match (all == lost, all.is_zero()) {
-            (false, _) => {}
-            (true, true) if !has_runs => {
-                diagnostics.warn(&format!("the total weight {side} is 0: everything is {what}"));
-            }
-            (true, is_zero) => {
-                let what = if is_zero { "" } else { ", but for what was lost" };
-                return Err(Error::Invalid(format!("the total weight {side} is 0{what}: there is nothing to compare")));
-            }
+    let sides = [("before", total.before, lost.before), ("after", total.after, lost.after)];
+    let empty = sides.into_iter().filter(|(_, all, lost)| accumulator.differential && all == lost);
+    for (side, all, _) in empty {
+        let may_be_new = side == "before" && all.is_zero() && !has_runs;
+        if !may_be_new {
+            let what = if all.is_zero() { "" } else { ", but for what was lost" };
+            return Err(Error::Invalid(format!("the total weight {side} is 0{what}: there is nothing to compare")));
         }
+        diagnostics.warn("the total weight before is 0: everything is new");
     }
     Ok(())
 }

@@ -1,11 +1,49 @@
 //! Adjusts p-values for the number of tests.
 //!
-//! The share of false discoveries is bounded as by Benjamini and Hochberg (1995). Rows that are too rare to ever differ
-//! significantly do not count as tests (Tarone, 1990; Gilbert, 2005).
+//! The share of false discoveries is bounded as by Benjamini and Hochberg (1995), for growth and its opposite separately, and for rows
+//! that both sides have without the others: otherwise, each function that was renamed or became faster would make it more likely that
+//! one that did not change is said to have grown. Rows that are too rare to ever differ significantly do not count as tests
+//! (Tarone, 1990; Gilbert, 2005).
 
 /// Highest expected share of false discoveries among the differences called significant. If nothing changed, it is the
 /// chance of calling anything significant.
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// How a row differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Both sides have it, and the side after more.
+    Grown,
+    /// Both sides have it, and the side before as much or more.
+    Shrunk,
+    /// Only the side after has it.
+    New,
+    /// Only the side before has it.
+    Gone,
+}
+
+const CHANGES: [Change; 4] = [Change::Grown, Change::Shrunk, Change::New, Change::Gone];
+
+impl Change {
+    /// Returns the change between two weights.
+    pub fn of(before: f64, after: f64) -> Self {
+        match after > before {
+            true if before <= 0.0 => Self::New,
+            true => Self::Grown,
+            false if after <= 0.0 => Self::Gone,
+            false => Self::Shrunk,
+        }
+    }
+
+    /// True if discoveries of the other change make one of this change more likely.
+    fn is_ranked_among(self, other: Self) -> bool {
+        match self {
+            Self::Grown | Self::Shrunk => other == self,
+            Self::New => matches!(other, Self::New | Self::Grown),
+            Self::Gone => matches!(other, Self::Gone | Self::Shrunk),
+        }
+    }
+}
 
 /// A p-value, and the smallest that the row could have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,22 +52,47 @@ pub struct Test {
     pub p_value: f64,
     /// The p-value if all samples of the row were on one side.
     pub smallest: f64,
+    /// How the row differs.
+    pub change: Change,
 }
 
 impl Test {
     /// The test of a row that cannot differ.
-    pub const NONE: Self = Self { p_value: 1.0, smallest: 1.0 };
+    pub const NONE: Self = Self { p_value: 1.0, smallest: 1.0, change: Change::Shrunk };
 }
 
 /// P-values that are adjusted together.
 #[derive(Clone, Debug, Default)]
 pub struct Family {
-    /// P-values of the rows that are tested, in ascending order.
+    /// The rows that are tested by which each change is ranked, as in [`CHANGES`].
+    ranks: [Ranks; 4],
+    /// Number of rows that are tested.
+    count: usize,
+    /// A row is tested if its smallest p-value is at most this.
+    limit: f64,
+}
+
+/// P-values by which others are ranked.
+#[derive(Clone, Debug, Default)]
+struct Ranks {
+    /// In ascending order.
     sorted: Vec<f64>,
     /// Adjusted p-values of the same rows.
     adjusted: Vec<f64>,
-    /// A row is tested if its smallest p-value is at most this.
-    limit: f64,
+}
+
+impl Ranks {
+    fn new(p_values: impl Iterator<Item = f64>, count: usize) -> Self {
+        let mut sorted: Vec<f64> = p_values.collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut adjusted = sorted.clone();
+        let mut lowest: f64 = 1.0;
+        for (rank, value) in adjusted.iter_mut().enumerate().rev() {
+            lowest = lowest.min(*value * count as f64 / (rank + 1) as f64);
+            *value = lowest;
+        }
+        Self { sorted, adjusted }
+    }
 }
 
 impl Family {
@@ -42,16 +105,12 @@ impl Family {
             count += 1;
         }
         let limit = FALSE_DISCOVERY_RATE / count as f64;
-        let tested = tests.iter().filter(|test| test.smallest <= limit);
-        let mut sorted: Vec<f64> = tested.map(|test| test.p_value).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let mut adjusted = sorted.clone();
-        let mut lowest: f64 = 1.0;
-        for (rank, value) in adjusted.iter_mut().enumerate().rev() {
-            lowest = lowest.min(*value * sorted.len() as f64 / (rank + 1) as f64);
-            *value = lowest;
-        }
-        Self { sorted, adjusted, limit }
+        let tested: Vec<&Test> = tests.iter().filter(|test| test.smallest <= limit).collect();
+        let ranks = CHANGES.map(|change| {
+            let others = tested.iter().filter(|test| change.is_ranked_among(test.change));
+            Ranks::new(others.map(|test| test.p_value), tested.len())
+        });
+        Self { ranks, count: tested.len(), limit }
     }
 
     /// Returns the adjusted p-value of a test, of the family or not: the smallest false discovery rate at which its
@@ -60,19 +119,20 @@ impl Family {
         if test.smallest > self.limit {
             return 1.0;
         }
-        let rank = self.sorted.partition_point(|p| *p <= test.p_value);
-        let own = test.p_value * self.sorted.len().max(1) as f64 / rank.max(1) as f64;
-        let higher = self.adjusted.get(rank).copied().unwrap_or(1.0);
+        let Ranks { sorted, adjusted } = &self.ranks[test.change as usize];
+        let rank = sorted.partition_point(|p| *p <= test.p_value);
+        let own = test.p_value * self.count.max(1) as f64 / rank.max(1) as f64;
+        let higher = adjusted.get(rank).copied().unwrap_or(1.0);
         own.min(higher).min(1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Family, Test};
+    use super::{Change, Family, Test};
 
     fn test(p_value: f64) -> Test {
-        Test { p_value, smallest: 0.0 }
+        Test { p_value, smallest: 0.0, change: Change::Grown }
     }
 
     #[test]
@@ -89,10 +149,21 @@ mod tests {
 
     #[test]
     fn rare_rows_are_no_tests() {
-        let rare = Test { p_value: 1.0, smallest: 0.5 };
+        let rare = Test { p_value: 1.0, smallest: 0.5, change: Change::Gone };
         let mut tests = vec![rare; 100_000];
         tests.push(test(0.01));
         let family = Family::new(&tests);
         assert_eq!((family.adjust(tests[100_000]), family.adjust(rare)), (0.01, 1.0));
+    }
+
+    /// Functions that are new, gone or faster tell nothing of whether another one has grown.
+    #[test]
+    fn other_changes_make_no_growth_likelier() {
+        let others = [Change::New, Change::Gone, Change::Shrunk].map(|change| Test { change, ..test(1e-9) });
+        let tests = [&[test(0.01)][..], &others.repeat(10)].concat();
+        assert!((Family::new(&tests).adjust(tests[0]) - 0.31).abs() < 1e-12);
+        // What is new is judged among all that is more.
+        let grown = [vec![test(1e-9); 30], vec![Test { change: Change::New, ..test(0.01) }]].concat();
+        assert!((Family::new(&grown).adjust(grown[30]) - 0.01).abs() < 1e-12);
     }
 }

@@ -204,10 +204,10 @@ fn a_significant_change_has_a_small_probability() {
     let summed = run("fg-csv", ["--summary"], b"main;malloc 100 301\nmain;read 500 510\nmain;a 400 190\n").ok().text();
     let header = "category,self_before,self_after,self_delta,self_chance\n";
     assert!(
-        summed.starts_with(&format!("{header}other,400,190,-210,0.0031\nallocator,100,301,201,0.0017\n")),
+        summed.starts_with(&format!("{header}other,400,190,-210,0.0062\nallocator,100,301,201,0.0017\n")),
         "{summed}"
     );
-    assert!(summed.contains("libc,500,510,10,0.9"), "{summed}");
+    assert!(summed.contains("libc,500,510,10,1.0000"), "{summed}");
     // Round counts look like the weight of a sample, which -v reports and an option corrects.
     let round: String = folded.lines().map(|line| line.replace(' ', "0 ") + "0\n").collect();
     let test = |options: &[&str]| {

@@ -35,7 +35,7 @@ mod shared;
 pub use self::design::{Counting, Design, Observation};
 use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
-use super::false_discovery::Test;
+use super::false_discovery::{Change, Test};
 use super::spread::{Peers, RowSpread};
 use super::variance_prior::Part;
 
@@ -172,11 +172,12 @@ impl Judge {
 
     fn test_by_expected(&self, row: &Observation, own: Option<&Observation>, expected: f64) -> Test {
         let (before, after) = row.means();
+        let change = Change::of(before, after);
         if row.mean() <= 0.0 {
             return Test::NONE;
         }
         if self.design.counting == Counting::Exact && self.freedom == 0.0 {
-            return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0 };
+            return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0, change };
         }
         let by_spread = match self.freedom > 0.0 {
             true => self.by_prior(row, own, expected, |prior| self.test_by_spread(row, prior)),
@@ -186,9 +187,9 @@ impl Judge {
             }
         };
         if self.design.counting != Counting::Samples {
-            return Test { p_value: by_spread, smallest: 0.0 };
+            return Test { p_value: by_spread, smallest: 0.0, change };
         }
-        self.test_by_counts(row, by_spread, expected)
+        self.test_by_counts(row, by_spread, expected, change)
     }
 
     /// Returns the variance that is expected of a row of this size. `own` is as for [`test`](Self::test).
@@ -215,7 +216,7 @@ impl Judge {
     }
 
     /// Combines a p-value with that of the binomial test of the samples.
-    fn test_by_counts(&self, row: &Observation, by_spread: f64, expected: f64) -> Test {
+    fn test_by_counts(&self, row: &Observation, by_spread: f64, expected: f64, change: Change) -> Test {
         let dispersion = match self.freedom > 0.0 {
             true => self.rare_dispersion,
             false => self.floor(expected, row) / (row.mean() * self.sample),
@@ -231,7 +232,7 @@ impl Judge {
         let tail = 2.0 * chance.min(1.0 - chance).powf(before + after);
         let prior = if self.freedom > 0.0 { self.peers.freedom() } else { ONE_RUN_FREEDOM };
         let smallest = tail.max(student_p_value(before + after, self.freedom + prior));
-        Test { p_value: by_spread.max(counted), smallest }
+        Test { p_value: by_spread.max(counted), smallest, change }
     }
 
     /// Returns the p-value of the hypothesis that a row has grown by `growth` or more: it is small if the row has not.
