@@ -131,9 +131,10 @@ impl SideNames {
         self.heaviest_only_here(other).is_some()
     }
 
-    /// Returns the heaviest program that the other side does not have.
+    /// Returns the heaviest program that the other side does not have: neither as a program nor, where stacks begin with functions, as
+    /// one that another calls.
     fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
-        let only = self.programs.iter().filter(|(name, _)| !other.programs.contains_key(*name));
+        let only = self.programs.iter().filter(|(name, _)| !other.functions.has(name));
         let programs = only.filter(|(name, _)| !name.starts_with('['));
         programs.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|(name, program)| (name.as_str(), program))
     }
@@ -232,6 +233,14 @@ mod tests {
             ["read", "read", "read", often, often, often, once].map(|callee| format!("{program};main;{callee}"))
         });
         find(&old.each_ref().map(String::as_str), &new.each_ref().map(String::as_str))
+    }
+
+    #[test]
+    fn a_root_that_is_called_now_is_no_other_program() {
+        let called = ["_start;main;run;parse", "_start;main;run;sort"];
+        assert_eq!(find(&["main;run;parse", "main;run;sort"], &called), []);
+        let renamed = ["app-v2;main;run;parse", "app-v2;main;run;sort"];
+        assert_eq!(find(&["app-v1;main;run;parse", "app-v1;main;run;sort"], &renamed), [pair("app-v1", "app-v2")]);
     }
 
     #[test]

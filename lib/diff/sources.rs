@@ -25,6 +25,10 @@ impl Functions {
         *self.0.entry(name).or_default() += weight;
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Returns the functions with other names.
     pub(super) fn rename(&self, rename: impl Fn(&str) -> String) -> Self {
         let mut renamed = Self::default();
