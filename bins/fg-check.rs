@@ -94,7 +94,7 @@ struct GrowthArgs {
     ///
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
     /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
-    /// extracted, inlined, wrapped or renamed is no growth if the cost is the same. `[unmatched]` has the weight of stacks
+    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. `[unmatched]` has the weight of stacks
     /// without such a caller.
     ///
     /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break the rule
