@@ -1,0 +1,218 @@
+//! What the names of frames tell: whose code they are, and what it calls.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::bytes::RegexSet;
+
+use crate::csv::Categories;
+use crate::filter::FrameMatcher;
+use crate::profile::{FrameId, Frames};
+use crate::report::pattern_list::compile_list as patterns;
+use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of};
+use crate::{java, markers};
+
+/// Patterns of libraries that are no category of their own.
+static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../libraries.txt")));
+
+/// The modules of Python's standard library.
+static PYTHON_LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("../python_library.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_whitespace).collect()
+});
+
+/// Patterns of functions that only prepare the call of the next one: the start of a process or a thread.
+static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../start.txt")));
+
+/// Patterns of those of a thread.
+static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
+    patterns(r"^(_?_?clone3?|start_thread|thread_start|thread_native_entry|runtime\.(goexit|mstart[01]?)(\.abi0)?)$")
+});
+
+/// Patterns of functions that call no function of the program.
+static CLOSED: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../closed.txt")));
+
+/// Patterns of functions that run code of an interpreted or managed language.
+static RUN_TIMES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(&[include_str!("../run_times.txt"), java::ENTRIES].concat()));
+
+/// Patterns of functions of these languages.
+static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../scripts.txt")));
+
+/// Patterns of functions that only pass calls on.
+static GLUE: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../glue.txt")));
+
+/// Patterns of shared libraries, as code without a symbol is named.
+static LIBRARY_FILES: LazyLock<RegexSet> = LazyLock::new(|| patterns(r"^\[.*\.so[.\d]*( \(deleted\))?\]$"));
+
+/// Patterns of those that say nothing: interpreters and the C library.
+static COMMON_FILES: LazyLock<RegexSet> = LazyLock::new(|| {
+    patterns(
+        r"^\[(libpython|libruby|libphp|libjvm|libnode|libperl|liblua|libmono|libcoreclr|libc[.-]|ld-|libpthread|libm[.-]|libdl[.-])",
+    )
+});
+
+/// Patterns of functions of these languages that are named with their file.
+static SCRIPT_FILES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(r"\.(py|m?js|cjs|tsx?|jsx|rb|php|pl|pm|lua)\b|^(py::|JS:)| \(<|<frozen "));
+
+/// The suffixes that C compilers append to copies of a function; its name is none of a script then.
+static CLONES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone)\b|\.[0-9]+$"));
+
+/// The category of functions that no rule of [`Categories`] matches.
+pub(super) const OTHER: &str = "other";
+
+/// The kind of the program's own code.
+pub(super) const OWN_CODE: &str = "own code";
+
+/// The kind of library code that has no category.
+const LIBRARY_CODE: &str = "libraries";
+
+/// The category of kernel functions that have no other.
+pub(super) const KERNEL: &str = "kernel";
+
+/// The category of interpreters.
+pub(super) const INTERPRETER: &str = "interpreter";
+
+/// The origin of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Origin {
+    /// A function of the program.
+    Own,
+    /// A function of a library, of a run time or of the kernel.
+    Library,
+    /// Code without a symbol.
+    Unknown,
+    /// A thread state, `[lost]` or `[truncated]`.
+    Marker,
+}
+
+/// The code that a function calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// It may call any code, also the program's own.
+    Any,
+    /// The next function of a start of a process or thread.
+    Start,
+    /// No function of the program.
+    Closed,
+    /// Functions of an interpreted or managed language.
+    Scripts,
+}
+
+/// The properties of a frame that follow from its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) origin: Origin,
+    /// The kind of code by which self weight is summed up.
+    pub(super) kind: &'a str,
+    pub(super) calls: Calls,
+    /// True for a function of an interpreted or managed language.
+    pub(super) is_script: bool,
+    /// True for such a function that is named with its file: native functions below it belong to the interpreter.
+    pub(super) has_script_file: bool,
+    /// True for a function that only passes calls on.
+    pub(super) is_glue: bool,
+    /// True for a function that starts a thread.
+    pub(super) starts_thread: bool,
+    /// True for a library without symbols that is not an interpreter.
+    pub(super) is_library_file: bool,
+}
+
+impl<'a> Known<'a> {
+    /// True for a function with a name that does more than pass the call on.
+    pub(super) fn is_function(&self) -> bool {
+        self.calls != Calls::Start && !self.is_glue && matches!(self.origin, Origin::Own | Origin::Library)
+    }
+
+    /// Creates the properties of a frame that is no function of a script.
+    fn native(origin: Origin, kind: &'a str) -> Self {
+        Self {
+            origin,
+            kind,
+            calls: Calls::Any,
+            is_script: false,
+            has_script_file: false,
+            is_glue: false,
+            starts_thread: false,
+            is_library_file: false,
+        }
+    }
+}
+
+/// Classifies frames by their names.
+pub(super) struct Classifier<'a> {
+    categories: &'a Categories,
+    own: Option<FrameMatcher>,
+    /// True if some functions of scripts are named with the whole path of their file. Python's own modules are named without one
+    /// then.
+    has_script_paths: bool,
+    /// True if some functions of scripts are in no package. Packages are libraries then; else they are all that there is.
+    has_own_scripts: bool,
+}
+
+impl<'a> Classifier<'a> {
+    /// Creates the classifier for the frames of a profile. If `own` is given, it alone decides which functions are the program's own.
+    pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
+        let has_own_scripts = frames.iter().any(|(_, name)| matches!(find_origin(name), Some(SourceOrigin::Own(_))));
+        let has_script_paths = frames.iter().any(|(_, name)| source(name).is_some_and(|file| file.starts_with('/')));
+        Self { categories, own, has_script_paths, has_own_scripts }
+    }
+
+    /// Returns what the name of a frame tells.
+    pub(super) fn classify(&mut self, frames: &Frames, frame: FrameId, name: &[u8]) -> Known<'a> {
+        let is_kernel = name.ends_with(markers::KERNEL);
+        // Code that was compiled just in time or inlined is the program's own or a library's like any other.
+        let plain = if is_kernel { name } else { markers::strip_suffix(name) };
+        let category = self.categories.categorize(if markers::is_marker(name) { name } else { plain });
+        if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
+            return Known::native(Origin::Marker, category);
+        }
+        if markers::is_without_symbol(name) {
+            let is_library_file = LIBRARY_FILES.is_match(plain) && !COMMON_FILES.is_match(plain);
+            return Known { is_library_file, ..Known::native(Origin::Unknown, "unknown") };
+        }
+        let is_library = match find_origin(plain) {
+            Some(SourceOrigin::StandardLibrary) => true,
+            Some(SourceOrigin::Package(_)) => self.has_own_scripts || LIBRARIES.is_match(plain),
+            // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
+            Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
+            None => LIBRARIES.is_match(plain),
+        };
+        let is_inline = is_inline_code(plain);
+        let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
+        let has_script_file = is_script && (is_inline || SCRIPT_FILES.is_match(plain));
+        let is_own = match &mut self.own {
+            Some(own) => own.matches(frames, frame),
+            None => !is_library && (is_script || category == OTHER),
+        };
+        let calls = match () {
+            () if is_own && (has_script_file || self.own.is_some()) => Calls::Any,
+            () if is_kernel || category == "allocator" || CLOSED.is_match(plain) => Calls::Closed,
+            () if START.is_match(plain) => Calls::Start,
+            () if RUN_TIMES.is_match(plain) => Calls::Scripts,
+            () => Calls::Any,
+        };
+        let (origin, kind) = match is_own && matches!(calls, Calls::Any) {
+            true => (Origin::Own, OWN_CODE),
+            false if category == OTHER => (Origin::Library, LIBRARY_CODE),
+            false => (Origin::Library, category),
+        };
+        let starts_thread = THREAD_START.is_match(plain);
+        let is_glue = GLUE.is_match(plain);
+        Known { origin, kind, calls, is_script, has_script_file, is_glue, starts_thread, is_library_file: false }
+    }
+}
+
+/// Returns the source file that the name of a script function contains.
+fn source(name: &[u8]) -> Option<&str> {
+    source_of(std::str::from_utf8(markers::strip_suffix(name)).ok()?)
+}
+
+/// True for a file of a module of Python's standard library, without the folders before the module.
+fn is_python_module(file: &str) -> bool {
+    let module = file.split(['/', ':']).next().unwrap_or_default();
+    module.len() < file.len() && PYTHON_LIBRARY.contains(module)
+        || module.strip_suffix(".py").is_some_and(|module| PYTHON_LIBRARY.contains(module))
+}
