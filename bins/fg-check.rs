@@ -94,14 +94,14 @@ struct GrowthArgs {
     ///
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
     /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
-    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. `[unmatched]` has the weight of stacks
-    /// without such a caller.
+    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. `[unmatched]`
+    /// has the weight of stacks without such a caller.
     ///
-    /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break the rule
-    /// if they exceed the limit by more than noise, and if they have grown by more than noise together with what they may replace:
-    /// all that is charged to the functions that their weight counts for, whoever calls these. Otherwise they may be cost that moved
-    /// there, which is said; more runs a side tell. If only all together do, the finding names `[new functions]`. The same holds for
-    /// the other kinds of growth.
+    /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break
+    /// the rule if they exceed the limit by more than noise, and if they have grown by more than noise together with what
+    /// they may replace: all that is charged to the functions that their weight counts for, whoever calls these.
+    /// Otherwise they may be cost that moved there, which is said; more runs a side tell. If only all together do, the
+    /// finding names `[new functions]`. The same holds for the other kinds of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

@@ -24,7 +24,8 @@ const LINES: usize = 50;
 /// Reads folded stacks and writes a page for people and programs that read text: the size and the quality of the profile,
 /// the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look. For a
 /// differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank. For a
-/// recording with `fg-record --wakers`, it names the functions that waited, and the threads that kept them waiting at the end of their chains.
+/// recording with `fg-record --wakers`, it names the functions that waited, and the threads that kept them waiting at the
+/// end of their chains.
 ///
 /// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
 /// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The

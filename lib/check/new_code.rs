@@ -2,8 +2,8 @@
 //!
 //! The cost of such code counts for functions that both sides have. Where these vary from run to run, growth by the code is within
 //! their noise. So the code is judged by itself: the self weights of its functions, and for rules about callees too the stacks
-//! that it is part of. Functions that replace others, are extracted from their callers, or call what others called, have grown only
-//! as far as the whole has that they may come from.
+//! that it is part of. Functions that replace others, are extracted from their callers, or call what others called, may be cost that
+//! moved: they have grown only as far as all that they may replace has, they included.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -83,7 +83,7 @@ struct Group<'s> {
     counts: bool,
 }
 
-/// What the new code of a group may come from.
+/// All that the new code of a group may replace, the code included.
 #[derive(Default)]
 struct Whole {
     sum: Option<Sum>,
@@ -136,8 +136,8 @@ impl NewCode {
     /// Returns the new functions that exceed the limit of a rule, or all of them together if they do: those of subjects that exceed
     /// it within noise, else all new functions.
     ///
-    /// They have failed if what they may come from has grown by more than noise. With the rule that they have if that has grown as
-    /// much as they, a helper that was extracted from five of six functions that vary by 10 % failed in 30 of 100 comparisons with
+    /// They fail if all that they may replace, they included, has grown by more than noise. With the rule that it has to grow as much as
+    /// they, a helper that was extracted from five of six functions that vary by 10 % failed in 30 of 100 comparisons with
     /// three runs a side.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl NewCode {
         Ok(if of_all.is_empty() { found } else { of_all })
     }
 
-    /// Judges the new code of each group, by what it may come from. All groups are one family, with half of the error rate: new code is
+    /// Judges the new code of each group, by all that it may replace. All groups are one family, with half of the error rate: new code is
     /// judged twice, by subject and all together.
     fn judge(
         &self,
@@ -203,7 +203,7 @@ impl NewCode {
         Ok(found.into_values().collect())
     }
 
-    /// Returns what the new code of each group may come from: all stacks that are charged to the same functions without the code,
+    /// Returns all that the new code of each group may replace: the stacks that are charged to the same functions without the code,
     /// whoever calls these.
     fn wholes<'s>(&self, groups: impl ExactSizeIterator<Item = &'s [&'s Stack]>) -> Result<Vec<Whole>, Error> {
         let mut by_function = BTreeMap::<Option<FrameId>, BTreeSet<usize>>::new();

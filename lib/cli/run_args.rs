@@ -86,8 +86,9 @@ pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
     /// By default, two source folders such as old/ and new/ are compared as one if their files have functions of the same
-    /// names, and so are two files that only one side has each. So are the heaviest programs that only one side has, such as app-v1 and app-v2, if they call the same
-    /// functions. The names that are compared as one are printed. fg-report also looks for functions that were renamed.
+    /// names, and so are two files that only one side has each. The heaviest programs that only one side has, such as app-v1
+    /// and app-v2, are one if they call the same functions. The names that are compared as one are printed. fg-report also
+    /// looks for functions that were renamed.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }

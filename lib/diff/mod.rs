@@ -134,7 +134,7 @@ fn compare_sums(
     options: &Options,
 ) -> Result<(Profile, Comparison), Error> {
     let runs = (before.len(), after.len());
-    let repeated = if runs == (1, 1) { None } else { find_repeated_run(&before, &after, options) };
+    let repeated = if runs == (1, 1) { None } else { find_caveat_of_sums(&before, &after, options) };
     // The first run becomes the sum itself.
     let first = if before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
     let mut both = join_sides(first, &before, &after)?;
@@ -150,7 +150,7 @@ fn compare_sums(
 }
 
 /// Returns a warning if two runs of one side are identical: what judges their sums later cannot see it.
-fn find_repeated_run(before: &[Profile], after: &[Profile], options: &Options) -> Option<Caveat> {
+fn find_caveat_of_sums(before: &[Profile], after: &[Profile], options: &Options) -> Option<Caveat> {
     let mut frames = Frames::new();
     before.iter().chain(after).for_each(|run| drop(frames.intern_all(&run.frames)));
     let survey = runs::survey_weights(&Profile::new(true), before, after);

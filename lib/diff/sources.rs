@@ -47,6 +47,19 @@ impl Functions {
         self.only_here(other).filter_map(|(name, weight)| Some((PathName::parse(name)?, weight)))
     }
 
+    /// Returns these by a part of their names.
+    fn paths_by<'a, K: Ord>(
+        &'a self,
+        other: &'a Self,
+        key: impl Fn(&PathName<'a>) -> K,
+    ) -> BTreeMap<K, Vec<(PathName<'a>, f64)>> {
+        let mut by_key = BTreeMap::<_, Vec<_>>::new();
+        for (name, weight) in self.paths_only_here(other) {
+            by_key.entry(key(&name)).or_default().push((name, weight));
+        }
+        by_key
+    }
+
     /// Returns the weight of the functions of a folder or file, each by itself.
     fn weight_of(&self, is_in: impl Fn(&PathName<'_>) -> bool) -> f64 {
         let paths = self.0.iter().filter_map(|(name, weight)| Some((PathName::parse(name)?, weight)));
@@ -72,10 +85,7 @@ struct Match {
 
 /// Returns the folders whose files have functions of the same names on both sides, those of most functions first.
 pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counterpart> {
-    let mut new = BTreeMap::<_, Vec<(PathName<'_>, f64)>>::new();
-    for (name, weight) in after.paths_only_here(before) {
-        new.entry(name.key()).or_default().push((name, weight));
-    }
+    let new = after.paths_by(before, PathName::key);
     let mut matches = BTreeMap::<Counterpart, Match>::new();
     for (name, weight) in before.only_here(after) {
         let Some(old) = PathName::parse(name) else { continue };
@@ -109,10 +119,7 @@ pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counter
 
 /// Returns the files that only one side has, with functions of the same names on both, those of most functions first.
 pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpart> {
-    let mut new = BTreeMap::<_, Vec<(PathName<'_>, f64)>>::new();
-    for (name, weight) in after.paths_only_here(before) {
-        new.entry(name.function()).or_default().push((name, weight));
-    }
+    let new = after.paths_by(before, PathName::function);
     let mut matches = BTreeMap::<Counterpart, Match>::new();
     for (old, weight) in before.paths_only_here(after) {
         let candidates = new.get(&old.function()).filter(|files| files.len() <= MAX_FILES);
