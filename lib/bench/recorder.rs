@@ -217,22 +217,26 @@ fn read_number(path: &Path, name: &str) -> Option<Result<Profile, Error>> {
     let text = std::str::from_utf8(&text).ok().filter(|text| text.len() < NUMBER as usize)?.trim();
     let is_numeric = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     let number: f64 = text.parse().ok().filter(|_| is_numeric)?;
-    let refused = |why: &str| Some(Err(Error::Invalid(format!("{name}: --measure wrote {text}: {why}"))));
+    let weight =
+        weight_of(number, text).map_err(|why| Error::Invalid(format!("{name}: --measure wrote {text}: {why}")));
+    Some(weight.and_then(|weight| {
+        let mut profile = Profile::new(false);
+        let frame = profile.frames.intern(MEASURED_VALUE);
+        profile.add(&[frame], Weights::plain(weight))?;
+        Ok(profile)
+    }))
+}
+
+/// Returns a number, given with its text, as a weight, or the reason why it cannot be one.
+fn weight_of(number: f64, text: &str) -> Result<Weight, &'static str> {
     if number <= 0.0 {
-        return refused("only numbers above 0 can be compared");
+        return Err("only numbers above 0 can be compared");
     }
     let weight = Weight::parse(text.as_bytes());
-    match weight.filter(|weight| (weight.as_f64() / number - 1.0).abs() <= LARGEST_ROUNDING) {
-        Some(weight) => {
-            let mut profile = Profile::new(false);
-            let frame = profile.frames.intern(MEASURED_VALUE);
-            Some(profile.add(&[frame], Weights::plain(weight)).map(|()| profile))
-        }
-        None if number < 1.0 => {
-            refused("six decimal places are too few for it; write a smaller unit, such as nanoseconds")
-        }
-        None => refused("it is too large; write a larger unit"),
-    }
+    weight.filter(|weight| (weight.as_f64() / number - 1.0).abs() <= LARGEST_ROUNDING).ok_or(match number < 1.0 {
+        true => "six decimal places are too few for it; write a smaller unit, such as nanoseconds",
+        false => "it is too large; write a larger unit",
+    })
 }
 
 /// Returns the error of a run, with the last line that it wrote.

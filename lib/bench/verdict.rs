@@ -13,7 +13,7 @@ use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
-use crate::profile::FrameId;
+
 use crate::stats::distributions::student_p_value;
 use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
@@ -233,9 +233,11 @@ fn count_common(compared: ComparedRuns) -> Result<(Counts, Charged), Error> {
     let names = all.rows.iter().map(|row| all.frames.name(row.frames[0]));
     let own: BTreeMap<&[u8], &Observation> =
         names.zip(&all.observations).filter_map(|(name, own)| Some((name, own.first()?))).collect();
-    let own = |function: FrameId| own.get(counts.frames.name(function)).copied();
-    let chances =
-        all.judgement.as_ref().map(|all| all.chances_as_parts(&counts.rows, &counts.frames, &counts.observations, own));
+    let chances = all.judgement.as_ref().map(|all| {
+        all.chances_as_parts(&counts.rows, &counts.frames, &counts.observations, |function| {
+            own.get(counts.frames.name(function)).copied()
+        })
+    });
     counts.chances = chances;
     counts.judgement = all.judgement;
     Ok((counts, charged))
@@ -274,24 +276,28 @@ fn find_possible_growth(counts: &Counts, total: f64, level: f64) -> f64 {
             continue;
         }
         for observation in observations {
-            let is_excluded = |percent: f64| {
+            possible = largest_not_excluded(possible, |percent| {
                 judgement.growth_p_value(observation, observations.first(), percent / 100.0 * total) <= level
-            };
-            if is_excluded(possible) {
-                continue;
-            }
-            let (mut low, mut high) = (possible, f64::max(1.0, 2.0 * possible));
-            while !is_excluded(high) && high < 1e4 {
-                (low, high) = (high, 2.0 * high);
-            }
-            for _ in 0..BISECTIONS {
-                let middle = (low + high) / 2.0;
-                (low, high) = if is_excluded(middle) { (low, middle) } else { (middle, high) };
-            }
-            possible = high;
+            });
         }
     }
     possible
+}
+
+/// Returns the largest percentage that is not excluded, or `least` if that is excluded.
+fn largest_not_excluded(least: f64, is_excluded: impl Fn(f64) -> bool) -> f64 {
+    if is_excluded(least) {
+        return least;
+    }
+    let (mut low, mut high) = (least, f64::max(1.0, 2.0 * least));
+    while !is_excluded(high) && high < 1e4 {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..BISECTIONS {
+        let middle = (low + high) / 2.0;
+        (low, high) = if is_excluded(middle) { (low, middle) } else { (middle, high) };
+    }
+    high
 }
 
 #[cfg(test)]

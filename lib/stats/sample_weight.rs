@@ -190,8 +190,7 @@ impl WeightSurvey {
         if let Some(sample) = options.per_sample {
             return WeightKind::Samples(sample);
         }
-        let is_number = || frames.iter().next().is_some() && frames.iter().all(|(_, name)| name == MEASURED_VALUE);
-        if is_number() || frames.iter().any(|(_, name)| is_thread_state(name)) {
+        if are_measured_values(frames) || frames.iter().any(|(_, name)| is_thread_state(name)) {
             return WeightKind::Durations;
         }
         if self.are_exact() {
@@ -206,8 +205,8 @@ impl WeightSurvey {
         }
     }
 
-    /// Returns the common divisor of all weights, and the smallest. The weights before are left out if they are fractions:
-    /// then they were scaled.
+    /// Returns the common divisor of all weights, and the smallest weight. Weights before that are fractions were scaled, and
+    /// do not count.
     fn divisor_and_smallest(&self) -> (u128, u128) {
         match self.divisor_before.is_multiple_of(Weight::ONE.millionths()) {
             true => (common_divisor(self.divisor, self.divisor_before).max(1), self.smallest.min(self.smallest_before)),
@@ -305,6 +304,11 @@ impl Sizes {
         });
         found.map_or(0, |size| (size as f64 / 4.0).exp2() as u128)
     }
+}
+
+/// True if all frames are the name of a measurement, and there is one.
+fn are_measured_values(frames: &Frames) -> bool {
+    frames.iter().next().is_some() && frames.iter().all(|(_, name)| name == MEASURED_VALUE)
 }
 
 fn common_divisor(mut a: u128, mut b: u128) -> u128 {

@@ -17,11 +17,10 @@ const BAND: f64 = 1.0;
 /// Rows are kept in bins of this width, which is small in comparison with [`BAND`].
 const BIN: f64 = 0.125;
 
-/// A row counts as at most this multiple of what is expected of it, so that no single one decides: with several runs and with
-/// one.
+/// Ratios of rows to the trend are cut at this, so that no single row decides: with several runs a side, and with one.
 const HIGHEST: (f64, f64) = (4.0, 25.0);
 
-/// Number of rows as which the trend counts, with several runs and with one.
+/// Weight of the trend beside that of the neighbours, in rows: with several runs a side, and with one.
 const TREND_ROWS: (f64, f64) = (2.0, 20.0);
 
 /// The trend is taken from the median of the rows less this number of standard errors: a trend that is too high for the largest
@@ -48,7 +47,7 @@ pub struct Peers {
     base: f64,
     /// The variance of the largest rows, relative to the square of their mean.
     relative: f64,
-    /// Number of rows as which the trend counts.
+    /// Weight of the trend beside that of the neighbours, in rows.
     trend_rows: f64,
     /// Largest ratio of a row to the trend that counts, and the mean of ratios that are cut at it.
     highest: (f64, f64),
@@ -88,8 +87,11 @@ impl Peers {
         let highest = (HIGHEST.0, mean_of_cut_ratios(freedom, HIGHEST.0));
         let relative = find_relative(&large, base, freedom, errors);
         let mut peers = Self { relative, highest, ..Self::unknown(base) }.with_rows(rows);
-        let expected = |row: &RowSpread| peers.dispersion(row.size, Some(*row)).max(f64::MIN_POSITIVE);
-        let mut ratios: Vec<f64> = large.iter().map(|row| row.dispersion / expected(row)).collect();
+        let ratios = large.iter().map(|row| {
+            let expected = peers.dispersion(row.size, Some(*row)).max(f64::MIN_POSITIVE);
+            row.dispersion / expected
+        });
+        let mut ratios: Vec<f64> = ratios.collect();
         ratios.sort_unstable_by(f64::total_cmp);
         peers.prior = Some(VariancePrior::of_ratios(&ratios, freedom));
         peers
@@ -127,7 +129,7 @@ impl Peers {
         ((size.ln() - self.start) / BIN).round().max(0.0) as usize
     }
 
-    /// Returns what the rows of a bin are worth for a row of this size.
+    /// Returns the weight of a bin's rows in the mean for a row of this size.
     fn bin_weight(&self, bin: usize, size: f64) -> f64 {
         let distance = (self.start + bin as f64 * BIN - size.ln()) / BAND;
         (-distance.powi(2) / 2.0).exp()
@@ -149,29 +151,29 @@ impl Peers {
         (sum / rows).max(0.0) * self.trend(size)
     }
 
-    /// Returns the multiples of what is expected of a row that its own variance, which has this ratio to it, makes probable.
-    /// Nothing is known of it if there are none. `is_sum` is true for a sum of rows.
+    /// Returns the parts of the prior that a row may belong to; none if nothing is known. `ratio` is the row's own variance relative
+    /// to what is expected of it. `is_sum` is true for a sum of rows.
     pub fn parts(&self, ratio: f64, is_sum: bool) -> impl Iterator<Item = Part> {
         self.prior.iter().flat_map(move |prior| prior.parts(ratio, is_sum))
     }
 
-    /// Returns the degrees of freedom as which the other rows count.
+    /// Returns the degrees of freedom that the other rows add to a row's own.
     pub fn freedom(&self) -> f64 {
         self.prior.as_ref().map_or(0.0, VariancePrior::freedom)
     }
 }
 
-/// Returns the variance of large rows relative to the square of their mean: the largest by which as many rows vary by more than the
-/// trend suggests as should, within their error. Half of them should, by the median of a chi-square (Wilson and Hilferty, 1931),
-/// so that the trend follows the calm majority. By the mean of the rows, growth by a fifth of a calm function beside 12 of 39 that
-/// vary by 30 % was found in .19 instead of .54 of comparisons with three runs a side.
+/// Returns the variance of large rows relative to the square of their mean.
+///
+/// It is the largest value with which, within their error, half of the rows vary by more than the median of a chi-square allows
+/// (Wilson and Hilferty, 1931), so that the trend follows the calm majority. With the mean of the rows instead, growth by a fifth
+/// of a calm function beside 12 of 39 that vary by 30 % was found in .19 instead of .54 of comparisons with three runs a side.
 fn find_relative(rows: &[RowSpread], base: f64, freedom: f64, errors: f64) -> f64 {
     let median = (1.0 - 2.0 / 9.0 / freedom).powi(3);
     let count = rows.len() as f64;
     let most = 0.5 * (count + errors * count.sqrt());
     let is_exceeded = |relative: f64| {
-        let varies_more = |row: &&RowSpread| row.dispersion > median * (base + relative * row.size);
-        rows.iter().filter(varies_more).count() as f64 > most
+        rows.iter().filter(|row| row.dispersion > median * (base + relative * row.size)).count() as f64 > most
     };
     if !is_exceeded(0.0) {
         return 0.0;

@@ -17,26 +17,27 @@ const STEP: f64 = 4.0;
 const FIRST_EXPONENT: i32 = -2;
 const LAST_EXPONENT: i32 = 7;
 
-/// Numbers of rows as which the multiple 1, and each larger one, count beside the rows that are known. The latter are for the rows
-/// that vary more than any that is known: with 0.1 instead of 0.3, equal programs of which few functions vary much differed in up
+/// Pseudocounts, in rows: of the multiple 1, and of each larger one. The latter provide for rows that vary more than any known
+/// row: with 0.1 instead of 0.3, equal programs of which few functions vary much differed in up
 /// to 7.5 % of comparisons with two runs a side, and growth by a fifth was found in 19 instead of 14 % of them
 /// (`noisy_programs`, `growth_by_a_fifth` in `tests/cli/verdicts/rates.rs`).
 const USUAL_ROWS: f64 = 4.0;
 const LARGER_ROWS: f64 = 0.3;
 
-/// Share of sums of rows that vary more than their size suggests, by each of the larger multiples alike: one row that varies much is
-/// enough for a category or an inclusive weight. Without it, a category with a noisy function has grown where a function was
-/// extracted from that (`extracted_functions_beside_noise` in `tests/cli/moved_cost.rs`).
+/// Probability that a sum of rows varies more than its size suggests, in equal parts by each of the larger multiples. In a category
+/// or an inclusive weight, one row that varies much is enough. Without it, a category with a noisy function had grown where a
+/// function was extracted from the noisy one (`extracted_functions_beside_noise` in `tests/cli/moved_cost.rs`).
 const LARGER_SUMS: f64 = 0.2;
 
-/// Degrees of freedom of the inverse chi-square distribution, of which the likeliest are taken, and those if few rows are known.
+/// Degrees of freedom of the inverse chi-square distribution: the candidates, of which the likeliest is taken, and the number that
+/// is assumed if few rows are known.
 const FREEDOMS: [f64; 5] = [4.0, 6.0, 10.0, 20.0, 40.0];
 const USUAL_FREEDOM: f64 = 6.0;
 
-/// Fewest rows from which the degrees of freedom are taken.
+/// Fewest rows from which the degrees of freedom are learned.
 const MIN_ROWS: usize = 5;
 
-/// Most rows from which the prior is learned: those at even distances in ascending order stand for all.
+/// The prior is learned from at most this many rows, taken at even distances in ascending order.
 const MAX_ROWS: usize = 2000;
 
 /// Number of steps towards the likeliest probabilities.
@@ -55,11 +56,11 @@ pub struct Part {
     pub probability: f64,
     /// Variance relative to what the row's size suggests.
     pub multiple: f64,
-    /// Degrees of freedom as which it counts beside those of the row's own variance.
+    /// Degrees of freedom of the prior, which are added to those of the row's own variance.
     pub freedom: f64,
 }
 
-/// The mixture.
+/// The mixture of distributions that a row's variance has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariancePrior {
     /// Density of an own variance relative to that of the part that the row belongs to.
@@ -77,14 +78,12 @@ impl VariancePrior {
     pub fn of_ratios(ratios: &[f64], own: f64) -> Self {
         let is_known = ratios.len() >= MIN_ROWS;
         let rows = is_known.then_some(ratios.len() as f64);
-        let fit = |freedom: f64| {
-            let density = FDensity::new(own, freedom);
-            Self { density, freedoms: (own, freedom), parts: initial_parts(ratios), rows }.fitted(ratios)
-        };
-        let (prior, _) = match is_known {
-            true => FREEDOMS.into_iter().map(fit).max_by(|one, other| one.1.total_cmp(&other.1)).expect("not empty"),
-            false => fit(USUAL_FREEDOM),
-        };
+        let freedoms = if is_known { &FREEDOMS[..] } else { &[USUAL_FREEDOM] };
+        let fits = freedoms.iter().map(|freedom| {
+            let density = FDensity::new(own, *freedom);
+            Self { density, freedoms: (own, *freedom), parts: initial_parts(ratios), rows }.fitted(ratios)
+        });
+        let (prior, _) = fits.max_by(|one, other| one.1.total_cmp(&other.1)).expect("not empty");
         prior
     }
 
@@ -118,18 +117,20 @@ impl VariancePrior {
         sum.max(f64::MIN_POSITIVE)
     }
 
-    /// Returns the parts to which a row may belong whose own variance has this ratio to what its size suggests. `is_sum` is true for a
-    /// sum of the rows that the prior was learned from.
+    /// Returns the parts that a row may belong to. `ratio` is its own variance relative to what its size suggests. `is_sum` is true for
+    /// a sum of the rows that the prior was learned from.
     pub fn parts(&self, ratio: f64, is_sum: bool) -> impl Iterator<Item = Part> {
         let ratio = ratio.min(self.parts.last().map_or(1.0, |(multiple, _)| *multiple));
         let larger = self.parts.iter().filter(|(multiple, _)| *multiple > 1.0).count() as f64;
-        let share = |(multiple, probability): &(f64, f64)| match (is_sum, *multiple > 1.0) {
-            (true, true) => (1.0 - LARGER_SUMS) * probability + LARGER_SUMS / larger,
-            (true, false) => (1.0 - LARGER_SUMS) * probability,
-            (false, _) => *probability,
-        };
         let densities = self.densities(ratio);
-        let likely = self.parts.iter().zip(&densities).map(|(part, density)| share(part) * density);
+        let likely = self.parts.iter().zip(&densities).map(|((multiple, probability), density)| {
+            let share = match (is_sum, *multiple > 1.0) {
+                (true, true) => (1.0 - LARGER_SUMS) * probability + LARGER_SUMS / larger,
+                (true, false) => (1.0 - LARGER_SUMS) * probability,
+                (false, _) => *probability,
+            };
+            share * density
+        });
         let likely: Vec<f64> = likely.collect();
         let sum = likely.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let all = self.freedom();
@@ -148,7 +149,7 @@ impl VariancePrior {
 
     /// Returns the degrees of freedom of a part to which this number of other rows belongs.
     ///
-    /// Few rows tell their mean badly: the relative variance of an estimate is two divided by its degrees of freedom, and the errors
+    /// Few rows estimate their mean badly: the relative variance of an estimate is two divided by its degrees of freedom, and the errors
     /// of the mean and of the distribution about it add up. Without this, equal programs of five to eight functions differed in 7
     /// to 12 % of comparisons with two runs a side (`programs_of_few_functions` in `tests/cli/verdicts/rates.rs`), and up to
     /// 88 % of exact counts of which every fourth varies (`few_that_vary`).
@@ -161,13 +162,13 @@ impl VariancePrior {
         }
     }
 
-    /// Returns the degrees of freedom as which the mixture counts.
+    /// Returns the degrees of freedom of the whole mixture.
     pub fn freedom(&self) -> f64 {
         self.freedom_of(self.rows)
     }
 }
 
-/// Returns the number of rows as which a multiple counts.
+/// Returns the pseudocount of a multiple.
 fn rows_of(multiple: f64) -> f64 {
     match multiple.total_cmp(&1.0) {
         std::cmp::Ordering::Less => 0.0,
@@ -192,10 +193,13 @@ mod tests {
 
     /// Returns the ratios of rows that vary as four degrees of freedom do.
     fn alike(rows: u32) -> Vec<f64> {
-        let quantile = |row: u32| (f64::from(row) + 0.5) / f64::from(rows);
         // Quantiles of the chi-square distribution, by Wilson and Hilferty.
-        let normal = |share: f64| (share / (1.0 - share)).ln() / 1.702;
-        (0..rows).map(|row| (1.0 - 1.0 / 18.0 + normal(quantile(row)) * (1.0_f64 / 18.0).sqrt()).powi(3)).collect()
+        let ratios = (0..rows).map(|row| {
+            let share = (f64::from(row) + 0.5) / f64::from(rows);
+            let normal = (share / (1.0 - share)).ln() / 1.702;
+            (1.0 - 1.0 / 18.0 + normal * (1.0_f64 / 18.0).sqrt()).powi(3)
+        });
+        ratios.collect()
     }
 
     fn probability(prior: &VariancePrior, ratio: f64, is_meant: impl Fn(f64) -> bool) -> f64 {

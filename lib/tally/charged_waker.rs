@@ -10,21 +10,27 @@ pub struct ChargedWaker<'a> {
     pub stack: &'a [FrameId],
     /// The interrupt that it waited for itself, or a marker if that is not known.
     pub waited_for: Option<FrameId>,
-    /// The number of threads that waited for it, one for the other, beside the one whose wait it is.
+    /// The number of threads in the chain between it and the thread whose wait it is.
     pub between: usize,
 }
 
 /// Returns the waker to which the wait in a stack is charged: the last thread of the chain, which those before it waited for. If
 /// there is no thread, it is the interrupt that ended the wait. `None` if the stack has no waker.
 pub fn charged_waker<'a>(frames: &Frames, stack: &'a [FrameId]) -> Option<ChargedWaker<'a>> {
-    let parts =
-        || stack.split(move |frame| frames.name(*frame) == WAKER_SEPARATOR).skip(1).filter(|part| !part.is_empty());
-    let is_thread = |part: &[FrameId]| !markers::is_no_thread(frames.name(part[0]));
-    let first = parts().next()?;
-    let threads = parts().filter(|part| is_thread(part)).count();
-    let last = parts().filter(|part| is_thread(part)).last().unwrap_or(first);
-    let waited_for = parts().last().filter(|part| threads > 0 && !is_thread(part)).map(|part| part[0]);
-    Some(ChargedWaker { stack: last, waited_for, between: threads.saturating_sub(1) })
+    let wakers = stack.split(|frame| frames.name(*frame) == WAKER_SEPARATOR).skip(1).filter(|waker| !waker.is_empty());
+    let first = wakers.clone().next()?;
+    let threads = wakers.clone().filter(|waker| is_thread(frames, waker));
+    let last_thread = threads.clone().last();
+    let waited_for = wakers.last().filter(|last| last_thread.is_some() && !is_thread(frames, last));
+    Some(ChargedWaker {
+        stack: last_thread.unwrap_or(first),
+        waited_for: waited_for.map(|interrupt| interrupt[0]),
+        between: threads.count().saturating_sub(1),
+    })
+}
+
+fn is_thread(frames: &Frames, waker: &[FrameId]) -> bool {
+    !markers::is_no_thread(frames.name(waker[0]))
 }
 
 #[cfg(test)]

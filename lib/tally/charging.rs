@@ -9,20 +9,20 @@ use crate::symbol_name::kernel::is_kernel_entry;
 #[derive(Clone, Debug, Default)]
 pub struct Charging {
     is_state: Vec<bool>,
-    /// True for the kernel's functions that their names tell, with which its part of a stack begins.
+    /// True for functions that are the kernel's by their names. The kernel's part of a stack begins with one.
     is_kernel: Vec<bool>,
     separator: Option<FrameId>,
 }
 
 impl Charging {
-    /// Returns what is known of these frames.
+    /// Classifies these frames.
     pub fn new(frames: &Frames) -> Self {
         let mut charging = Self::default();
         charging.update(frames);
         charging
     }
 
-    /// Learns the frames that are new.
+    /// Classifies the frames that are new.
     pub fn update(&mut self, frames: &Frames) {
         for index in self.is_state.len()..frames.len() {
             let frame = FrameId::from_index(index as u32);

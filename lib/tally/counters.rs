@@ -75,10 +75,9 @@ impl Counter for Functions {
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         self.pop_to(0)?;
         let functions = (0..).map(FrameId::from_index).zip(&self.functions);
-        let is_function = |frame, function: &Function| {
-            !self.charging.is_separator(frame) || function.self_weights != Weights::default()
-        };
-        let functions = functions.filter(|(frame, function)| is_function(*frame, function));
+        let functions = functions.filter(|(frame, function)| {
+            !self.charging.is_separator(*frame) || function.self_weights != Weights::default()
+        });
         let rows = functions.map(|(frame, function)| Row {
             frames: vec![frame],
             weights: vec![function.self_weights, function.inclusive],

@@ -127,11 +127,11 @@ impl Judgement {
         observations: &[Vec<Observation>],
         own: impl Fn(FrameId) -> Option<&'o Observation>,
     ) -> Vec<Vec<f64>> {
-        let chances = |(row, observations): (&Row, &Vec<Observation>)| match frames.is_lost(&row.frames) {
+        let chances = rows.iter().zip(observations).map(|(row, observations)| match frames.is_lost(&row.frames) {
             true => vec![1.0; observations.len()],
             false => observations.iter().map(|one| self.chance_of_group(one, own(row.frames[0]))).collect(),
-        };
-        rows.iter().zip(observations).map(chances).collect()
+        });
+        chances.collect()
     }
 
     /// Returns the chances of the first weights of rows, judged together by the spread of functions. Those of `[lost]` are 1.

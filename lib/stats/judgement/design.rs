@@ -19,9 +19,8 @@ impl Observation {
         self.after.iter_mut().zip(&other.after).for_each(|(sum, weight)| *sum += weight);
     }
 
-    /// Returns the rest without another row, which is part of this one.
+    /// Returns the weights without those of another row, which is part of this one.
     pub fn without(&self, part: &Self) -> Self {
-        let subtract = |whole: &[f64], part: &[f64]| whole.iter().zip(part).map(|(whole, part)| whole - part).collect();
         Self { before: subtract(&self.before, &part.before), after: subtract(&self.after, &part.after) }
     }
 
@@ -40,6 +39,10 @@ impl Observation {
         let runs = (self.before.len() + self.after.len()) as f64;
         (self.before.iter().sum::<f64>() + self.after.iter().sum::<f64>()) / runs
     }
+}
+
+fn subtract(whole: &[f64], part: &[f64]) -> Vec<f64> {
+    whole.iter().zip(part).map(|(whole, part)| whole - part).collect()
 }
 
 /// The noise of weights that comes from counting.

@@ -37,7 +37,6 @@ use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
 use super::false_discovery::{Change, Test};
 use super::spread::{Peers, RowSpread};
-use super::variance_prior::Part;
 
 /// The largest number of independent samples that a run counts as if there is only one a side.
 ///
@@ -75,10 +74,10 @@ const LOWEST_DISPERSION: f64 = 0.1;
 /// Rows with fewer samples on both sides together must also pass the binomial test, because they are not normal.
 const NORMAL_SAMPLES: f64 = 100.0;
 
-/// Most samples of rare rows.
+/// Rows with fewer samples than this are rare.
 const RARE_SAMPLES: f64 = 40.0;
 
-/// The variance of a row from run to run that other rows suggest, and the degrees of freedom as which it counts.
+/// The variance of a row from run to run that other rows suggest, and its degrees of freedom.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     variance: f64,
@@ -198,7 +197,7 @@ impl Judge {
         self.peers.dispersion(row.mean() / self.sample, own) * row.mean() * self.sample
     }
 
-    /// Returns the mean of p-values by each variance that a row may have, apart from what its own spread tells.
+    /// Returns the mean of the p-values of all priors that a row may have, each weighed by its probability.
     fn by_prior(
         &self,
         row: &Observation,
@@ -211,8 +210,12 @@ impl Judge {
         if parts.peek().is_none() {
             return p_value(Prior { variance: expected, freedom: 0.0 });
         }
-        let prior = |part: Part| Prior { variance: part.multiple * expected, freedom: part.freedom };
-        parts.map(|part| part.probability * p_value(prior(part))).sum()
+        parts
+            .map(|part| {
+                let prior = Prior { variance: part.multiple * expected, freedom: part.freedom };
+                part.probability * p_value(prior)
+            })
+            .sum()
     }
 
     /// Combines a p-value with that of the binomial test of the samples.
@@ -256,16 +259,15 @@ impl Judge {
         if self.shared.is_none() || own <= (ROUNDING * row.mean()).powi(2) {
             return as_it_is;
         }
-        let p_value = |difference: f64, variance: f64| {
-            student_p_value(difference.powi(2) / (variance * run_factor(row)), self.freedom + prior.freedom)
-        };
-        let relative = p_value(self.smaller_difference(row), own);
+        let freedom = self.freedom + prior.freedom;
+        let relative = student_p_value(self.smaller_difference(row).powi(2) / (own * run_factor(row)), freedom);
         let Some(total) = self.shared.as_ref().and_then(|shared| shared.mean_of_total) else {
             return (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0);
         };
         // Relative to a total that it is part of, a row varies less than by itself: its difference as it is may be chance.
         let (before, after) = row.means();
-        let relative = relative.max(p_value(after - before, own / (1.0 - row.mean() / total).max(ROUNDING).powi(2)));
+        let variance = own / (1.0 - row.mean() / total).max(ROUNDING).powi(2);
+        let relative = relative.max(student_p_value((after - before).powi(2) / (variance * run_factor(row)), freedom));
         (AS_IT_IS_OF_FEW * as_it_is).min(RELATIVE_OF_FEW * relative).min(1.0)
     }
 
@@ -363,7 +365,7 @@ fn count_samples(weights: &[f64], samples: &[f64]) -> f64 {
     weights.iter().zip(samples).map(|(weight, sample)| weight / sample).sum()
 }
 
-/// Returns the deviations of runs from their mean, without the deviations that all rows of a run share.
+/// Returns the deviations of runs from their mean, less those that all rows of a run share.
 fn deviations(mean: f64, weights: &[f64], shared: Option<&Vec<f64>>) -> Vec<f64> {
     let runs = weights.iter().enumerate();
     runs.map(|(run, weight)| weight - mean * (1.0 + shared.map_or(0.0, |shared| shared[run]))).collect()
