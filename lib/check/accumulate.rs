@@ -13,7 +13,7 @@ use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
 use crate::tally::{Charging, GroupBy, Tally};
 
-/// The stacks of which a sum is made.
+/// The part of a profile that a sum is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     /// All that matches the rule.
@@ -218,9 +218,8 @@ impl<'a> Accumulator<'a> {
             }
             Measure::CategoryGrowth => {
                 // Lost samples say nothing of the program.
-                let counts = |frame: &FrameId| matches[frame.index()] && self.frames.name(*frame) != LOST;
                 categorized
-                    .filter(counts)
+                    .filter(|frame| matches[frame.index()] && self.frames.name(*frame) != LOST)
                     .map(|frame| Subject::Category(self.category[frame.index()]))
                     .into_iter()
                     .collect()
@@ -235,10 +234,9 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// Returns the frame whose category self weight has: the thread state if a rule matches it, else the function.
+    /// Returns the frame by whose category self weight counts: the thread state if a rule matches it, else the function.
     pub(super) fn category_frame(&self, charged: FrameId, state: Option<FrameId>) -> FrameId {
-        let has_rule = |state: &FrameId| self.category_names[self.category[state.index()]] != OTHER_CATEGORY;
-        state.filter(has_rule).unwrap_or(charged)
+        state.filter(|state| self.category_names[self.category[state.index()]] != OTHER_CATEGORY).unwrap_or(charged)
     }
 
     /// Returns the name of a subject, for reports.

@@ -76,19 +76,19 @@ impl Chances {
         .with_sums(accumulator, runs)
     }
 
-    /// Judges the same functions without those that only one side has, whose weights count for their callers: as a part of all, so that
-    /// no chance is another one than with them.
+    /// Judges the functions that both sides have; the weights of the others count for their callers. They are judged as parts of all
+    /// functions, so that the chances are the same as without this.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn of_common(&self, accumulator: &mut Accumulator, runs: Option<&ComparedRuns>) -> Result<Self, Error> {
         let rows = nonzero_rows(accumulator.functions.rows()?);
         let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
-        let own = |function: FrameId| self.functions.get(&function)?.first();
-        let chances = self
-            .judgement
-            .as_ref()
-            .map_or_else(Vec::new, |all| all.chances_as_parts(&rows, &accumulator.frames, &observed, own));
+        let chances = self.judgement.as_ref().map_or_else(Vec::new, |all| {
+            all.chances_as_parts(&rows, &accumulator.frames, &observed, |function| {
+                self.functions.get(&function)?.first()
+            })
+        });
         let names = rows.iter().map(|row| row.frames[0]);
         Self {
             is_single: self.is_single,
@@ -116,7 +116,7 @@ impl Chances {
         Ok(self)
     }
 
-    /// Returns why growth cannot be judged, if it cannot.
+    /// Returns the reason why growth cannot be judged; `None` if it can.
     pub fn refusal(&self) -> Option<&'static str> {
         match &self.judgement {
             Some(_) => None,
@@ -235,7 +235,7 @@ fn observe_groups(
     Ok(groups.into_iter().zip(weights.iter().map(|weights| compared.runs.observation(weights))).collect())
 }
 
-/// Returns the function of each rule whose pattern matches one only.
+/// Returns the matching function of each rule whose pattern matches only one.
 fn find_single_functions(accumulator: &Accumulator) -> BTreeMap<usize, FrameId> {
     let single = accumulator.matches.iter().enumerate().filter_map(|(number, matches)| {
         let mut matching = matches.iter().enumerate().filter(|(_, is_match)| **is_match);

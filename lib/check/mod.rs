@@ -72,9 +72,9 @@ pub enum Input<'a> {
 /// Checks all rules.
 ///
 /// # Errors
-/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and
-/// [`Error::Invalid`] if a growth rule meets a plain profile, if a rule names an unknown category, or if the profile is
-/// empty, and if growth cannot be judged.
+/// [`Error::Invalid`] if a growth rule is applied to a plain profile or to weights that cannot be judged, if a rule names an
+/// unknown category, or if the profile is empty. [`Error::AlreadyReported`] if a source could not be read, and the errors of
+/// [`read_all`].
 pub fn check(
     input: Input,
     rules: &[Rule],
@@ -139,8 +139,8 @@ pub fn check(
     Ok(findings)
 }
 
-/// Fails if there is nothing to check: a side has no weight, or all of it was lost. A comparison that was read may be a part of one, in
-/// which everything is new.
+/// Fails if there is nothing to check: a side has no weight, or all of it was lost. A differential profile may be a part of a
+/// comparison, in which everything is new.
 fn check_totals(accumulator: &Accumulator<'_>, has_runs: bool, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let (total, lost) = (accumulator.total, accumulator.lost);
     if total == Weights::default() {
@@ -189,9 +189,10 @@ fn find<'a>(
         let chances = chances.filter(|_| rule.measure.is_growth());
         let mut found = find_subjects(number, rule, accumulator, chances);
         if let (Some(new_code), Some(chances)) = (new_code, all_chances.filter(|_| rule.measure.is_growth())) {
-            let is = |verdict: Verdict| found.iter().filter(move |(_, finding)| finding.verdict == verdict);
-            let noisy: BTreeSet<Subject> = is(Verdict::WithinNoise).map(|(subject, _)| *subject).collect();
-            let (has_failed, total) = (is(Verdict::Failed).next().is_some(), accumulator.total);
+            let noisy = found.iter().filter(|(_, finding)| finding.verdict == Verdict::WithinNoise);
+            let noisy: BTreeSet<Subject> = noisy.map(|(subject, _)| *subject).collect();
+            let has_failed = found.iter().any(|(_, finding)| finding.verdict == Verdict::Failed);
+            let total = accumulator.total;
             let search = Search { number, rule, noisy: &noisy, has_failed, chances, total };
             let new = new_code.find(&search, accumulator)?;
             found.extend(new.into_iter().map(|finding| (Subject::Rule, finding)));

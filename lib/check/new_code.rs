@@ -1,9 +1,9 @@
-//! The code that only one side of a comparison has: the noise of its callers does not hide that it costs more.
+//! Judges the code that only one side of a comparison has, so that noise of its callers does not hide its cost.
 //!
 //! The cost of such code counts for functions that both sides have. Where these vary from run to run, growth by the code is within
-//! their noise. So the code is judged by itself: the self weights of its functions, and for rules about callees too the stacks
-//! that it is part of. Functions that replace others, are extracted from their callers, or call what others called, may be cost that
-//! moved: they have grown only as far as all that they may replace has, they included.
+//! their noise, so the code is judged by itself, too: the self weights of its functions and, for rules that include callees, all
+//! stacks that contain it. New functions may be cost that moved: they may replace others, be extracted from their callers, or call
+//! what others called. So their growth is at most that of the sum of what they may replace and of themselves.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ const MOST_NAMES: usize = 3;
 /// The stacks of a comparison, and what is left of them without functions that only one side has.
 pub(super) struct NewCode {
     stacks: Vec<Stack>,
-    /// By their number, the stacks without functions that only one side has.
+    /// The distinct stacks without functions that only one side has.
     rests: Vec<Rest>,
     /// For each frame, true if it is a function that only the side after has.
     is_new: Vec<bool>,
@@ -37,7 +37,7 @@ pub(super) struct NewCode {
 /// A stack of [`NewCode`].
 struct Stack {
     frames: Vec<FrameId>,
-    /// Number of the stack without functions that only one side has.
+    /// Index of the stack without functions that only one side has.
     rest: usize,
     weights: Weights,
     observation: Observation,
@@ -53,11 +53,11 @@ struct Rest {
     frames: Vec<FrameId>,
     /// The function that is charged with what is left.
     charged: Option<FrameId>,
-    /// True if one has such a function, and another one is charged with it.
+    /// True if one of the stacks contains such a function, and another function is charged with it.
     has_inner: bool,
 }
 
-/// A rule, and what was found without regard to new code.
+/// A rule, and what was found by it without new code.
 pub(super) struct Search<'a> {
     pub number: usize,
     pub rule: &'a Rule,
@@ -76,14 +76,14 @@ struct Sum {
     observation: Observation,
 }
 
-/// Stacks of which new code is judged by itself.
+/// Stacks whose new code is judged together.
 struct Group<'s> {
     stacks: Vec<&'s Stack>,
-    /// True if its new code counts: the others are judged too, since a choice by what has grown would find what chance makes grow.
+    /// True if its new code may be reported. The others are judged as well: to judge only what has grown would find growth by chance.
     counts: bool,
 }
 
-/// All that the new code of a group may replace, the code included.
+/// The sum of what the new code of a group may replace, and of the code itself.
 #[derive(Default)]
 struct Whole {
     sum: Option<Sum>,
@@ -112,14 +112,14 @@ impl NewCode {
         runs: Option<&ComparedRuns>,
     ) -> Result<Self, Error> {
         let charging = Charging::new(common);
-        let is_one_sided = |frame: FrameId| one_sided.is_new(common.name(frame)).is_some();
+
         let observed = observe(&rows, all, runs, GroupBy::Stack)?;
         let (mut stacks, mut rests) = (Vec::with_capacity(rows.len()), Vec::<Rest>::new());
         let mut numbers = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
         for (row, observed) in rows.into_iter().zip(observed) {
             let Some(observation) = observed.into_iter().next() else { continue };
             let charged = charging.charged(&row.frames);
-            let is_own = charged.is_some_and(is_one_sided);
+            let is_own = charged.is_some_and(|charged| one_sided.is_new(common.name(charged)).is_some());
             let left = hiding.apply(&row.frames);
             let has_inner = !is_own && matches!(left, Cow::Owned(_));
             let rest = *numbers.entry_ref(&*left).or_insert_with(|| {
@@ -133,11 +133,11 @@ impl NewCode {
         Ok(Self { stacks, rests, is_new: is_new.collect() })
     }
 
-    /// Returns the new functions that exceed the limit of a rule, or all of them together if they do: those of subjects that exceed
-    /// it within noise, else all new functions.
+    /// Returns the new functions that exceed the limit of a rule, each by itself or all together. Those of subjects that exceed the
+    /// limit within noise are judged first; if none is found, all new functions are.
     ///
-    /// They fail if all that they may replace, they included, has grown by more than noise. With the rule that it has to grow as much as
-    /// they, a helper that was extracted from five of six functions that vary by 10 % failed in 30 of 100 comparisons with
+    /// They fail if the sum of what they may replace and of themselves has grown by more than noise. When that sum had to grow as
+    /// much as they, a helper that was extracted from five of six functions that vary by 10 % failed in 30 of 100 comparisons with
     /// three runs a side.
     ///
     /// # Errors
@@ -145,8 +145,9 @@ impl NewCode {
     pub fn find(&self, search: &Search<'_>, accumulator: &mut Accumulator<'_>) -> Result<Vec<Finding>, Error> {
         let rule = search.rule;
         let has_callees = rule.measure.includes_callees();
-        let is_inner = |stack: &Stack| has_callees && self.rests[stack.rest].has_inner;
-        let counted: Vec<&Stack> = self.stacks.iter().filter(|stack| stack.is_own || is_inner(stack)).collect();
+        let counted = self.stacks.iter();
+        let counted = counted.filter(|stack| stack.is_own || has_callees && self.rests[stack.rest].has_inner);
+        let counted: Vec<&Stack> = counted.collect();
         let is_common = rule.is_of_common_functions();
         // Each subject by itself: the sum of those that seem to have grown would exceed what chance makes of each.
         let mut by_subject = BTreeMap::<Subject, Vec<&Stack>>::new();
@@ -164,13 +165,14 @@ impl NewCode {
         }
         // Callers that have not grown have no new cost. What is left of a stack of too few functions has no subject of its own.
         let fewest = if rule.measure == Measure::EdgeGrowth { 2 } else { 1 };
-        let is_left = |stack: &&Stack| !has_callees || self.rests[stack.rest].frames.len() < fewest;
-        let all = Group { stacks: counted.into_iter().filter(is_left).collect(), counts: true };
+        let left = counted.into_iter();
+        let left = left.filter(|stack| !has_callees || self.rests[stack.rest].frames.len() < fewest);
+        let all = Group { stacks: left.collect(), counts: true };
         let of_all = self.judge(search, vec![all], accumulator)?;
         Ok(if of_all.is_empty() { found } else { of_all })
     }
 
-    /// Judges the new code of each group, by all that it may replace. All groups are one family, with half of the error rate: new code is
+    /// Judges the new code of each group, with all that it may replace. All groups are one family, with half of the error rate: new code is
     /// judged twice, by subject and all together.
     fn judge(
         &self,
@@ -203,8 +205,8 @@ impl NewCode {
         Ok(found.into_values().collect())
     }
 
-    /// Returns all that the new code of each group may replace: the stacks that are charged to the same functions without the code,
-    /// whoever calls these.
+    /// Returns all that the new code of each group may replace: the stacks that are charged to the same functions if the code is left
+    /// out, whatever their callers are.
     fn wholes<'s>(&self, groups: impl ExactSizeIterator<Item = &'s [&'s Stack]>) -> Result<Vec<Whole>, Error> {
         let mut by_function = BTreeMap::<Option<FrameId>, BTreeSet<usize>>::new();
         let mut wholes: Vec<Whole> = (0..groups.len()).map(|_| Whole::default()).collect();
@@ -223,7 +225,7 @@ impl NewCode {
         Ok(wholes)
     }
 
-    /// Returns the new functions of some stacks that exceed the limit of a rule by more than noise; where none does, all of them
+    /// Returns the new functions of some stacks that exceed the limit of a rule by more than noise; if none does, all of them
     /// together.
     fn candidates(
         &self,
@@ -327,7 +329,7 @@ fn candidate(
 }
 
 impl Candidate {
-    /// Returns the finding: it has grown only as far as the whole has, and has failed only if that has grown by more than noise.
+    /// Returns the finding. Its growth is at most that of the whole, and it fails only if the whole has grown by more than noise.
     fn finding(self, search: &Search<'_>, whole: &Whole, chance: f64) -> Finding {
         let mut finding = self.finding;
         let weights = whole.sum.as_ref().map_or(finding.weights, |sum| sum.weights);
@@ -357,15 +359,16 @@ fn has_failed(finding: &Finding) -> bool {
     finding.verdict == Verdict::Failed
 }
 
-/// Keeps one finding of each subject: one that has failed, and the larger one.
+/// Keeps one finding of each subject: one that has failed rather than another, and the larger of two that are equal in this.
 fn keep_worse(found: &mut BTreeMap<Vec<u8>, Finding>, finding: Finding) {
-    let is_worse = |known: &Finding| {
-        let by_verdict = has_failed(&finding).cmp(&has_failed(known));
-        by_verdict.then_with(|| finding.percent.total_cmp(&known.percent)).is_gt()
-    };
-    if found.get(&finding.subject).is_none_or(is_worse) {
+    if found.get(&finding.subject).is_none_or(|known| is_worse(&finding, known)) {
         found.insert(finding.subject.clone(), finding);
     }
+}
+
+fn is_worse(finding: &Finding, known: &Finding) -> bool {
+    let by_verdict = has_failed(finding).cmp(&has_failed(known));
+    by_verdict.then_with(|| finding.percent.total_cmp(&known.percent)).is_gt()
 }
 
 fn add(sum: &mut Option<Sum>, stack: &Stack) -> Result<(), Error> {
