@@ -1,5 +1,6 @@
 //! The weight of own functions, divided among themselves and the functions of libraries and the kernel that they call.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
@@ -165,11 +166,9 @@ impl Sums {
     }
 
     fn finish(self, ranks: &[u32], is_differential: bool) -> Below {
-        let size = |weights: &Weights| if is_differential { weights.difference() } else { weights.after };
-        let rank = |frame: &FrameId| ranks[frame.index()];
         let mut callbacks: Vec<_> = self.callbacks.into_iter().collect();
         callbacks.sort_by_key(|((callee, function), weights)| {
-            (std::cmp::Reverse(size(weights)), rank(callee), rank(function))
+            (Reverse(size(weights, is_differential)), ranks[callee.index()], ranks[function.index()])
         });
         let parts = self.parts.into_iter().map(|((callee, activity), part)| Part {
             callee,
@@ -190,21 +189,26 @@ impl Sums {
             }
         }
         parts.sort_by_key(|part| {
-            let called =
-                part.callbacks.iter().map(|(_, weights)| size(weights).millionths()).fold(0, u128::saturating_add);
-            let own = size(&part.weights).millionths();
+            let callbacks = part.callbacks.iter().map(|(_, weights)| weights);
+            let sizes = callbacks.chain([&part.weights]).map(|weights| size(weights, is_differential).millionths());
             (
-                std::cmp::Reverse(own.saturating_add(called)),
-                part.callee.map_or(u32::MAX, |callee| rank(&callee)),
+                Reverse(sizes.fold(0, u128::saturating_add)),
+                part.callee.map_or(u32::MAX, |callee| ranks[callee.index()]),
                 part.activity,
             )
         });
         let mut called_back: Vec<_> =
             self.called_back.into_iter().map(|((caller, callee), weights)| (caller, callee, weights)).collect();
-        called_back
-            .sort_by_key(|(caller, callee, weights)| (std::cmp::Reverse(size(weights)), rank(caller), rank(callee)));
+        called_back.sort_by_key(|(caller, callee, weights)| {
+            (Reverse(size(weights, is_differential)), ranks[caller.index()], ranks[callee.index()])
+        });
         Below { parts, recursion: self.recursion, called_back, is_anonymous: false }
     }
+}
+
+/// Returns the weight by which parts are ranked: that of a profile, or the difference of a comparison.
+fn size(weights: &Weights, is_differential: bool) -> Weight {
+    if is_differential { weights.difference() } else { weights.after }
 }
 
 impl PartSums {
@@ -228,8 +232,10 @@ impl PartSums {
                 && weights.after > Weight::ZERO
                 && is_at_least(weights.after.millionths(), (INNER_PART, 100), whole)
         });
-        let depth = |weights: &Weights, depths: u128| depths.saturating_mul(1000) / weights.after.millionths().max(1);
-        let inner = large.max_by_key(|(frame, (weights, depths))| (depth(weights, *depths), ranks[frame.index()]));
+        let inner = large.max_by_key(|(frame, (weights, depths))| {
+            let mean_depth = depths.saturating_mul(1000) / weights.after.millionths().max(1);
+            (mean_depth, ranks[frame.index()])
+        });
         inner.map(|(frame, (weights, _))| (*frame, *weights))
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Distributes the lines that `facts` lines leave of a page. Tables that do not fit get no rows.
+    /// Distributes the lines of a page of which `facts` lines are taken. Tables that do not fit get no rows.
     pub(super) fn new(lines: usize, facts: usize) -> Self {
         let commands = if lines >= WHOLE_PAGE { 2 } else { 1 };
         // A table also needs its heading, and a blank line before it.
@@ -25,22 +25,27 @@ impl Rows {
             _ => 4,
         };
         let room = lines.saturating_sub(facts + commands + 2 + 2 * tables).max(tables);
-        let part = |share: usize| (room * share / 100).max(1);
+
         let (first, second, third) = match tables {
             1 => (room, 0, 0),
-            2 => (part(65), 0, 0),
-            3 => (part(55), part(15), 0),
-            _ => (part(30), part(20), part(13)),
+            2 => (share(room, 65), 0, 0),
+            3 => (share(room, 55), share(room, 15), 0),
+            _ => (share(room, 30), share(room, 20), share(room, 13)),
         };
         let tree = if tables == 1 { 0 } else { room.saturating_sub(first + second + third) };
         Self { first, second, third, tree, commands }
     }
 
-    /// Returns the rows with those that the other tables do not need added to the tree.
+    /// Gives the rows that the other tables do not use to the tree. `used` is the number that they use.
     pub(super) fn reassign(self, used: usize) -> Self {
         let unused = (self.first + self.second + self.third).saturating_sub(used);
         Self { tree: if self.tree == 0 { 0 } else { self.tree + unused }, ..self }
     }
+}
+
+/// Returns this share of the lines, at least one.
+fn share(lines: usize, percent: usize) -> usize {
+    (lines * percent / 100).max(1)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::details;
 use super::growth::{self, Grown};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, is_at_least, percent_change};
-use super::own_code::Origin;
+
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::quality::{is_defect, quality};
 use super::survey::OwnFunction;
@@ -171,7 +171,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         (true, false, _) => format!("{judged}, no own function changed, but some that they call"),
         (true, true, _) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
         (true, true, Some((frame, weights))) => {
-            let change = format_change(percent_change(weights, context.base()));
+            let change = format_change(context.change(weights));
             format!("{judged}, {} with all that it calls {change}, but no function by itself", context.name(frame))
         }
         (true, true, None) => "nothing changed beyond noise".to_owned(),
@@ -198,10 +198,9 @@ fn differing(count: usize) -> String {
 
 /// Returns the functions of libraries and the kernel that changed themselves.
 fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
-    let total = context.base();
-    let items = judgement.callees.iter().take(MOST_CALLEES).map(|(frame, weights)| Item {
-        ..Item::new(context.name(*frame), Some(Number::Change(percent_change(*weights, total))))
-    });
+    let items = judgement.callees.iter().take(MOST_CALLEES);
+    let items =
+        items.map(|(frame, weights)| Item::new(context.name(*frame), Some(Number::Change(context.change(*weights)))));
     let items: Vec<Item> = items.collect();
     (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
 }
@@ -210,15 +209,14 @@ fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
 /// have a quarter of its growth.
 fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Grown {
     let mut grown: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts && change.is_growth()).collect();
-    let is_function =
-        |change: &&&Change<'_>| context.origins.origin(change.frame) == Origin::Own && !context.is_thread(change.frame);
-    let of_functions = grown.iter().filter(is_function).map(|change| change.function.weights.difference()).max();
+    let of_functions = grown.iter().filter(|change| context.is_own_function(change.frame));
+    let of_functions = of_functions.map(|change| change.function.weights.difference()).max();
     let is_led = grown.first().is_some_and(|first| {
         let largest = first.function.weights.difference().millionths();
         of_functions.is_some_and(|function| is_at_least(function.millionths(), (1, 4), largest))
     });
     if is_led {
-        grown.retain(|change| is_function(&change));
+        grown.retain(|change| context.is_own_function(change.frame));
     }
     let inclusive = judgement.inclusive.filter(|(_, weights)| weights.after > weights.before).map(|(frame, _)| frame);
     Grown { own: grown.iter().map(|change| (change.frame, change.function.weights)).collect(), inclusive }

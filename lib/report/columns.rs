@@ -56,11 +56,11 @@ pub(super) fn take_end(text: &str, room: usize) -> &str {
 }
 
 fn char_width(letter: char) -> usize {
-    let is_in = |ranges: &[RangeInclusive<char>]| ranges.iter().any(|range| range.contains(&letter));
     match letter {
-        _ if letter < '\u{300}' => 1,
-        _ if is_in(&COMBINING) => 0,
-        _ => 1 + usize::from(is_in(&WIDE)),
+        ..'\u{300}' => 1,
+        _ if COMBINING.iter().any(|range| range.contains(&letter)) => 0,
+        _ if WIDE.iter().any(|range| range.contains(&letter)) => 2,
+        _ => 1,
     }
 }
 

@@ -42,9 +42,8 @@ pub(super) struct Commands {
 impl Commands {
     /// Creates the commands for these inputs. Standard input cannot be named again: its name is a placeholder.
     pub(super) fn new(inputs: &Inputs, repeated: &Repeated) -> Self {
-        let join = |options: &[String]| options.iter().map(|option| format!(" {}", quote(option))).collect::<String>();
-        let scaling = join(&repeated.scaling);
-        let report = format!("fg-report{scaling}{}", join(&repeated.others));
+        let scaling = join_options(&repeated.scaling);
+        let report = format!("fg-report{scaling}{}", join_options(&repeated.others));
         match inputs {
             Inputs::Files(names) => {
                 let files = arguments(names);
@@ -124,12 +123,16 @@ fn is_invisible(character: char) -> bool {
     printable(&text) != text
 }
 
+/// Returns the options as arguments for a shell, each after a blank.
+fn join_options(options: &[String]) -> String {
+    options.iter().map(|option| format!(" {}", quote(option))).collect()
+}
+
 /// Returns an argument that a shell passes on as it is. The shell calls `printf` for characters that are not visible.
 fn quote(text: &str) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     match text.chars().any(is_invisible) {
         false if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
-        false => quoted(text),
+        false => quote_visible(text),
         true => {
             let escaped = text.chars().map(|character| match character {
                 '\\' => "\\\\".to_owned(),
@@ -138,9 +141,13 @@ fn quote(text: &str) -> String {
                 }
                 _ => character.to_string(),
             });
-            format!("\"$(printf %b {})\"", quoted(&escaped.collect::<String>()))
+            format!("\"$(printf %b {})\"", quote_visible(&escaped.collect::<String>()))
         }
     }
+}
+
+fn quote_visible(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// True for characters that mean nothing to a shell.

@@ -4,7 +4,7 @@ use super::Missing;
 use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
 use super::judgement::FunctionJudgement;
-use super::measure::percent;
+use super::measure::{percent, percent_change};
 use super::names::Names;
 use super::own_code::{Origin, Origins};
 use super::page::Item;
@@ -218,6 +218,11 @@ impl Context<'_> {
         percent(weight, self.whole.after)
     }
 
+    /// Returns the change in percent points of [`base`](Self::base).
+    pub(super) fn change(&self, weights: Weights) -> f64 {
+        percent_change(weights, self.base())
+    }
+
     /// Returns the weight of which the shares of a comparison are taken: the total before or, if that is 0, the one after.
     pub(super) fn base(&self) -> Weight {
         if self.whole.before.is_zero() { self.whole.after } else { self.whole.before }
@@ -231,6 +236,11 @@ impl Context<'_> {
     /// True if a frame may name threads or a process: it is a root, and roots are not known to be functions.
     pub(super) fn is_thread(&self, frame: FrameId) -> bool {
         !self.origins.has_function_roots() && self.survey.roots.contains_key(&frame)
+    }
+
+    /// True for a function of the program's own code.
+    pub(super) fn is_own_function(&self, frame: FrameId) -> bool {
+        self.origins.origin(frame) == Origin::Own && !self.is_thread(frame)
     }
 
     /// Returns the ranks by name: rows of equal weight are in this order.

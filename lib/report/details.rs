@@ -2,7 +2,7 @@
 
 use super::below::{Activity, Below, Part};
 use super::context::Context;
-use super::measure::{is_at_least, percent_change};
+use super::measure::is_at_least;
 use super::page::{Item, Number};
 use super::work::Work;
 use crate::profile::{Weight, Weights};
@@ -27,12 +27,12 @@ const MIN_CALLER: f64 = 0.3;
 
 /// Returns what an own function of this weight does, in shares of the total.
 pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> Vec<Item> {
-    let share = |weights: Weights| context.share(weights.after);
-    let row = share(weights);
+    let row = context.share(weights.after);
     let mut items: Vec<Item> = recursion(below, weights.after).filter(|_| !below.is_anonymous).into_iter().collect();
     items.extend(below.called_back.iter().take(1).filter_map(|(caller, callee, weights)| {
         let name = format!("called by {} > {}", context.name(*caller), context.name(*callee));
-        (share(*weights) >= row * MIN_CALLER).then(|| Item::share(name, share(*weights)))
+        let share = context.share(weights.after);
+        (share >= row * MIN_CALLER).then(|| Item::share(name, share))
     }));
     if let [Part { callee: None, activity: Activity::Running, callbacks, .. }] = &below.parts[..]
         && callbacks.is_empty()
@@ -40,13 +40,12 @@ pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> 
         return items;
     }
     let min = (row * MIN_PART).max(MIN_DETAIL);
-    let parts = below.parts.iter().map(|part| part_item(context, part, &share, Number::Share));
+    let parts = below.parts.iter();
+    let parts = parts.map(|part| part_item(context, part, &|weights| context.share(weights.after), Number::Share));
     // What is called back counts for the callee, although its weight is that of another function.
-    let number = |item: &Item| match item.number {
-        Some(Number::Share(share)) => share,
-        _ => 0.0,
-    };
-    items.extend(parts.filter(|item| number(item) + item.parts.iter().map(number).sum::<f64>() >= min));
+    items.extend(
+        parts.filter(|item| item.share_percent() + item.parts.iter().map(Item::share_percent).sum::<f64>() >= min),
+    );
     items
 }
 
@@ -55,10 +54,9 @@ pub(super) fn changes(context: &Context<'_>, below: &Below, weights: Weights) ->
     if let [Part { callee: None, .. }] = &below.parts[..] {
         return Vec::new();
     }
-    let total = context.base();
-    let change = |weights: Weights| percent_change(weights, total);
-    let items = below.parts.iter().map(|part| part_item(context, part, &change, Number::Change));
-    let min = (change(weights).abs() * MIN_PART).max(MIN_CHANGE);
+    let items = below.parts.iter();
+    let items = items.map(|part| part_item(context, part, &|weights| context.change(weights), Number::Change));
+    let min = (context.change(weights).abs() * MIN_PART).max(MIN_CHANGE);
     items.filter(|item| matches!(item.number, Some(Number::Change(change)) if change.abs() >= min)).collect()
 }
 
@@ -96,8 +94,7 @@ fn part_item(context: &Context<'_>, part: &Part, size: &dyn Fn(Weights) -> f64, 
 
 /// Returns how deep a function calls itself, if it does in most of its weight.
 fn recursion(below: &Below, weight: Weight) -> Option<Item> {
-    let sum = |range: &mut dyn Iterator<Item = &Weights>| range.map(|weights| weights.after.millionths()).sum::<u128>();
-    let whole = sum(&mut below.recursion.values());
+    let whole = below.recursion.values().map(|weights| weights.after.millionths()).sum();
     if !is_at_least(whole, (1, 2), weight.millionths()) {
         return None;
     }

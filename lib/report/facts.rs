@@ -10,7 +10,7 @@ use super::judgement::Amount;
 use super::measure::format_count;
 use super::overview::Overview;
 use super::own_code::Origin;
-use super::page::{Fact, Item, Number, PathLines, Value};
+use super::page::{Fact, Item, PathLines, Value};
 use super::quality::{is_defect, quality};
 use super::survey::Survey;
 use super::waits;
@@ -113,8 +113,8 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
 
 /// Returns the items that are not too small for the first line, joined by commas.
 fn join_large(items: &[Item]) -> String {
-    let is_large = |item: &&Item| matches!(item.number, Some(Number::Share(share)) if share >= MIN_STATE);
-    items.iter().filter(is_large).map(Item::text).collect::<Vec<_>>().join(", ")
+    let large = items.iter().filter(|item| item.share_percent() >= MIN_STATE);
+    large.map(Item::text).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the smallest, the median and the largest depth of a stack, by weight.

@@ -6,7 +6,7 @@ use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::context::Context;
 use super::join_some;
-use super::measure::{Measure, format_count, format_percent, percent, percent_change};
+use super::measure::{Measure, format_count, format_percent, percent};
 use super::page::{Block, Fact, Item, Number, Page, Table, Value};
 use super::plain::self_table;
 use super::quality::quality;
@@ -15,7 +15,7 @@ use super::tables::{column, tree_table};
 use super::waits::waits_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{FrameId, Profile, Weights};
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 3;
@@ -73,11 +73,11 @@ pub(super) fn page(
     let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
     let callees = Table { key: "tree", title: "callees, without branches below 1% of them".to_owned(), ..callees };
     let frames = &context.profile.frames;
-    let is_focused = |waiting: &[FrameId]| waiting.iter().any(|frame| focus.matches(frames, *frame));
-    let waits = waits_table(context, rows.third, is_focused)?;
-    let is_wanted = |table: &Table| table.key != selfs_key || !context.profile.is_differential();
-    let tables = [waits, callers, callees, selfs].into_iter();
-    let tables = tables.filter(|table| table.has_content() && is_wanted(table)).map(Block::Table);
+    let waits = waits_table(context, rows.third, |waiting| waiting.iter().any(|frame| focus.matches(frames, *frame)))?;
+    let tables = [waits, callers, callees, selfs]
+        .into_iter()
+        .filter(|table| table.has_content() && (table.key != selfs_key || !context.profile.is_differential()));
+    let tables = tables.map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
     Ok(Page { blocks, source: context.single_source() })
 }
@@ -141,24 +141,22 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     };
     // All numbers of a comparison are in percent of one total.
     let is_differential = context.profile.is_differential();
-    let base = |weight: Weight| format_percent(percent(weight, context.base()));
-    let text = match is_differential {
-        true => format!("{functions} in {} before and {} after", base(total.before), base(total.after)),
-        false => format!("{functions} in {}", format_percent(share)),
-    };
-    let whole = Item::new(text, None);
-    let number = |weights: Weights| match is_differential {
-        true => Number::Change(percent_change(weights, context.base())),
-        false => Number::Share(context.share(weights.after)),
-    };
-    let each = matches.iter().map(|(frame, weights)| Item::new(context.name(*frame), Some(number(*weights))));
-    let items = Some(whole).filter(|_| !context.is_exact).into_iter().chain(each).collect();
-    let numbers = match is_differential {
+    let (text, numbers) = match is_differential {
         true => {
             let [before, after] = [total.before, total.after].map(|weight| percent(weight, context.base()));
-            vec![("before_pct", before), ("after_pct", after)]
+            let text = format!("{functions} in {} before and {} after", format_percent(before), format_percent(after));
+            (text, vec![("before_pct", before), ("after_pct", after)])
         }
-        false => vec![("inclusive_pct", share)],
+        false => (format!("{functions} in {}", format_percent(share)), vec![("inclusive_pct", share)]),
     };
+    let whole = Item::new(text, None);
+    let each = matches.iter().map(|(frame, weights)| {
+        let number = match is_differential {
+            true => Number::Change(context.change(*weights)),
+            false => Number::Share(context.share(weights.after)),
+        };
+        Item::new(context.name(*frame), Some(number))
+    });
+    let items = Some(whole).filter(|_| !context.is_exact).into_iter().chain(each).collect();
     Fact { label: "focus", value: Value::List(items), numbers }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::call_tree::{CallTree, Node};
 use super::context::{Called, Context};
-use super::measure::{Measure, is_at_least, percent_change};
+use super::measure::{Measure, is_at_least};
 use super::page::{Fact, Item, Number, PathLines, Value};
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};
@@ -28,40 +28,48 @@ pub(super) struct Grown {
 /// [`Error::Overflow`].
 pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> Result<Option<Fact>, Error> {
     let own: HashSet<FrameId, FxBuildHasher> = grown.own.iter().map(|(frame, _)| *frame).collect();
-    let counts = |stack: &[FrameId]| match grown.inclusive {
-        _ if !own.is_empty() => own.contains(&stack[context.origins.place(stack).own.unwrap_or(0)]),
-        Some(inclusive) => stack.contains(&inclusive),
-        None => false,
-    };
     let mut counted = Profile::new(profile.is_differential());
     counted.frames.intern_all(&profile.frames);
-    profile.for_each(|stack, weights| if counts(stack) { counted.add(stack, weights) } else { Ok(()) })?;
+    profile.for_each(|stack, weights| {
+        let counts = match grown.inclusive {
+            _ if !own.is_empty() => own.contains(&stack[context.origins.place(stack).own.unwrap_or(0)]),
+            Some(inclusive) => stack.contains(&inclusive),
+            None => false,
+        };
+        if counts { counted.add(stack, weights) } else { Ok(()) }
+    })?;
     let tree = CallTree::new(&counted, Measure::Growth)?;
     let mut path = context.hot_path(&tree);
-    let growth = |weights: Weights| weights.after.saturating_sub(weights.before).millionths();
+
     let leading = grown.own.first().filter(|(frame, weights)| {
         path.iter().all(|node| node.frame != Some(*frame))
             && is_at_least(growth(*weights), LEADING_PART, growth(counted.total()))
     });
-    let frames_of = |path: &[&Node]| -> Vec<FrameId> { path.iter().filter_map(|node| node.frame).collect() };
     if leading.is_some() {
         // What it is called by tells more than the functions of libraries between.
         let last = context.own_on_path(&frames_of(&path)).last().copied().unwrap_or(0);
         path.truncate(last + 1);
     }
     let Some(last) = path.last().filter(|node| node.weights.after > node.weights.before) else { return Ok(None) };
-    let change = |weights: Weights| Some(Number::Change(percent_change(weights, context.base())));
+
     let frames = frames_of(&path);
     let mut items: Vec<Item> = Vec::new();
     for (index, omitted) in context.shown_on_path(&frames, Called::Last) {
         items.extend(omitted.item());
-        let number = if index + 1 == frames.len() { change(last.weights) } else { None };
+        let number = (index + 1 == frames.len()).then(|| Number::Change(context.change(last.weights)));
         items.push(Item::new(context.name(frames[index]), number));
     }
-    items.extend(
-        leading
-            .iter()
-            .flat_map(|(frame, weights)| [Item::new("…", None), Item::new(context.name(*frame), change(*weights))]),
-    );
+    if let Some((frame, weights)) = leading {
+        items.push(Item::new("…", None));
+        items.push(Item::new(context.name(*frame), Some(Number::Change(context.change(*weights)))));
+    }
     Ok(Some(Fact::new("grew at", Value::Path(context.shorten_path(items, Item::new("…", None)), PathLines::Two))))
+}
+
+fn growth(weights: Weights) -> u128 {
+    weights.after.saturating_sub(weights.before).millionths()
+}
+
+fn frames_of(path: &[&Node]) -> Vec<FrameId> {
+    path.iter().filter_map(|node| node.frame).collect()
 }

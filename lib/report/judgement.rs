@@ -164,8 +164,9 @@ impl Judgement {
         Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
     }
 
-    /// Judges the changes of the weights of own functions, with what libraries do below them or by themselves, or of the functions
-    /// of libraries whose change is mostly below them: what is least likely noise counts. A function without libraries below it has the chance of its self weight in the tables of fg-csv.
+    /// Judges the change of each own function in up to three ways: with what libraries do below it, by its own weight, and by the
+    /// functions of libraries whose change is mostly below it. The smallest chance counts. A function without libraries below it
+    /// has the same chance as its self weight in the tables of fg-csv.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -230,12 +231,12 @@ fn find_callers(context: &Context<'_>, callees: &[(FrameId, Weights)]) -> Result
         sum.map_or(Ok(()), |(sum, own)| sum.entry(stack[own]).or_default().add(weights))
     })?;
     let ranks = context.ranks();
-    let is_same = |one: &Weights, other: &Weights| (one.after > one.before) == (other.after > other.before);
     let callers = callees.iter().filter_map(|(callee, change)| {
-        let callers = sums.get(callee)?.iter().filter(|(_, weights)| is_same(weights, change));
+        let callers = sums.get(callee)?.iter();
+        let callers = callers.filter(|(_, weights)| (weights.after > weights.before) == (change.after > change.before));
         let largest = callers.max_by_key(|(caller, weights)| (weights.difference(), Reverse(ranks[caller.index()])))?;
-        let difference = |weights: &Weights| weights.difference().millionths();
-        is_at_least(difference(largest.1), MOST_OF_CHANGE, difference(change)).then_some((*largest.0, *callee))
+        let [part, whole] = [largest.1, change].map(|weights| weights.difference().millionths());
+        is_at_least(part, MOST_OF_CHANGE, whole).then_some((*largest.0, *callee))
     });
     Ok(callers.collect())
 }

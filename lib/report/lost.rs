@@ -1,7 +1,7 @@
-//! The samples that were lost: they say nothing of the program.
+//! The lost samples of a profile, which say nothing of the program.
 //!
-//! The page states them as its quality. No row, path, thread or call tree has them, and neither have the totals of a
-//! comparison, which may be scaled: lost samples are not (fg-folded(5)). The total of one profile has them.
+//! The page states them in its line about quality. Rows, paths, threads and call trees leave them out. So do the totals of a
+//! comparison, which may be scaled while lost samples are not (fg-folded(5)). The total of one profile contains them.
 
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};

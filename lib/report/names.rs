@@ -83,7 +83,7 @@ fn remove_packages(name: &str) -> String {
     }
 }
 
-/// Returns the end of a name from the first part on that tells it from others that are the same in their last parts.
+/// Returns the shortest end of a name, from a separator on, that no other name has. `last` is the end that all have in common.
 fn distinct_end<'a>(name: &'a str, last: &'a str, others: impl Iterator<Item = &'a String> + Clone) -> &'a str {
     let Some(packages) = name.strip_suffix(last) else { return if others.count() == 0 { last } else { name } };
     let starts = packages.rmatch_indices(['.', ':', '/']).map(|(at, separator)| at + separator.len());
@@ -100,13 +100,17 @@ fn groups(texts: &[String]) -> HashMap<&str, Vec<usize>, FxBuildHasher> {
     groups
 }
 
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
 /// Returns what differs between a name and others that have the same short name: whole words, without what all have in common.
 fn difference(name: &str, group: &[&str]) -> String {
-    let others = || group.iter().filter(|other| **other != name);
-    let start = others().map(|other| common_length(name.chars(), other.chars())).min().unwrap_or(0);
-    let end = others().map(|other| common_length(name.chars().rev(), other.chars().rev())).min().unwrap_or(0);
+    let mut others = group.iter().filter(|other| **other != name);
+    let start = others.clone().map(|other| common_length(name.chars(), other.chars())).min().unwrap_or(0);
+    let end = others.clone().map(|other| common_length(name.chars().rev(), other.chars().rev())).min().unwrap_or(0);
     let letters: Vec<char> = name.chars().collect();
-    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+
     let mut first = start;
     while first > 0 && is_word(letters[first - 1]) && letters.get(first).is_none_or(|letter| is_word(*letter)) {
         first -= 1;
@@ -119,7 +123,7 @@ fn difference(name: &str, group: &[&str]) -> String {
     let text = text.trim_matches([' ', ',', '<', '>', '(', ')', ':']);
     // The first argument that differs is enough if no other name has it.
     let argument = text.split([',', '<', '>', '(', ')']).next().unwrap_or(text);
-    let is_distinct = !argument.is_empty() && !others().any(|other| other.contains(argument));
+    let is_distinct = !argument.is_empty() && !others.any(|other| other.contains(argument));
     take(if is_distinct { argument } else { text }, DIFFERENCE_WIDTH).to_owned()
 }
 

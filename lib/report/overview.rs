@@ -110,14 +110,18 @@ impl Overview {
     /// True if nearly all weight is that of one group that runs functions of the program, or if all other groups that do only wait
     /// for the end of threads: then the groups say little.
     pub(super) fn has_single_group(&self, context: &Context<'_>) -> bool {
-        let has_entry = |thread: &str| self.groups.keys().any(|(other, entry)| other == thread && entry.is_some());
         let shares = self.groups.iter().filter_map(|((thread, entry), group)| {
             let joins = is_at_least(group.joins.after.millionths(), (9, 10), group.weights.after.millionths());
-            let counts = entry.is_some() || !has_entry(thread);
+            let counts = entry.is_some() || !self.has_entry(thread);
             (counts && !joins).then(|| (entry.is_some(), context.share(group.weights.after)))
         });
         let large: Vec<(bool, f64)> = shares.filter(|(_, share)| *share >= LARGE_GROUP).collect();
         large.len() == 1 || large.iter().any(|(is_own, share)| *is_own && *share >= SINGLE_GROUP)
+    }
+
+    /// True if threads of this name run functions of the program.
+    fn has_entry(&self, thread: &str) -> bool {
+        self.groups.keys().any(|(other, entry)| other == thread && entry.is_some())
     }
 
     /// True for a function that does hardly anything but wait for the end of threads.
@@ -229,11 +233,9 @@ fn kind_of_work(
 /// Returns the place in which a group of threads spent most of its time.
 fn place(context: &Context<'_>, entry: Option<FrameId>, group: &Group) -> Option<Item> {
     let ranks = context.ranks();
-    let rank = |frame: &FrameId| ranks[frame.index()];
-    let ((own, callee), weights) = group
-        .places
-        .iter()
-        .max_by_key(|((own, callee), weights)| (weights.after, Reverse(rank(own)), callee.as_ref().map(rank)))?;
+    let ((own, callee), weights) = group.places.iter().max_by_key(|((own, callee), weights)| {
+        (weights.after, Reverse(ranks[own.index()]), callee.map(|callee| ranks[callee.index()]))
+    })?;
     let part = 100.0 * weights.after.as_f64() / group.weights.after.as_f64().max(f64::MIN_POSITIVE);
     let is_thread = group.threads.contains(own) || entry == Some(*own);
     let name = match callee {

@@ -127,10 +127,10 @@ impl<'a> Origins<'a> {
 
     /// Returns the index of the function of a system call, if nothing but the kernel's entry comes before it.
     fn system_call(&self, below: &[FrameId]) -> Option<usize> {
-        let entry = below.iter().position(|frame| self.known[frame.index()].calls == Calls::Closed)?;
-        let known = |index: usize| &self.known[below[index].index()];
-        let call = (entry..below.len()).find(|index| !known(*index).is_glue)?;
-        (known(entry).is_glue && known(call).kind.starts_with(KERNEL)).then_some(call)
+        let mut known = below.iter().map(|frame| &self.known[frame.index()]).enumerate();
+        known.find(|(_, known)| known.calls == Calls::Closed).filter(|(_, entry)| entry.is_glue)?;
+        let (index, _) = known.find(|(_, known)| !known.is_glue).filter(|(_, call)| call.kind.starts_with(KERNEL))?;
+        Some(index)
     }
 
     /// True for a function that has a name and does more than pass the call on.

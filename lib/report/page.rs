@@ -15,7 +15,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns the page without the file of all own functions in their names.
+    /// Removes the file of all own functions from their names.
     pub(super) fn without_source(mut self) -> Self {
         let Some(source) = self.source.take().map(|source| format!(" ({source})")) else { return self };
         for block in &mut self.blocks {
@@ -42,8 +42,9 @@ impl Page {
 
     /// Returns the page without tables of which no row is shown: JSON tells how many rows they have.
     pub(super) fn without_empty_tables(&self) -> Self {
-        let has_rows = |block: &&Block| !matches!(block, Block::Table(table) if table.rows.is_empty());
-        Self { blocks: self.blocks.iter().filter(has_rows).cloned().collect(), source: self.source.clone() }
+        let mut page = self.clone();
+        page.blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+        page
     }
 
     /// Removes the last part, or the last fact if there is no other part; `false` if there is only one.
@@ -145,6 +146,14 @@ impl Item {
     /// Creates a name with a share in percent.
     pub(super) fn share(name: impl Into<String>, percent: f64) -> Self {
         Self::new(name, Some(Number::Share(percent)))
+    }
+
+    /// Returns the share in percent, or 0 if the number is none.
+    pub(super) fn share_percent(&self) -> f64 {
+        match self.number {
+            Some(Number::Share(share)) => share,
+            _ => 0.0,
+        }
     }
 
     /// Returns the name, the number and the parts: `memmove 40.1% (copying)`.

@@ -85,13 +85,13 @@ fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a Fr
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
-    let is_own = |frame: FrameId| context.origins.origin(frame) == Origin::Own && !context.is_thread(frame);
-    let of_functions = own.iter().filter(|(frame, _)| is_own(**frame)).map(|(_, own)| own.weights.after.millionths());
+    let of_functions = own.iter().filter(|(frame, _)| context.is_own_function(**frame));
+    let of_functions = of_functions.map(|(_, own)| own.weights.after.millionths());
     let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
     let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
         let is_idle = function.is_idle_thread() || overview.only_joins(**frame, function.weights);
-        let divisor = if has_functions && !is_own(**frame) { 4 } else { 1 };
+        let divisor = if has_functions && !context.is_own_function(**frame) { 4 } else { 1 };
         (is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
     });
     own

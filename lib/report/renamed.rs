@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
-use super::measure::percent_change;
+
 use super::page::{Fact, Item, Number, Value};
 use super::{Options, Subject};
 use crate::Error;
@@ -48,9 +48,10 @@ impl RenamedFrames {
             true => HashMap::default(),
             false => frames.iter().map(|(frame, name)| (name, frame)).collect(),
         };
-        let find = |name: &[u8]| by_name.get(name).copied();
-        let pairs = renamed.iter().filter_map(|pair| Some((find(&pair.before)?, find(&pair.after)?)));
-        Self(pairs.map(|(before, after)| RenamedFrame { before, after }).collect())
+        let pairs = renamed.iter().filter_map(|pair| {
+            Some(RenamedFrame { before: *by_name.get(&*pair.before)?, after: *by_name.get(&*pair.after)? })
+        });
+        Self(pairs.collect())
     }
 
     /// True if no function was renamed.
@@ -87,12 +88,11 @@ impl RenamedFrames {
 
     /// Returns the fact that names these functions, with the changes of their inclusive weights.
     pub(super) fn fact(&self, context: &Context<'_>) -> Option<Fact> {
-        let total = context.base();
-        let inclusive = |frame: FrameId| context.survey.functions[frame.index()].inclusive;
         let items = self.0.iter().map(|pair| {
-            let weights = Weights { before: inclusive(pair.before).before, after: inclusive(pair.after).after };
+            let [old, new] = [pair.before, pair.after].map(|frame| context.survey.functions[frame.index()].inclusive);
+            let weights = Weights { before: old.before, after: new.after };
             let name = format!("{} -> {}", context.name(pair.before), context.name(pair.after));
-            Item::new(name, Some(Number::Change(percent_change(weights, total))))
+            Item::new(name, Some(Number::Change(context.change(weights))))
         });
         (!self.0.is_empty()).then(|| Fact::new("renamed?", Value::List(items.collect())))
     }

@@ -160,14 +160,14 @@ impl Quality {
         leaf: FrameId,
         weights: Weights,
     ) -> Result<(), Error> {
-        let name = |frame: FrameId| profile.frames.name(frame);
-        if stack.iter().take(2).any(|frame| name(*frame) == markers::TRUNCATED) {
+        let names = stack.iter().map(|frame| profile.frames.name(*frame));
+        if names.clone().take(2).any(|name| name == markers::TRUNCATED) {
             self.truncated.add(weights)?;
         }
         if origins.origin(leaf) == Origin::Unknown {
             self.unknown.add(weights)?;
         }
-        let mut states = stack.iter().rev().map(|frame| name(*frame)).take_while(|name| markers::is_thread_state(name));
+        let mut states = names.rev().take_while(|name| markers::is_thread_state(name));
         if states.any(|state| state == markers::UNSAMPLED) {
             self.unsampled.add(weights)?;
         }

@@ -191,18 +191,19 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
     }
 }
 
+fn widest_name<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<usize> {
+    rows.map(|row| indent(row) + chain_width(row)).max()
+}
+
 /// Returns the width of the names of a table, so that details have room beside most of them. If details are short, names have the rest
 /// of the room.
 fn name_width(rows: &[Row], room: usize) -> usize {
     let details = rows.iter().map(|row| row.details.iter().map(|item| width(&item.text()) + 2).sum::<usize>());
     let beside_details = room.saturating_sub(details.max().unwrap_or(0) + 2);
-    let widths = |min: f64| {
-        let rows = rows.iter().filter(move |row| !row.details.is_empty() && row.share.abs() >= min);
-        rows.map(|row| indent(row) + chain_width(row)).max()
-    };
     // Small rows take little room from the details of large ones.
-    let widest = widths(0.0).unwrap_or(0);
-    let of_large = widths(WIDE_SHARE).unwrap_or(widest);
+    let detailed = rows.iter().filter(|row| !row.details.is_empty());
+    let widest = widest_name(detailed.clone()).unwrap_or(0);
+    let of_large = widest_name(detailed.filter(|row| row.share.abs() >= WIDE_SHARE)).unwrap_or(widest);
     of_large.max(widest.min(room / 4)).min(room * 2 / 5).max(widest.min(beside_details))
 }
 

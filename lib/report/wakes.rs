@@ -65,10 +65,11 @@ impl ThreadNames {
 
 /// True if what wakers waited for themselves follows them in some stack.
 fn has_chains(context: &Context<'_>) -> bool {
-    let separators = |stack: &[FrameId]| {
-        stack.iter().filter(|frame| context.profile.frames.name(**frame) == markers::WAKER_SEPARATOR).count()
-    };
-    context.waits.blocks().any(|(stack, _)| separators(stack) > 1)
+    let names = &context.profile.frames;
+    context
+        .waits
+        .blocks()
+        .any(|(stack, _)| stack.iter().filter(|frame| names.name(**frame) == markers::WAKER_SEPARATOR).count() > 1)
 }
 
 /// Returns for each of these own functions who ended its waits.

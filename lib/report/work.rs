@@ -72,13 +72,15 @@ pub(super) struct Work {
 impl Work {
     /// Finds the kind of each frame by its name.
     pub(super) fn new(frames: &Frames) -> Self {
-        let kind = |name: &[u8]| KINDS.patterns.matches(markers::strip_suffix(name)).iter().next();
-        let is_python =
-            |index: usize| frames.iter().map(move |(_, name)| PYTHON.matches(name).matched(index)).collect();
+        let names: Vec<&[u8]> = frames.iter().map(|(_, name)| name).collect();
+        let kinds = names.iter().map(|name| {
+            let kind = KINDS.patterns.matches(markers::strip_suffix(name)).iter().next();
+            kind.and_then(|kind| u16::try_from(kind).ok())
+        });
         Self {
-            kinds: frames.iter().map(|(_, name)| kind(name).and_then(|kind| u16::try_from(kind).ok())).collect(),
-            is_python: is_python(0),
-            is_interpreter: is_python(1),
+            kinds: kinds.collect(),
+            is_python: names.iter().map(|name| PYTHON.matches(name).matched(0)).collect(),
+            is_interpreter: names.iter().map(|name| PYTHON.matches(name).matched(1)).collect(),
         }
     }
 
@@ -87,12 +89,12 @@ impl Work {
         KINDS.names[..KINDS.kernel].contains(&kind)
     }
 
-    /// Returns the kind of work of the functions below an own one: that of a system call or wait, else that of work of a
-    /// runtime such as exceptions, else that of the outermost function that has a kind.
+    /// Returns the kind of work of the functions below an own one: that of a system call or wait if there is one, else that of
+    /// a runtime's work such as exceptions, else that of the outermost function that has a kind.
     pub(super) fn kind(&self, own: FrameId, below: &[FrameId]) -> Option<&'static str> {
-        let kinds = || below.iter().filter_map(|frame| self.kinds[frame.index()].map(usize::from));
-        let anywhere = kinds().filter(|kind| *kind < KINDS.anywhere).min();
-        let kind = anywhere.or_else(|| kinds().next()).map(|kind| KINDS.names[kind])?;
+        let mut kinds = below.iter().filter_map(|frame| self.kinds[frame.index()].map(usize::from));
+        let anywhere = kinds.clone().filter(|kind| *kind < KINDS.anywhere).min();
+        let kind = anywhere.or_else(|| kinds.next()).map(|kind| KINDS.names[kind])?;
         Some(if kind == CONDITION && self.waits_for_interpreter(own, below) { INTERPRETER_LOCK } else { kind })
     }
 
@@ -192,13 +194,14 @@ mod tests {
         assert_eq!(kind_below("crunch (/srv/a.py)", &format!("[libblas.so.3];{wait}")), "condition");
     }
 
+    fn inner(kind: &str, stack: &str) -> &'static str {
+        let mut frames = Frames::new();
+        let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+        Work::new(&frames).inner_kind(kind, &stack).unwrap_or("-")
+    }
+
     #[test]
     fn allocation_and_copying_count_for_the_work_that_they_are_part_of() {
-        let inner = |kind: &str, stack: &str| {
-            let mut frames = Frames::new();
-            let stack: Vec<FrameId> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
-            Work::new(&frames).inner_kind(kind, &stack).unwrap_or("-")
-        };
         assert_eq!(inner("maps and sets", "std::map::clear;cfree;_int_free"), "allocation");
         assert_eq!(inner("page faults", "malloc;sysmalloc;asm_exc_page_fault"), "allocation");
         assert_eq!(inner("string building", "std::string::append;memcpy"), "copying");
