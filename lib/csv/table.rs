@@ -1,6 +1,6 @@
 //! A table of sums: its columns and the order of its rows.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 
 use super::categories::Categories;
 use super::count::Counts;
@@ -130,11 +130,13 @@ impl<'a> Table<'a> {
     /// Sorts the first `top` rows, and removes the others.
     fn sort_by(&mut self, columns: &[Column], top: usize) {
         let ranks = self.counts.frames.ranks();
-        let names = |row: usize| self.counts.rows[row].frames.iter().map(|frame| ranks[frame.index()]);
         let mut order = std::mem::take(&mut self.order);
         let compare = |a: &usize, b: &usize| {
             let compared = columns.iter().map(|column| self.compare(*a, *b, *column)).find(|order| order.is_ne());
-            compared.unwrap_or_else(|| names(*a).cmp(names(*b)))
+            compared.unwrap_or_else(|| {
+                let [a, b] = [a, b].map(|row| self.counts.rows[*row].frames.iter().map(|frame| ranks[frame.index()]));
+                a.cmp(b)
+            })
         };
         if top < order.len() {
             order.select_nth_unstable_by(top, compare);
@@ -144,16 +146,18 @@ impl<'a> Table<'a> {
         self.order = order;
     }
 
+    /// Compares two rows by a column. Larger weights come first.
     fn compare(&self, a: usize, b: usize, column: Column) -> Ordering {
-        let rows = &self.counts.rows;
-        let largest = |weight: &dyn Fn(&Row) -> Weight| Reverse(weight(&rows[a])).cmp(&Reverse(weight(&rows[b])));
+        let (row_a, row_b) = (&self.counts.rows[a], &self.counts.rows[b]);
         match column {
-            Column::After(which) | Column::Percent(which) => largest(&|row| row.weights[which].after),
-            Column::Before(which) => largest(&|row| row.weights[which].before),
-            Column::Delta(which) => largest(&|row| row.weights[which].difference()),
+            Column::After(which) | Column::Percent(which) => {
+                row_b.weights[which].after.cmp(&row_a.weights[which].after)
+            }
+            Column::Before(which) => row_b.weights[which].before.cmp(&row_a.weights[which].before),
+            Column::Delta(which) => row_b.weights[which].difference().cmp(&row_a.weights[which].difference()),
             Column::Chance(which) => self.p_values.get(which).map_or(Ordering::Equal, |all| all[a].total_cmp(&all[b])),
-            Column::Category => self.category(&rows[a]).cmp(self.category(&rows[b])),
-            Column::Name(part) => self.name(&rows[a], part).cmp(&self.name(&rows[b], part)),
+            Column::Category => self.category(row_a).cmp(self.category(row_b)),
+            Column::Name(part) => self.name(row_a, part).cmp(&self.name(row_b, part)),
         }
     }
 }

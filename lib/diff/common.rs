@@ -19,7 +19,7 @@ use crate::tally::{Charging, GroupBy, Row, RunSums, tally_profile};
 /// The functions that only one side of a comparison has.
 #[derive(Debug, Default)]
 pub struct OneSided {
-    /// True for each function that only the side after has.
+    /// The functions by name: true for those that only the side after has.
     functions: HashMap<Vec<u8>, bool, FxBuildHasher>,
 }
 
@@ -33,7 +33,7 @@ pub struct OneSidedFunction {
 }
 
 impl OneSided {
-    /// Returns the functions of these rows, which have self and inclusive weights, that have weight on one side only.
+    /// Returns the functions that have weight on one side only. The rows have self and inclusive weights.
     pub fn new(rows: &[Row], frames: &Frames) -> Self {
         let mut functions = HashMap::default();
         for row in rows {
@@ -204,8 +204,9 @@ mod tests {
         let profile = differential_profile(&["m;f 100 100", "m;f;g;[off-cpu] 0 40", "m;f;old 3 0", "m;f;g;f 0 1"]);
         let one_sided = OneSided::new(&tally_profile(&profile, GroupBy::Function).unwrap(), &profile.frames);
         let charged = one_sided.find_charged(&profile);
-        let function = |name: &str, is_new| OneSidedFunction { name: name.into(), is_new };
-        let expected = [function("g", true), function("old", false)].into_iter().collect();
+        let expected =
+            [("g", true), ("old", false)].map(|(name, is_new)| OneSidedFunction { name: name.into(), is_new });
+        let expected = expected.into_iter().collect();
         assert_eq!(charged.into_iter().collect::<Vec<_>>(), [(b"f".to_vec(), expected)]);
     }
 }

@@ -69,13 +69,13 @@ impl Comparison {
         })
     }
 
-    /// Names the position of the stack of lost samples, by which nothing is scaled: its rounding error is not carried on.
+    /// Sets the position of the stack of lost samples. It takes no part in scaling: its rounding error is not carried on.
     pub(super) fn with_lost_stack(self, position: Option<u64>) -> Self {
         Self { lost_stack: position, ..self }
     }
 
-    /// Returns the shares of the weight before and after that only that side has, if most of both is: then names differ, not
-    /// what is measured.
+    /// Returns the share of each side's weight that only this side has, if it is most of both: then names differ, not what is
+    /// measured.
     pub fn mismatch(&self) -> Option<(f64, f64)> {
         let before = self.weights_only.before.as_f64() / self.totals.before.as_f64();
         let after = self.weights_only.after.as_f64() / self.totals.after.as_f64();

@@ -1,15 +1,15 @@
-//! A part of names that is another one after.
+//! A part of names that differs between two copies of a program.
 
 use super::path_name::is_end;
 
-/// A part of names before, and what is in its place after.
+/// A part of names before, and what replaces it after.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counterpart {
     /// The name of a program, or the path of a folder or file, before.
     pub before: String,
     /// Its name after.
     pub after: String,
-    /// The part of names that it is.
+    /// The kind of the part.
     pub part: NamePart,
 }
 
@@ -36,12 +36,12 @@ impl Counterpart {
 
     /// Replaces the folder or the file where it begins a path of a name. `is_whole` says if it ends before the next letter.
     fn rename_paths(&self, name: &[u8], is_whole: impl Fn(Option<char>) -> bool) -> Option<Vec<u8>> {
-        let letter = |at: usize| name.get(at).map(|byte| char::from(*byte));
-        let is_path = |start: &usize| {
-            is_whole(letter(start + self.before.len()))
-                && start.checked_sub(1).is_none_or(|last| letter(last).is_none_or(is_end))
-        };
-        let mut starts = memchr::memmem::find_iter(name, self.before.as_bytes()).filter(is_path).peekable();
+        let starts = memchr::memmem::find_iter(name, self.before.as_bytes()).filter(|start| {
+            let (before, rest) = name.split_at(*start);
+            is_whole(rest.get(self.before.len()).copied().map(char::from))
+                && before.last().is_none_or(|last| is_end(char::from(*last)))
+        });
+        let mut starts = starts.peekable();
         starts.peek()?;
         let (mut renamed, mut copied) = (Vec::with_capacity(name.len()), 0);
         for start in starts {

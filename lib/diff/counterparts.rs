@@ -1,7 +1,7 @@
 //! Names that differ because the sides are two copies of one program: its file name, and the folders and files of its sources.
 //!
-//! All are found in the profiles, since a command does not tell which of its programs does the work. A pair is taken for
-//! one only if the functions of both are alike: what appeared and vanished is a true difference, unless it is a name.
+//! All are found in the profiles, since a command does not tell which of its programs does the work. Two programs are taken
+//! for one only if their functions are alike: what appeared and what vanished is a real difference, unless only names differ.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::program::{Program, is_evidence};
 use super::sources::{Functions, find_files, find_folders};
 use crate::Error;
 use crate::profile::Profile;
-use crate::tally::{GroupBy, tally_profile};
+use crate::tally::{GroupBy, Row, tally_profile};
 
 /// The names of two sides that are compared as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,9 @@ struct SideNames {
 }
 
 impl Counterparts {
-    /// Returns the counterparts of two sides. A folder or a file is one that has functions of equal names. If the heaviest
-    /// program that is only before and the heaviest that is only after call the same functions, they are one.
+    /// Returns the counterparts of two sides. Two folders or files are counterparts if they have functions of equal names. So are
+    /// the heaviest program that only the side before has and the heaviest that only the side after has, if they call the same
+    /// functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -77,17 +78,20 @@ impl Counterparts {
     }
 }
 
+fn function_name(profile: &Profile, row: &Row) -> String {
+    String::from_utf8_lossy(profile.frames.name(row.frames[0])).into_owned()
+}
+
 impl SideNames {
     /// Returns the weights of all functions and programs.
     fn of_functions(profiles: &[Profile]) -> Result<Self, Error> {
         let mut side = Self::default();
         for profile in profiles {
-            let name = |frame| String::from_utf8_lossy(profile.frames.name(frame)).into_owned();
             for row in tally_profile(profile, GroupBy::Function)? {
-                side.functions.add(name(row.frames[0]), row.weights[1].after.as_f64());
+                side.functions.add(function_name(profile, &row), row.weights[1].after.as_f64());
             }
             for row in tally_profile(profile, GroupBy::Comm)? {
-                side.programs.entry(name(row.frames[0])).or_default().weight += row.weights[0].after.as_f64();
+                side.programs.entry(function_name(profile, &row)).or_default().weight += row.weights[0].after.as_f64();
             }
         }
         Ok(side)
@@ -141,10 +145,10 @@ impl SideNames {
 
     /// Returns the only name that starts with `[` and the program, and that the other side does not have.
     fn object_only_here(&self, other: &Self, program: &str) -> Option<String> {
-        let mut names = self.functions.only_here(&other.functions).map(|(name, _)| name);
-        let is_object = |name: &&str| name.strip_prefix('[').is_some_and(|name| name.starts_with(program));
-        let first = names.find(is_object).filter(|name| name.ends_with(']'))?;
-        names.find(is_object).is_none().then(|| first.to_owned())
+        let names = self.functions.only_here(&other.functions).map(|(name, _)| name);
+        let mut objects = names.filter(|name| name.strip_prefix('[').is_some_and(|name| name.starts_with(program)));
+        let first = objects.next().filter(|name| name.ends_with(']'))?;
+        objects.next().is_none().then(|| first.to_owned())
     }
 }
 

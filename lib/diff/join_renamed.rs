@@ -14,8 +14,8 @@ use crate::stats::sample_weight::{WeightOptions, WeightSurvey};
 use crate::tally::RunSums;
 
 impl ComparedRuns {
-    /// Returns the functions that were probably renamed: those that vanished or are new by no chance, are alike, and do not differ
-    /// significantly.
+    /// Returns the functions that were probably renamed. One of a pair has vanished and the other is new, neither by chance; they
+    /// are alike, and do not differ significantly.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.

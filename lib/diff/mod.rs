@@ -149,7 +149,7 @@ fn compare_sums(
     Ok((both, comparison))
 }
 
-/// Returns a warning if two runs of one side are identical: what judges their sums later cannot see it.
+/// Returns a warning if two runs of one side are identical, which their sums do not show.
 fn find_caveat_of_sums(before: &[Profile], after: &[Profile], options: &Options) -> Option<Caveat> {
     let mut frames = Frames::new();
     before.iter().chain(after).for_each(|run| drop(frames.intern_all(&run.frames)));
@@ -157,7 +157,7 @@ fn find_caveat_of_sums(before: &[Profile], after: &[Profile], options: &Options)
     repeated_run::find_repeated_run(before, after, survey.kind(&frames, options.weights))
 }
 
-/// Adds the stack that says of all others that their differences may have been flattened: shares of the total before are wrong.
+/// Adds the stack that marks a profile whose differences were flattened: shares of its total before are wrong.
 fn mark_as_flattened(profile: &mut Profile) -> Result<(), Error> {
     let marker = [profile.frames.intern(markers::FLATTENED)];
     profile.add(&marker, Weights::default())
@@ -180,8 +180,8 @@ fn compare_significant(
     flatten(compared.profile, comparison, Some(kept))
 }
 
-/// Joins and scales runs, and keeps them. Rows of the joined profile are judged, so that a stack whose scaled weight is
-/// rounded to zero on both sides is a row for no program.
+/// Joins and scales runs, and keeps them. The rows that are judged are those of the joined profile, so a stack whose scaled
+/// weight is rounded to zero on both sides is a row in no program.
 fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(ComparedRuns, Comparison), Error> {
     let counts = (before.len(), after.len());
     let mut profile = join_sides(Profile::new(true), &before, &after)?;

@@ -8,7 +8,7 @@ pub(super) struct PathName<'a> {
     around: (&'a str, &'a str),
 }
 
-/// True for what may be around a path.
+/// True for a character that may precede or follow a path.
 pub(super) fn is_end(letter: char) -> bool {
     matches!(letter, ' ' | '(' | ')' | ':' | '"')
 }

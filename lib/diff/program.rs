@@ -1,4 +1,4 @@
-//! Programs of a profile, and whether two of them are one under two names.
+//! The programs of a profile. Recognizes one program under two names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

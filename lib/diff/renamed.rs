@@ -21,7 +21,7 @@ const MAX_RIVAL: f64 = 0.8;
 /// Most functions of a side that are matched: the heaviest.
 const MOST_FUNCTIONS: usize = 1000;
 
-/// Stands for all functions whose other name is not known yet.
+/// Represents all functions whose other name is not known yet.
 const UNMATCHED: FrameId = FrameId::from_index(u32::MAX);
 
 /// A function with another name on each side.
@@ -33,7 +33,7 @@ pub struct Renamed {
     pub after: Vec<u8>,
 }
 
-/// Who calls a function and what it calls, by weight.
+/// The callers and callees of a function, by weight.
 #[derive(Debug, Default)]
 struct Relations {
     inclusive: f64,
@@ -179,7 +179,7 @@ fn find_heaviest(
 }
 
 impl Relations {
-    /// Returns the relations with the names after of renamed functions. Functions that are not matched yet are one.
+    /// Returns the relations with renamed functions under their names after. All functions that are not matched yet become one.
     fn with_names(&self, names: &BTreeMap<FrameId, FrameId>, unmatched: &BTreeSet<FrameId>) -> Self {
         let new_name = |frame: FrameId| match unmatched.contains(&frame) {
             true => UNMATCHED,

@@ -51,7 +51,7 @@ fn chance_of_equal(run: &Profile, sample: f64) -> f64 {
     (logarithm - log_chance(samples().fold(0.0, f64::max))).exp()
 }
 
-/// Returns the logarithm of the probability that two weights with a mean of so many samples are equal.
+/// Returns the logarithm of the probability that two weights, each with a mean of `samples`, are equal.
 fn log_chance(samples: f64) -> f64 {
     -0.5 * (1.0 + 4.0 * PI * samples).ln()
 }

@@ -10,7 +10,7 @@ use crate::profile::{FrameId, Profile, Weights};
 use crate::stats::judgement::Observation;
 use crate::tally::{Charging, GroupBy, Judgement, Row, is_significant, observe_runs, tally_profile};
 
-/// Largest difference of a function that counts as none if the weights do not allow a judgement, relative to its weight.
+/// If the weights do not allow a judgement, a function counts as unchanged up to this difference, relative to its weight.
 const UNJUDGED_SHARE: f64 = 0.1;
 
 /// Largest probability that chance alone puts a function on one side, if it is to be paired with another one.
@@ -63,21 +63,21 @@ pub(super) fn keep_equal_pairs(compared: &ComparedRuns, renamed: Vec<Renamed>) -
     let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design()?);
     let names = rows.iter().map(|row| profile.frames.name(row.frames[0]));
     let by_name: BTreeMap<&[u8], &[Observation]> = names.zip(observations.iter().map(Vec::as_slice)).collect();
-    let differs = |pair: &Renamed| {
+    let equal = renamed.into_iter().filter(|pair| {
         let [Some([own, all]), Some([new_own, new_all])] =
             [&pair.before, &pair.after].map(|name| by_name.get(&name[..]))
         else {
-            return true;
+            return false;
         };
         let (mut own, mut all) = (own.clone(), all.clone());
         own.add(new_own);
         all.add(new_all);
         match &judgement {
-            Some(judged) => [&own, &all].iter().any(|one| is_significant(judged.chance_of_group(one, Some(&own)))),
-            None => differs_much(&own) || differs_much(&all),
+            Some(judged) => [&own, &all].iter().all(|one| !is_significant(judged.chance_of_group(one, Some(&own)))),
+            None => !differs_much(&own) && !differs_much(&all),
         }
-    };
-    Ok(renamed.into_iter().filter(|pair| !differs(pair)).collect())
+    });
+    Ok(equal.collect())
 }
 
 /// True if the mean weights of two sides differ by more than [`UNJUDGED_SHARE`] of the larger one.

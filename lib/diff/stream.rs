@@ -47,8 +47,14 @@ pub fn diff_streams(
     let mark = if options.flattens() { Some(flattened_mark()?) } else { None };
     let has_mark = mark.is_some();
     let inputs = read_sorted(before.parts.into_iter().chain(after.parts).chain(mark));
-    let advance = |number, input: &mut SortedReader| next_of_side(input, number < first_after);
-    merge_sorted(inputs, advance, scale, Some(LineKind::Differential), &name, output)?;
+    merge_sorted(
+        inputs,
+        |number, input| next_of_side(input, number < first_after),
+        scale,
+        Some(LineKind::Differential),
+        &name,
+        output,
+    )?;
     // The mark is no stack of either side.
     comparison.stacks -= u64::from(has_mark);
     Ok(Some(comparison))
