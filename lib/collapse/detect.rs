@@ -213,9 +213,8 @@ pub(super) fn find_other_document(text: &[u8], own: &str) -> Option<(u64, &'stat
 
 /// Returns the format of the document that begins with these bytes, if it is certainly a profile.
 pub(super) fn find_document_at(bytes: &[u8]) -> Option<&'static str> {
-    let is_folded = || folded::find_stacks(bytes) == Some(0);
     let found = formats::find_document(bytes).or_else(|| find_document_of(bytes, folded::FORMAT.name));
-    found.or_else(|| is_folded().then_some(folded::FORMAT.name))
+    found.or_else(|| (folded::find_stacks(bytes) == Some(0)).then_some(folded::FORMAT.name))
 }
 
 /// Returns where in a line JSON or XML begins that ends with it, and its format.
@@ -229,15 +228,13 @@ pub(super) fn find_markup_within(line: &[u8]) -> Option<(usize, &'static str)> {
 
 /// Returns the format of a text, other than `own`, if it is certainly a profile.
 fn find_document_of(text: &[u8], own: &str) -> Option<&'static str> {
-    let is_found = |format: &&&Format| {
-        (format.recognizes)(text)
-            && match format.reader {
-                FormatReader::Lines(read) => trial::finds_stacks(format.name, read, text),
-                FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
-            }
-    };
-    let mut others = FORMATS.iter().filter(|format| format.name != own && !formats::is_folded(format));
-    others.find(is_found).map(|format| format.name)
+    let others = FORMATS.iter().filter(|format| format.name != own && !formats::is_folded(format));
+    let mut recognizing = others.filter(|format| (format.recognizes)(text));
+    let found = recognizing.find(|format| match format.reader {
+        FormatReader::Lines(read) => trial::finds_stacks(format.name, read, text),
+        FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
+    });
+    found.map(|format| format.name)
 }
 
 /// Returns the lines by which formats are detected, without one that may be cut.

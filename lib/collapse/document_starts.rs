@@ -23,6 +23,13 @@ pub(super) struct Start {
     pub(super) may_recur: bool,
 }
 
+impl Start {
+    /// Returns the start of a document without a heading, of which there may be several.
+    fn new(offset: usize, format: &'static str) -> Self {
+        Self { offset, format, may_recur: true }
+    }
+}
+
 /// Most checks of whether JSON, XML or binary data are a document. A text may contain any number that are none.
 const MAX_CHECKS: u32 = 16;
 
@@ -102,7 +109,7 @@ impl DocumentStarts {
     /// Returns the document that begins at a candidate, or with its line.
     fn check(&mut self, block: &[u8], line: Range<usize>, candidate: usize, is_last: bool) -> Option<Start> {
         let offset = candidate - line.start;
-        let other = |offset, format| Start { offset, format, may_recur: true };
+
         let heading = headings::find_within(&block[line.clone()], &block[line.start..], offset);
         if let Some(heading) = heading {
             return Some(Start { offset, format: heading.format, may_recur: heading.may_recur });
@@ -116,20 +123,21 @@ impl DocumentStarts {
                 let found =
                     if self.may_check() { formats::find_markup(&text[..text.len().min(MAX_HEAD)]) } else { None };
                 self.has_markup_lines |= found.is_some_and(|format| format.name == self.format);
-                found.map(|format| other(offset, format.name))
+                found.map(|format| Start::new(offset, format.name))
             }
             0 => {
                 let first = candidate.saturating_sub(MAX_MAGIC).max(line.start);
-                let head = |start: usize| &block[start..block.len().min(start + MAX_HEAD)];
                 let mut starts = first..if self.may_check() { candidate + 1 } else { first };
-                let found =
-                    starts.find_map(|start| Some(other(start - line.start, formats::find_binary(head(start))?)));
-                // Of binary data without a known beginning, only a last line without an end is no text of a program.
-                found.or_else(|| (is_last && line.end == block.len()).then(|| other(offset, BINARY)))
+                let found = starts.find_map(|start| {
+                    let format = formats::find_binary(&block[start..block.len().min(start + MAX_HEAD)])?;
+                    Some(Start::new(start - line.start, format))
+                });
+                // Binary data without a known beginning are no text of a program only in a last line without an end.
+                found.or_else(|| (is_last && line.end == block.len()).then(|| Start::new(offset, BINARY)))
             }
             _ => {
                 let next = block.get(line.end + 1..).unwrap_or_default();
-                formats::find_sample(&block[line], next, self.format).map(|format| other(0, format))
+                formats::find_sample(&block[line], next, self.format).map(|format| Start::new(0, format))
             }
         }
     }

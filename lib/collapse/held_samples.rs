@@ -39,7 +39,7 @@ impl HeldSamples {
         self.earliest
     }
 
-    /// Keeps a sample. One that is later than the span by what is known so far can only become later still.
+    /// Keeps a sample, unless it is later than the span: then an earlier start makes it only later still.
     pub(super) fn add(&mut self, stack: &[FrameId], weight: Weight, time: SampleTime) {
         self.note_time(time.time);
         if self.earliest.is_some_and(|earliest| self.span.ends_before(time.time, earliest)) {

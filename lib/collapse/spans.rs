@@ -134,15 +134,15 @@ impl Spans {
     /// Returns the names of the innermost span of a thread at a time, and of those that contain it, outermost first. Of more than
     /// [`MAX_DEPTH`], the outermost ones are left out.
     fn find(&self, pid: Option<u32>, tid: u32, time: u64) -> Vec<&[u8]> {
-        // Some programs number their threads themselves: the thread of another process may have the same number.
-        let is_other_process = |number: usize| pid.zip(self.spans[number].pid).is_some_and(|(pid, other)| pid != other);
         let transitions = self.transitions.get(&tid);
         let found = transitions.and_then(|transitions| {
             let before = transitions.partition_point(|(from, _)| *from <= time).checked_sub(1);
             let number = before.and_then(|index| transitions[index].1);
             // Outside all spans, the first one tells whose they are.
             let witness = number.or_else(|| transitions.iter().find_map(|(_, number)| *number));
-            (!witness.is_some_and(is_other_process)).then_some(number)
+            // Some programs number their threads themselves: the thread of another process may have the same number.
+            let process = witness.and_then(|witness| self.spans[witness].pid);
+            pid.zip(process).is_none_or(|(pid, process)| pid == process).then_some(number)
         });
         let matched = match found {
             _ if self.clock == SpanClock::Unix && time < FIRST_UNIX_TIME => OTHER_CLOCK,
@@ -210,28 +210,35 @@ fn find_transitions(
     ends.sort_unstable();
     let (mut open, mut transitions) = (BTreeSet::new(), Vec::with_capacity(ends.len()));
     for bounds in ends.chunk_by(|(a, ..), (b, ..)| a == b) {
-        let key = |number: usize| (spans[number].start, Reverse(spans[number].end), number);
         for (_, begins, number) in bounds {
             if *begins && spans[*number].start < spans[*number].end {
-                open.insert(key(*number));
+                open.insert(key(spans, *number));
             } else {
-                open.remove(&key(*number));
+                open.remove(&key(spans, *number));
             }
         }
         for (_, _, number) in bounds.iter().filter(|(_, begins, _)| *begins) {
-            let before = open.range(..key(*number)).rev().take(MAX_OVERLAPPING);
+            let before = open.range(..key(spans, *number)).rev().take(MAX_OVERLAPPING);
             let mut containing = before.filter(|(_, Reverse(end), _)| *end >= spans[*number].end);
             let parent = containing.next().map(|(.., parent)| *parent);
-            // A span that was exported twice is one.
-            let is_same = |parent: usize| {
-                let (span, parent) = (&spans[*number], &spans[parent]);
-                (span.start, span.end, &span.name) == (parent.start, parent.end, &parent.name)
+            parents[*number] = match parent {
+                // A span that was exported twice is one.
+                Some(parent) if is_same(&spans[*number], &spans[parent]) => parents[parent],
+                parent => parent,
             };
-            parents[*number] = parent.and_then(|parent| if is_same(parent) { parents[parent] } else { Some(parent) });
         }
         transitions.push((bounds[0].0, open.last().map(|(.., number)| *number)));
     }
     transitions
+}
+
+/// Returns a key by which a span follows those that contain it.
+fn key(spans: &[Span], number: usize) -> (u64, Reverse<u64>, usize) {
+    (spans[number].start, Reverse(spans[number].end), number)
+}
+
+fn is_same(span: &Span, other: &Span) -> bool {
+    (span.start, span.end, &span.name) == (other.start, other.end, &other.name)
 }
 
 #[cfg(test)]

@@ -190,19 +190,20 @@ impl Strays {
             return Ok(left_out);
         }
         // Between lines of the format, a single stack is a line of a log.
-        let is_stack = |line: &[u8]| is_last && folded::is_certain_stack(line);
-        let is_document = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[' | b'<')) || is_stack(line);
-        let in_last_line = || {
-            let (line, index) = text.lines().zip(0..).last().filter(|_| is_last)?;
-            detect::find_markup_within(line).map(|(_, format)| (index, format))
-        };
+        let may_be_document = text
+            .lines()
+            .any(|line| matches!(line.first(), Some(b'{' | b'[' | b'<')) || is_last && folded::is_certain_stack(line));
         self.checks += 1;
-        let found = match count > 1 || text.lines().any(is_document) {
+        let found = match count > 1 || may_be_document {
             true => detect::find_other_document(&text, self.format),
             false => None,
         };
         let found = found.filter(|(_, format)| *format != folded::FORMAT.name || is_last || has_two_stacks(&text));
-        let found = found.or_else(in_last_line).map(|(index, format)| (first + index, format));
+        let found = found.or_else(|| {
+            let (line, index) = text.lines().zip(0..).last().filter(|_| is_last)?;
+            detect::find_markup_within(line).map(|(_, format)| (index, format))
+        });
+        let found = found.map(|(index, format)| (first + index, format));
         found.or_else(|| Some((binary.filter(|_| is_last)?, BINARY))).map_or(Ok(left_out), Err)
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn is_binary(head: &[u8]) -> bool {
     if memchr::memchr(0, head).is_none() {
         return false;
     }
-    let lines = || head.split(|byte| *byte == b'\n');
-    let binary = lines().filter(|line| line.iter().any(is_control)).take(MAX_BINARY_LINES + 1).count();
+    let lines = head.split(|byte| *byte == b'\n');
+    let binary = lines.clone().filter(|line| line.iter().any(is_control)).take(MAX_BINARY_LINES + 1).count();
     memchr::memchr(b'\x1b', head).is_some()
         || binary > MAX_BINARY_LINES
-        || binary * 10 > lines().count()
-        || lines().take(CLEAN_LINES).any(|line| line.iter().any(is_control))
+        || binary * 10 > lines.clone().count()
+        || lines.take(CLEAN_LINES).any(|line| line.iter().any(is_control))
 }
 
 /// True for control characters that text does not contain. Escape sequences of terminals are allowed.
@@ -164,9 +164,12 @@ fn is_code(line: &[u8]) -> bool {
 }
 
 fn is_name_and_number(line: &[u8]) -> bool {
-    let is_number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     let mut words = split_words(line);
     words.next().is_some_and(is_number) || words.last().is_some_and(is_number)
+}
+
+fn is_number(word: &[u8]) -> bool {
+    word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 /// Returns true for four words of letters.

@@ -85,8 +85,9 @@ fn starts_with_any(text: &[u8], prefixes: &[&[u8]]) -> bool {
 
 /// Returns true for `digraph "name" {`, perhaps after comments.
 fn is_graph(head: &[u8]) -> bool {
-    let is_comment = |line: &&[u8]| line.starts_with(b"//") || line.starts_with(b"/*") || line.is_empty();
-    let Some(line) = head.lines().map(<[u8]>::trim_ascii).find(|line| !is_comment(line)) else { return false };
+    let mut lines = head.lines().map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.starts_with(b"//") && !line.starts_with(b"/*") && !line.is_empty());
+    let Some(line) = first else { return false };
     let (word, rest) = split_word(line);
     let (word, rest) = if word == b"strict" { split_word(rest) } else { (word, rest) };
     matches!(word, b"digraph" | b"graph") && (rest.is_empty() || rest.contains(&b'{')) || word == b"digraph{"

@@ -159,8 +159,8 @@ pub(super) fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut
 
 /// Adds the samples of an input that were held until the earliest time of all threads was known.
 fn release_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
-    let workers = || std::iter::once(&*first).chain(&*others);
-    let Some(earliest) = workers().filter_map(|worker| worker.sink.earliest_time()).min() else { return Ok(()) };
+    let workers = std::iter::once(&*first).chain(&*others);
+    let Some(earliest) = workers.filter_map(|worker| worker.sink.earliest_time()).min() else { return Ok(()) };
     others.iter_mut().try_for_each(|worker| worker.sink.release_samples(earliest))?;
     first.sink.release_samples(earliest)?;
     let number = lock(&shared.feed).handed_out;

@@ -48,9 +48,9 @@ pub(in crate::collapse) fn report_selection(
 /// [`Error::Invalid`] with `--event all` if they do not. Events that were selected by name or by default in different
 /// inputs are only reported.
 fn check_units(events: &[EventCounts], options: &Options, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-    let counted = || events.iter().filter(|event| event.is_selected && event.counted_samples > 0);
-    let Some(first) = counted().next() else { return Ok(()) };
-    if counted().all(|event| event.unit() == first.unit()) {
+    let mut counted = events.iter().filter(|event| event.is_selected && event.counted_samples > 0);
+    let Some(first) = counted.next() else { return Ok(()) };
+    if counted.all(|event| event.unit() == first.unit()) {
         return Ok(());
     }
     let what = format!("the weights of the events have different units: {}", list_events(events, true));

@@ -90,18 +90,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 /// Splits entries from what follows them: another trace, or an entry of a thread and a method that the header lacks.
 fn split_entries<'a>(data: &'a [u8], layout: &Layout, header: &Header) -> (&'a [u8], &'a [u8]) {
-    let is_known = |record: &[u8]| {
-        let found = layout.parse_record(record);
-        found.is_none_or(|(tid, method, _)| {
-            header.threads.contains_key(&tid) || header.methods.contains_key(&(method & !3))
-        })
-    };
-    let ends_entries = |offset: &usize| {
+    let end = (0..data.len()).step_by(layout.size.max(1)).find(|offset| {
         let rest = &data[*offset..];
-        let record = rest.get(..layout.size);
-        rest.starts_with(TEXT) || is_streamed(rest) || record.is_some_and(|record| !is_known(record))
-    };
-    data.split_at((0..data.len()).step_by(layout.size.max(1)).find(ends_entries).unwrap_or(data.len()))
+        let entry = rest.get(..layout.size).and_then(|record| layout.parse_record(record));
+        rest.starts_with(TEXT)
+            || is_streamed(rest)
+            || entry.is_some_and(|(tid, method, _)| {
+                !header.threads.contains_key(&tid) && !header.methods.contains_key(&(method & !3))
+            })
+    });
+    data.split_at(end.unwrap_or(data.len()))
 }
 
 /// Adds the stacks of the records of a trace, whose binary part is `data`.

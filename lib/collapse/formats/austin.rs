@@ -240,8 +240,9 @@ fn add_event<'a>(event: Event<'a>, sample: &mut Sample, tables: &mut Tables<'a>,
             return;
         }
         Event::Frame(key, file, function, line) => {
-            let text = |key: u64| tables.strings.get(&(process, key)).copied().unwrap_or_default();
-            let name = function_with_source(text(function), text(file), Some(line), options);
+            let [function, file] =
+                [function, file].map(|key| tables.strings.get(&(process, key)).copied().unwrap_or_default());
+            let name = function_with_source(function, file, Some(line), options);
             let frame = intern_frame(&name, sink);
             tables.frames.insert((process, key), frame);
             return;

@@ -167,8 +167,8 @@ fn is_assignment(stack: &[u8]) -> bool {
 /// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
 /// numbers than weights. `_4` is a name.
 fn is_row_of_numbers(stack: &[u8], line: &[u8]) -> bool {
-    let is_blank_or_sign = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
-    let mut words = stack.split(is_blank_or_sign).filter(|word| !word.is_empty()).peekable();
+    let words = stack.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    let mut words = words.filter(|word| !word.is_empty()).peekable();
     let has_only_numbers = words.peek().is_some() && words.all(is_hexadecimal);
     let words = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let values = words.take_while(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'));
@@ -292,11 +292,12 @@ pub(in crate::collapse) fn is_stack(line: &[u8]) -> bool {
     line.last().is_some_and(u8::is_ascii_digit)
         && memchr::memchr(b';', line).is_some()
         && parse(line, LineKind::Plain).is_some_and(|line| {
-            let frames = || line.stack.split(|byte| *byte == b';');
+            let mut frames = line.stack.split(|byte| *byte == b';');
+            let count = frames.clone().count();
             !line.stack.ends_with(b":")
-                && frames().count() > 1
-                && frames().all(|frame| !frame.is_empty() && !frame.starts_with(b" "))
-                && split_words(line.stack).count() <= MAX_WORDS_OF_FRAME * frames().count()
+                && count > 1
+                && frames.all(|frame| !frame.is_empty() && !frame.starts_with(b" "))
+                && split_words(line.stack).count() <= MAX_WORDS_OF_FRAME * count
         })
 }
 

@@ -54,10 +54,14 @@ fn count_columns(line: &[u8]) -> Option<usize> {
     is_tree.then(|| words.len() - first)
 }
 
+fn is_number(word: &[u8]) -> bool {
+    word.iter().all(|byte| byte.is_ascii_digit() || b".,".contains(byte))
+}
+
 /// Returns true for the command, the totals, and the table of cost centres before the tree.
 fn is_heading(line: &[u8]) -> bool {
-    let is_number = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || b".,".contains(byte));
-    let numbers = split_words(line).collect::<Vec<_>>().into_iter().rev().take_while(is_number).count();
+    let words: Vec<&[u8]> = split_words(line).collect();
+    let numbers = words.iter().rev().take_while(|word| is_number(word)).count();
     let is_above_columns = split_words(line).eq([&b"individual"[..], b"inherited"]);
     line.starts_with(b"\t") || line.starts_with(b"COST CENTRE ") || is_above_columns || numbers >= 2
 }

@@ -159,8 +159,8 @@ fn is_message(line: &[u8]) -> bool {
 
 /// Returns true for a line before the first thread: a time, a process ID, a version.
 fn is_first_line(line: &[u8]) -> bool {
-    let is_part = |byte: &u8| byte.is_ascii_digit() || b"-:.+TZ ".contains(byte);
-    line.iter().all(is_part) || !line.contains(&b' ') && line.first().is_some_and(u8::is_ascii_digit)
+    line.iter().all(|byte| byte.is_ascii_digit() || b"-:.+TZ ".contains(byte))
+        || !line.contains(&b' ') && line.first().is_some_and(u8::is_ascii_digit)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! The states of goroutines, and how long each was blocked.
 
+use bstr::ByteSlice as _;
 use rustc_hash::FxHashMap;
 
 use super::tables::Tables;
@@ -121,10 +122,9 @@ impl Goroutines {
 
 /// Returns the value that the time of a block for this reason belongs to, as `go tool trace` divides them.
 fn value_of_reason(reason: &[u8]) -> Value {
-    let contains = |part: &str| memchr::memmem::find(reason, part.as_bytes()).is_some();
     match reason {
         b"network" => Value::Net,
-        _ if contains("chan") || contains("sync") || contains("select") => Value::Sync,
+        _ if ["chan", "sync", "select"].iter().any(|part| reason.contains_str(part)) => Value::Sync,
         _ => Value::Wait,
     }
 }

@@ -54,9 +54,8 @@ impl Sums {
 
     /// Returns the index of the value that counts.
     pub(super) fn select(&self, document: &mut Document<'_>) -> Result<usize, Error> {
-        let has = |value: &usize| self.values.iter().any(|weights| !weights[*value].is_zero());
-        let default = (0..VALUES.len()).find(has).unwrap_or_default();
-        document.select_value(&VALUES, default)
+        let default = (0..VALUES.len()).find(|value| self.values.iter().any(|weights| !weights[*value].is_zero()));
+        document.select_value(&VALUES, default.unwrap_or_default())
     }
 
     /// Adds the stacks with a value to the sink.

@@ -58,8 +58,8 @@ fn recognizes(head: &[u8]) -> bool {
 /// Returns the name of `jdk.ExecutionSample {`.
 fn event_name(line: &[u8]) -> Option<&[u8]> {
     let name = line.strip_suffix(b" {")?;
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._$".contains(byte);
-    (name.contains(&b'.') && name.iter().all(is_name)).then_some(name)
+    let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._$".contains(byte));
+    (is_name && name.contains(&b'.')).then_some(name)
 }
 
 /// The part of an event that a line belongs to.

@@ -162,8 +162,8 @@ impl<'a> Samples<'a> {
         }
         let (mut unit, mut truncated) = (None, 0);
         let keys = std::mem::take(&mut self.keys.list);
-        let has_stack = |key: &&Key| !self.stacks.list[key.stack].0.is_empty();
-        sink.note_time(keys.iter().filter(has_stack).filter_map(|key| key.time).min());
+        let with_stack = keys.iter().filter(|key| !self.stacks.list[key.stack].0.is_empty());
+        sink.note_time(with_stack.filter_map(|key| key.time).min());
         for (key, (count, weight)) in keys.iter().zip(std::mem::take(&mut self.sums)) {
             if self.has_stacks[key.kind] && document.events.accept_many(&self.kinds.list[key.kind], count) {
                 self.check_unit(key, &mut unit, document)?;

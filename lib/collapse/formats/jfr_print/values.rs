@@ -58,8 +58,8 @@ fn to_ascii(number: &[u8]) -> Vec<u8> {
 }
 
 fn to_ascii_digit(character: char) -> char {
-    let digit = |zero: &char| (character as u32).checked_sub(*zero as u32).filter(|digit| *digit < 10);
-    match ZEROS.iter().find_map(digit) {
+    let mut distances = ZEROS.iter().filter_map(|zero| (character as u32).checked_sub(*zero as u32));
+    match distances.find(|digit| *digit < 10) {
         Some(digit) => char::from_digit(digit, 10).unwrap_or(character),
         None if matches!(character, ',' | '\u{66b}') => '.',
         None => character,

@@ -32,8 +32,9 @@ const FIRST_TAG: u8 = 0x0a;
 /// contains no control characters.
 pub(super) fn is_protobuf(head: &[u8]) -> bool {
     let is_length = head.first().is_some_and(|byte| *byte < 0x20 && !byte.is_ascii_whitespace());
-    let has_control = || head.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace());
-    is_length && head.get(4) == Some(&FIRST_TAG) || head.first() == Some(&FIRST_TAG) && has_control()
+    is_length && head.get(4) == Some(&FIRST_TAG)
+        || head.first() == Some(&FIRST_TAG)
+            && head.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
 }
 
 /// Returns true if the first document of a file is a request to export traces.
@@ -127,13 +128,14 @@ impl TraceFile {
             let attributes = resource.get_path([b"resource", b"attributes"]);
             let process = attributes.and_then(|attributes| find_attribute(attributes, PROCESS_ID));
             for span in resource.get_items(b"scopeSpans").flat_map(|scope| scope.get_items(b"spans")) {
-                let time = |key| span.get(key).and_then(parse_time).unwrap_or(0);
+                let [start, end] = [&b"startTimeUnixNano"[..], b"endTimeUnixNano"]
+                    .map(|key| span.get(key).and_then(parse_time).unwrap_or(0));
                 self.add(TraceSpan {
                     name: span.get_string(b"name").into_owned(),
                     thread: span.get(b"attributes").and_then(|attributes| find_attribute(attributes, THREAD_ID)),
                     process: process.clone(),
-                    start: time(b"startTimeUnixNano"),
-                    end: time(b"endTimeUnixNano"),
+                    start,
+                    end,
                 });
             }
         }
@@ -165,14 +167,15 @@ impl TraceFile {
         self.without_thread + self.other_threads + self.without_times > 0
     }
 
+    fn warn(&self, diagnostics: &mut Diagnostics, count: u64, why: &str) {
+        diagnostics.warn(&format!("{}: {} left out: {why}", self.name, plural(count, "span")));
+    }
+
     /// Returns the spans. Warns of those that are left out.
     pub(super) fn into_spans(self, diagnostics: &mut Diagnostics) -> Vec<Span> {
-        let warn = |diagnostics: &mut Diagnostics, count, why: &str| {
-            diagnostics.warn(&format!("{}: {} left out: {why}", self.name, plural(count, "span")));
-        };
         if self.without_thread > 0 {
             let why = "without the attribute thread.id, the thread id that gettid returns";
-            warn(diagnostics, self.without_thread, &format!("{why}{}", self.name_processes()));
+            self.warn(diagnostics, self.without_thread, &format!("{why}{}", self.name_processes()));
         }
         if self.other_threads > 0 {
             let thread = printable(&String::from_utf8_lossy(&self.other_thread));
@@ -180,10 +183,10 @@ impl TraceFile {
                 "their attribute thread.id is not the thread id that gettid returns, but another, such as that of pthread_self: \
                  {thread}"
             );
-            warn(diagnostics, self.other_threads, &why);
+            self.warn(diagnostics, self.other_threads, &why);
         }
         if self.without_times > 0 {
-            warn(diagnostics, self.without_times, "without a start, or with an end before it");
+            self.warn(diagnostics, self.without_times, "without a start, or with an end before it");
         }
         self.spans
     }

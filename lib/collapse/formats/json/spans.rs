@@ -74,6 +74,10 @@ fn read_lines(input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Vec<S
 /// The members of a span that must be there.
 const MEMBERS: [&[u8]; 4] = [b"name", b"tid", b"start", b"end"];
 
+fn parse_time(value: Option<Value<'_>>, name: &str) -> Result<u64, String> {
+    value.and_then(parse_number).ok_or_else(|| format!("{name} is not a whole number of nanoseconds"))
+}
+
 /// Parses a line.
 ///
 /// # Errors
@@ -94,10 +98,7 @@ fn parse_span(line: &[u8]) -> Result<Span, String> {
     if let Some(missing) = MEMBERS.iter().zip([name, tid, start, end]).find(|(_, value)| value.is_none()) {
         return Err(format!("{EXPECTED}: {} is missing", missing.0.as_bstr()));
     }
-    let number = |value: Option<Value<'_>>, what: &str| {
-        value.and_then(parse_number).ok_or_else(|| format!("{what} is not a whole number of nanoseconds"))
-    };
-    let (start, end) = (number(start, "start")?, number(end, "end")?);
+    let (start, end) = (parse_time(start, "start")?, parse_time(end, "end")?);
     let name = name.and_then(|name| name.as_string()).unwrap_or_default().into_owned();
     match tid.and_then(parse_number).map(u32::try_from) {
         None => Err("tid is not a whole number".to_owned()),

@@ -147,12 +147,16 @@ impl Samples {
 
     /// Returns the name of the default event: the first of [`DEFAULTS`], else the one with the most samples.
     pub(super) fn default_event(&self) -> Option<&[u8]> {
-        let has = |name: &&&[u8]| self.events.iter().any(|event| event.name == **name);
-        let count =
-            |index: usize| self.sums.iter().filter(|(key, ..)| key.event == index).map(|sum| sum.1).sum::<u64>();
-        let most =
-            || (0..self.events.len()).max_by_key(|index| count(*index)).map(|index| &self.events[index].name[..]);
-        DEFAULTS.iter().find(has).copied().or_else(most)
+        let default = DEFAULTS.iter().find(|name| self.events.iter().any(|event| event.name == **name)).copied();
+        default.or_else(|| self.largest_event())
+    }
+
+    fn largest_event(&self) -> Option<&[u8]> {
+        let largest = (0..self.events.len()).max_by_key(|index| {
+            let sums = self.sums.iter().filter(|(key, ..)| key.event == *index);
+            sums.map(|(_, count, ..)| count).sum::<u64>()
+        });
+        largest.map(|index| &self.events[index].name[..])
     }
 }
 

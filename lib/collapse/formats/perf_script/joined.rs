@@ -15,8 +15,8 @@ pub(super) fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     }
     let is_blank = last.trim_ascii().is_empty();
     let mut earlier = before.rsplit(|byte| *byte == b'\n').take(MAX_LINES_BETWEEN_FRAMES);
-    let mut has_modules = || earlier.find(|line| is_indented(line)).is_some_and(ends_with_module);
-    if is_blank || !ends_with_module(last) && has_modules() { before } else { text }
+    let is_truncated = !ends_with_module(last) && earlier.find(|line| is_indented(line)).is_some_and(ends_with_module);
+    if is_blank || is_truncated { before } else { text }
 }
 
 /// Splits a frame from the first line of a sample behind it, from a heading, or from JSON or XML, as `cat` joins two texts if the first one

@@ -32,8 +32,8 @@ impl Clocks {
         let clocks: Vec<[u64; 4]> =
             read_messages(message, 1).filter_map(|clock| read_numbers(clock, [1, 2, 3, 4])).collect();
         let of_trace = clocks.iter().find(|[id, ..]| *id == BOOTTIME);
-        let of_system = || clocks.iter().find(|[id, ..]| *id < CLOCKS_OF_SEQUENCES.start);
-        let Some(reference) = of_trace.or_else(of_system) else { return };
+        let reference = of_trace.or_else(|| clocks.iter().find(|[id, ..]| *id < CLOCKS_OF_SEQUENCES.start));
+        let Some(reference) = reference else { return };
         let known = self.0.get(&key(sequence, reference[0])).filter(|_| reference[0] != BOOTTIME);
         let now = time(reference) + known.map_or(0, |clock| clock.offset);
         for clock in &clocks {

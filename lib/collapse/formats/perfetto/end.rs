@@ -40,7 +40,7 @@ fn has_own_field(packet: &[u8]) -> bool {
     Fields::new(packet).flatten().any(|(number, _)| number > 3)
 }
 
-/// The packets read so far of which a trace has one each.
+/// The packets that a trace has only once, and that were read.
 #[derive(Default)]
 struct Seen {
     has_configuration: bool,

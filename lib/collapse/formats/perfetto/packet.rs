@@ -88,11 +88,15 @@ impl<'a> Packet<'a> {
 const MIN_LIMIT: usize = 64 << 20;
 const MAX_RATIO: usize = 16;
 
+fn has_compressed(trace: &[u8]) -> bool {
+    let mut fields = read_messages(trace, PACKET).flat_map(|message| Fields::new(message).flatten());
+    fields.any(|(number, _)| is_compression(number))
+}
+
 /// Replaces compressed packets by the packets in them. Returns the trace, and the number of compressed packets that are
 /// damaged or too large.
 pub(super) fn expand(trace: Vec<u8>) -> (Vec<u8>, u64) {
-    let is_compressed = |message| Fields::new(message).flatten().any(|(number, _)| is_compression(number));
-    if !read_messages(&trace, PACKET).any(is_compressed) {
+    if !has_compressed(&trace) {
         return (trace, 0);
     }
     let limit = trace.len().saturating_mul(MAX_RATIO).max(MIN_LIMIT);
