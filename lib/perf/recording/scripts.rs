@@ -164,9 +164,10 @@ fn native_kinds(
         }
     }
     if interpreter.runs_compiled_in_loop() {
-        let is_shared = |object: &Object| matches!(object, Object::Jit { memory: JitMemory::Shared, .. });
         for (kind, frame) in kinds.iter_mut().zip(frames) {
-            if frame.mapping.is_some_and(|mapping| is_shared(objects.get(mapping.object))) {
+            if let Some(mapping) = frame.mapping
+                && let Object::Jit { memory: JitMemory::Shared, .. } = objects.get(mapping.object)
+            {
                 *kind = NativeKind::Loop;
             }
         }

@@ -51,15 +51,12 @@ impl Recording {
     /// Completes the kernel stacks that end in a placeholder for the scheduler.
     pub(super) fn complete_sleepers(&mut self) {
         let Some(scheduler) = self.options.scheduler.clone() else { return };
-        let places = |is_wanted: &dyn Fn(u64) -> bool| -> Vec<bool> {
-            let all = self.locations.all().iter();
-            all.map(|location| location.object == KERNEL && is_wanted(location.address)).collect()
-        };
-        let is_placeholder = places(&|address| scheduler.is_placeholder(address));
+        let is_placeholder = self.kernel_locations(|address| scheduler.is_placeholder(address));
         if !is_placeholder.contains(&true) {
             return;
         }
-        let is_scheduler = places(&|address| scheduler.text.contains(&address) && !scheduler.is_placeholder(address));
+        let is_scheduler =
+            self.kernel_locations(|address| scheduler.text.contains(&address) && !scheduler.is_placeholder(address));
         let suffixes = self.scheduler_suffixes(&is_scheduler);
         for stack in 0..self.tallies.len() {
             let tally = self.tallies[stack];
@@ -75,14 +72,19 @@ impl Recording {
         }
     }
 
-    /// Returns what follows each location in the scheduler: that with the largest period.
+    /// Returns for each location if it is in the kernel at a wanted address.
+    fn kernel_locations(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<bool> {
+        let all = self.locations.all().iter();
+        all.map(|location| location.object == KERNEL && is_wanted(location.address)).collect()
+    }
+
+    /// Returns the functions of the scheduler that follow each location, where several may those with the largest period.
     fn scheduler_suffixes(&self, is_scheduler: &[bool]) -> Suffixes {
-        let is_in_scheduler = |id: &u32| is_scheduler.get(*id as usize).copied().unwrap_or(false);
         let mut periods: FxHashMap<&[u32], u128> = FxHashMap::default();
         for (stack, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.period > 0) {
             let ids = &self.stacks.get(stack as u32)[STACK_HEADER..];
             for locations in ids.split(|id| is_waker(*id)) {
-                let inner = locations.iter().rev().take_while(|id| is_in_scheduler(id)).count();
+                let inner = locations.iter().rev().take_while(|id| contains(is_scheduler, **id)).count();
                 if (1..locations.len()).contains(&inner) {
                     *periods.entry(&locations[locations.len() - inner - 1..]).or_default() += tally.period;
                 }
@@ -94,12 +96,15 @@ impl Recording {
     }
 }
 
-/// Returns the IDs of a stack with the scheduler in the place of each placeholder. `None` if nothing changes.
+fn contains(locations: &[bool], id: u32) -> bool {
+    locations.get(id as usize).copied().unwrap_or(false)
+}
+
+/// Returns the IDs of a stack with the scheduler's functions in place of each placeholder. `None` if nothing changes.
 fn complete(ids: &[u32], is_placeholder: &[bool], suffixes: &Suffixes) -> Option<Vec<u32>> {
-    let is_placed = |id: u32| is_placeholder.get(id as usize).copied().unwrap_or(false);
     let mut completed = ids[..STACK_HEADER].to_vec();
     for pair in ids[STACK_HEADER - 1..].windows(2) {
-        let suffix = suffixes.get(&pair[0]).filter(|_| is_placed(pair[1]));
+        let suffix = suffixes.get(&pair[0]).filter(|_| contains(is_placeholder, pair[1]));
         completed.extend_from_slice(suffix.map_or(&pair[1..], Vec::as_slice));
     }
     (completed != ids).then_some(completed)

@@ -202,7 +202,7 @@ mod tests {
     use super::{Function, Functions, ScriptFrames, frame_name, short_path};
     use crate::perf::objects::object::{Bytes, Elf};
 
-    /// An interpreter whose process makes another function at the address as soon as it has been read so many times.
+    /// An interpreter whose process replaces the function at the address after this number of reads.
     #[derive(Debug)]
     struct Replacing(AtomicU64);
 

@@ -180,6 +180,13 @@ pub struct Library<'a> {
     pub memory: Memory,
 }
 
+impl Library<'_> {
+    /// Returns the address in the process of an address of the file.
+    pub fn loaded(&self, address: u64) -> u64 {
+        self.bias.wrapping_add(address)
+    }
+}
+
 /// The name of a script function, as the BPF program sends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentName<'a> {

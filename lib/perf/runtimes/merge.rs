@@ -44,9 +44,9 @@ pub struct ScriptStack<'a> {
 /// Merges frames, innermost first. `None` if the two stacks do not match.
 ///
 /// The interpreter's own frames are left out where script frames tell more: everywhere but above the innermost script
-/// frame, where they show what that function does. Compiled script functions are left out everywhere: script frames stand for
-/// them. `keep_interpreter` keeps all of them. If one of the stacks is cut before
-/// its root, they cannot be paired: then the script frames follow the native frames up to the innermost loop.
+/// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames.
+/// `keep_interpreter` keeps all of them. If one of the stacks is cut before its root, they cannot be paired: then the script
+/// frames follow the native frames up to the innermost loop.
 pub fn merge(
     natives: &[NativeKind],
     is_native_complete: bool,
@@ -63,8 +63,8 @@ pub fn merge(
     }
     if !is_native_complete || scripts.is_cut {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
-        let is_kept = |index: &usize| keep_interpreter || natives[*index] != NativeKind::Compiled;
-        let natives = (0..first).filter(is_kept).map(MergedFrame::Native);
+        let natives = (0..first).filter(|index| keep_interpreter || natives[*index] != NativeKind::Compiled);
+        let natives = natives.map(MergedFrame::Native);
         return Some(natives.chain((0..scripts.frames.len()).map(MergedFrame::Script)).collect());
     }
     if loops.len() == groups.len() + 1 {

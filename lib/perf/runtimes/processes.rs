@@ -109,13 +109,13 @@ impl Interpreters {
                 Err(version) => drop(self.without_tasks.insert(version)),
             }
         }
-        let loaded = |address: u64| library.bias.wrapping_add(address);
+
         let (kind, anchor) = match layout.anchor {
-            ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)),
+            ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, library.loaded(key)),
             ThreadAnchor::ThreadStorage(offset) => (IN_THREAD_STORAGE, offset.cast_unsigned()),
-            ThreadAnchor::ModuleStorage(index) => (IN_MODULE_STORAGE, loaded(index)),
-            ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)),
-            ThreadAnchor::Library(variable) => (IN_LIBRARY, loaded(variable)),
+            ThreadAnchor::ModuleStorage(index) => (IN_MODULE_STORAGE, library.loaded(index)),
+            ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, library.loaded(state)),
+            ThreadAnchor::Library(variable) => (IN_LIBRARY, library.loaded(variable)),
         };
         let is_musl = mappings.iter().any(|mapping| objects.get(mapping.object).is_musl());
         let mut words: InterpreterWords = [0; 6 + FIELDS + 2 * CACHED];

@@ -142,8 +142,12 @@ impl Interpreter for Ruby {
         // The frames are at the upper end of the thread's stack of values.
         let (start, size, first) = (memory.u64(state)?, memory.field(state, 8)?, memory.field(state, 16)?);
         let end = start.checked_add(size.checked_mul(8)?)?;
-        let read = |frame| if frame < end { self.read_frame(memory, frame) } else { Some(Step::Hidden(0)) };
-        (first >= start).then(|| WalkedScripts::walk(first, read))
+        (first >= start).then(|| {
+            WalkedScripts::walk(first, |frame| match frame < end {
+                true => self.read_frame(memory, frame),
+                false => Some(Step::Hidden(0)),
+            })
+        })
     }
 
     fn find_line(&self, function: &Function, instruction: i32) -> Option<u32> {

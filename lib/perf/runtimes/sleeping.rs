@@ -98,20 +98,19 @@ impl Interpreters {
 
 /// Returns the address of a thread's state in an interpreter; 0 if it has none. See `find_thread_state` in the BPF program.
 fn find_state(anchor: ThreadAnchor, library: Library<'_>, is_musl: bool, thread: SleepingThread) -> Option<u64> {
-    let Library { bias, memory, .. } = library;
-    let loaded = |address: u64| bias.wrapping_add(address);
+    let memory = library.memory;
     match anchor {
         ThreadAnchor::ThreadStorage(offset) => memory.u64(thread.pointer.wrapping_add_signed(offset)),
         ThreadAnchor::ModuleStorage(index) => {
             // The C library keeps the addresses of modules' storage in a table of 16 bytes each.
             let modules = memory.field(thread.pointer, 8)?;
-            let module = memory.u64(loaded(index))?;
+            let module = memory.u64(library.loaded(index))?;
             let storage = memory.u64(modules.wrapping_add(module.wrapping_mul(16)))?;
-            memory.u64(storage.wrapping_add(memory.field(loaded(index), 8)?))
+            memory.u64(storage.wrapping_add(memory.field(library.loaded(index), 8)?))
         }
-        ThreadAnchor::MainThread(state) if thread.pid == thread.tid => memory.u64(loaded(state)),
+        ThreadAnchor::MainThread(state) if thread.pid == thread.tid => memory.u64(library.loaded(state)),
         ThreadAnchor::ThreadData(key) => {
-            let key = memory.u64(loaded(key))? & 0xffff_ffff;
+            let key = memory.u64(library.loaded(key))? & 0xffff_ffff;
             if is_musl {
                 return memory.field(memory.field(thread.pointer, 0x80)?, 8 * key);
             }

@@ -1,5 +1,6 @@
 //! The names of attributes, which a process publishes in its process context (OTEP 4719) for the contexts of its threads.
 
+use super::record::ThreadContext;
 use crate::perf::runtimes::interpreter::Memory;
 use crate::protobuf::Fields;
 
@@ -47,6 +48,11 @@ impl AttributeNames {
     /// Returns the name with an index.
     pub fn get(&self, index: u8) -> Option<&[u8]> {
         self.names.get(usize::from(index)).map(|name| &**name)
+    }
+
+    /// True if all attributes of a context have names.
+    pub fn has_all(&self, context: ThreadContext<'_>) -> bool {
+        context.attributes().all(|(key, _)| self.get(key).is_some())
     }
 
     /// True if the process has published names, so that an index without a name has none.

@@ -125,15 +125,14 @@ impl ThreadContexts {
         find_heads: impl FnOnce() -> Vec<u64>,
     ) -> AttributeValue<'a> {
         let process = self.names.entry(memory.pid).or_default();
-        let is_unnamed = |names: &AttributeNames| context.attributes().any(|(key, _)| names.get(key).is_none());
-        if is_unnamed(&process.names) && (process.names.is_known() || time >= process.next_attempt) {
+        if !process.names.has_all(context) && (process.names.is_known() || time >= process.next_attempt) {
             process.names.refresh(memory, find_heads);
             process.next_attempt = time.saturating_add(RETRY_NS);
         }
         let named = context.attributes().filter(|(key, _)| process.names.get(*key) == Some(name.as_bytes()));
         match named.last() {
             Some((_, value)) => AttributeValue::Value(value),
-            None if is_unnamed(&process.names) && !process.names.is_known() => AttributeValue::Unknown,
+            None if !process.names.has_all(context) && !process.names.is_known() => AttributeValue::Unknown,
             None => AttributeValue::Missing,
         }
     }

@@ -26,7 +26,7 @@ const BY_DESCRIPTOR: u64 = 5;
 pub enum Variable {
     /// At an offset from the thread pointer: the variable is of the program itself.
     AtOffset(i64),
-    /// At an offset from the thread pointer, which is at this address (initial-exec).
+    /// At an offset from the thread pointer. The offset is stored at this address (initial-exec).
     AtStoredOffset(u64),
     /// In the storage of a module. Its number and the offset are at this address (global dynamic).
     InStoredModule(u64),

@@ -186,6 +186,11 @@ fn find_inlined(heap: Heap<'_>, position: FramePosition, shared: u64, is_exact: 
     }
 }
 
+/// Returns the frame that replaces inlined functions that are not known.
+fn unknown_inlined() -> GeneratedFrame {
+    GeneratedFrame { name: markers::V8.to_vec(), is_inlined: true }
+}
+
 impl V8 {
     fn new(offsets: Offsets) -> Self {
         let types = &offsets.types;
@@ -224,7 +229,7 @@ impl V8 {
         Some(GeneratedFrame::without_inlined(name))
     }
 
-    /// Names the functions that run in the frame of `shared`, without that. `[v8]` stands for those that are not known.
+    /// Names the functions that run in the frame of `shared`, without `shared` itself. `[v8]` replaces those that are not known.
     fn name_inlined(
         &self,
         heap: Heap<'_>,
@@ -233,7 +238,6 @@ impl V8 {
         inlined: Inlined,
         with_lines: bool,
     ) -> Vec<GeneratedFrame> {
-        let gap = || GeneratedFrame { name: markers::V8.to_vec(), is_inlined: true };
         let name = |function: CodeFunction| {
             let name = self.name(heap, function, with_lines)?;
             Some(GeneratedFrame { name, is_inlined: true })
@@ -242,15 +246,17 @@ impl V8 {
             Inlined::Known(functions) => {
                 functions.split_last().map_or(&[][..], |(_, inlined)| inlined).iter().copied().map(name).collect()
             }
-            Inlined::Called(function) => name(*function).map(|called| vec![called, gap()]),
+            Inlined::Called(function) => name(*function).map(|called| vec![called, unknown_inlined()]),
             Inlined::Unknown => None,
         };
-        // Nothing changed meanwhile.
-        let is_same = || match position {
-            FramePosition::Code { is_exact, .. } => find_inlined(heap, position, shared, is_exact) == inlined,
+        let named = named.filter(|named| match position {
+            // The code must still be the same.
+            FramePosition::Code { is_exact, .. } if !named.is_empty() => {
+                find_inlined(heap, position, shared, is_exact) == inlined
+            }
             _ => true,
-        };
-        named.filter(|named| named.is_empty() || is_same()).unwrap_or_else(|| vec![gap()])
+        });
+        named.unwrap_or_else(|| vec![unknown_inlined()])
     }
 
     /// Names the function of a frame, of which `described` was read. `None` if the process has another one there by now, and

@@ -18,20 +18,24 @@ impl Functions<'_> {
 
 /// Returns a rule as the BPF program reads it; 0 if it cannot be expressed.
 fn encode(go_rule: GoRule, goroutine: Option<GoroutineOffsets>) -> u64 {
-    // The offset of the current goroutine is in the lower half of the CFA's offset.
-    let on_goroutine = |kind, offset: u32| match (goroutine, u16::try_from(offset)) {
-        (Some(GoroutineOffsets { thread_storage, current }), Ok(offset)) => {
-            rule(kind, u32::from(offset) << 16 | u32::from(current), thread_storage)
-        }
-        _ => 0,
-    };
     match go_rule {
         GoRule::Unknown => 0,
         GoRule::Root => rule(kind::ROOT, 0, 0),
         GoRule::StackPointer(offset) => rule(kind::GO, offset, 0),
         GoRule::Callback(offset) => rule(kind::GO_CALLBACK, offset, 0),
         GoRule::FramePointer => rule(kind::FRAME_POINTER, 16, -2),
-        GoRule::SavedStackPointer(offset) => on_goroutine(kind::GOROUTINE, offset),
-        GoRule::Resumed => on_goroutine(kind::RESUMED, 0),
+        GoRule::SavedStackPointer(offset) => encode_on_goroutine(kind::GOROUTINE, goroutine, offset),
+        GoRule::Resumed => encode_on_goroutine(kind::RESUMED, goroutine, 0),
+    }
+}
+
+/// Returns a rule that reads the current goroutine, whose offset is in the lower half of the CFA's offset; 0 if it cannot be
+/// expressed.
+fn encode_on_goroutine(kind: u64, goroutine: Option<GoroutineOffsets>, offset: u32) -> u64 {
+    match (goroutine, u16::try_from(offset)) {
+        (Some(GoroutineOffsets { thread_storage, current }), Ok(offset)) => {
+            rule(kind, u32::from(offset) << 16 | u32::from(current), thread_storage)
+        }
+        _ => 0,
     }
 }
