@@ -55,7 +55,7 @@ pub trait Observer {
     fn wants_progress(&self) -> bool;
     /// Is told how long the recording has run, and what it has counted.
     fn on_progress(&mut self, elapsed: Duration, counts: &Counts);
-    /// Is called between parts, for what the last one left to do.
+    /// Called between parts, to do the work that the last one left.
     ///
     /// # Errors
     /// An error ends the recording.

@@ -227,30 +227,36 @@ pub fn exited_child_cpu_time(pid: u32) -> Option<u64> {
 ///
 /// From then on the command gets a SIGTERM when the thread ends that called [`Command::spawn`].
 pub fn suspend_before_exec(command: &mut Command, report: OwnedFd, resume: OwnedFd, parent_ends: [RawFd; 2]) {
-    let suspend = move || {
-        for fd in parent_ends {
-            // SAFETY: the child does not use its copies. It must close them to see when the parent closes its own.
-            unsafe { libc::close(fd) };
-        }
-        // If the parent has ended already, there is nothing to read from `resume`.
-        // SAFETY: takes two integers and no address.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
-        let pid = std::process::id().to_le_bytes();
-        let mut byte = [0u8; 1];
-        // SAFETY: each buffer has the length that is passed with it, and both files are open.
-        let (written, read) = unsafe {
-            let written = libc::write(report.as_raw_fd(), pid.as_ptr().cast(), pid.len());
-            (written, libc::read(resume.as_raw_fd(), byte.as_mut_ptr().cast(), byte.len()))
-        };
-        if written != 4 || read != 1 {
-            // The parent may have exited, so that there is nobody to report an error to.
-            // SAFETY: this process has nothing left to do.
-            unsafe { libc::_exit(127) };
-        }
-        Ok(())
-    };
     // SAFETY: between fork and exec only close, prctl, getpid, write, read and _exit are called, all async-signal-safe.
-    unsafe { command.pre_exec(suspend) };
+    unsafe {
+        command.pre_exec(move || {
+            suspend(&report, &resume, parent_ends);
+            Ok(())
+        })
+    };
+}
+
+/// Suspends this process as described in [`suspend_before_exec`]. Calls async-signal-safe functions alone.
+fn suspend(report: &OwnedFd, resume: &OwnedFd, parent_ends: [RawFd; 2]) {
+    for fd in parent_ends {
+        // SAFETY: the child does not use its copies. It must close them to see when the parent closes its own.
+        unsafe { libc::close(fd) };
+    }
+    // If the parent has ended already, there is nothing to read from `resume`.
+    // SAFETY: takes two integers and no address.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+    let pid = std::process::id().to_le_bytes();
+    let mut byte = [0u8; 1];
+    // SAFETY: each buffer has the length that is passed with it, and both files are open.
+    let (written, read) = unsafe {
+        let written = libc::write(report.as_raw_fd(), pid.as_ptr().cast(), pid.len());
+        (written, libc::read(resume.as_raw_fd(), byte.as_mut_ptr().cast(), byte.len()))
+    };
+    if written != 4 || read != 1 {
+        // The parent may have exited, so that there is nobody to report an error to.
+        // SAFETY: this process has nothing left to do.
+        unsafe { libc::_exit(127) };
+    }
 }
 
 /// A user, as the user database describes it.

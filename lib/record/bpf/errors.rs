@@ -16,7 +16,7 @@ pub(in crate::record) enum Refusal {
     NoTypeInformation,
     /// We lack the capabilities.
     NoPermission,
-    /// We are in a PID namespace, whose process IDs programs do not know.
+    /// The recorder is in a PID namespace: process IDs are others for BPF programs.
     InPidNamespace,
     /// The kernel rejects the program, with this message.
     Rejected(String),

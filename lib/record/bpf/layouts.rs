@@ -140,7 +140,7 @@ impl Layouts {
 
     /// Returns the number of a new layout.
     pub fn new_layout(&mut self) -> u32 {
-        // Nothing lives so long that numbers are given twice.
+        // A layout is gone long before its number is given again.
         self.last = self.last.checked_add(1).unwrap_or(1);
         self.last
     }

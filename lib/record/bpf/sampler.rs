@@ -90,7 +90,7 @@ pub struct FollowedTime {
 pub struct StackUses<'a> {
     /// The kinds of functions that take those of samples.
     pub kinds: FxHashSet<ProgramKind>,
-    /// One in so many samples is taken where some are chosen.
+    /// The period of samples where they are thinned: a random one in this number is taken.
     pub thinned_period: u64,
     /// True if those are taken with which threads of the target are woken.
     pub with_wakers: bool,

@@ -70,7 +70,7 @@ struct Room {
 }
 
 impl Room {
-    /// Takes as many blocks and rows, and returns the numbers of the first ones. `None` if there are not so many.
+    /// Takes this number of blocks and rows, and returns the numbers of the first ones. `None` if fewer are free.
     fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
         let [max_blocks, max_rows] = [MAX_BLOCKS, MAX_ROWS].map(|size| if is_required { size } else { size / 4 * 3 });
         let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
@@ -204,8 +204,8 @@ impl Tables {
         new_objects.retain(|object| !self.objects.contains_key(object));
         let has_new = !new_objects.is_empty();
         if has_new {
-            // Rows of large objects take a while, in which samples are taken. Without the mappings, the program keeps so many words
-            // that those of large stacks have no room.
+            // Samples are taken while the rows of large objects are made. Without the mappings, the program would keep more words
+            // than large stacks have room for.
             self.publish_needed(&new_objects, recording, time);
             self.add_objects(new_objects, recording, false);
         }
@@ -268,8 +268,10 @@ impl Tables {
         if objects.is_empty() {
             return;
         }
-        let maps = |pid: &u32| recording.mappings(*pid).any(|mapping| objects.contains(&mapping.object));
-        let processes: Vec<u32> = self.layouts.processes().filter(maps).collect();
+        let processes = self.layouts.processes();
+        let processes =
+            processes.filter(|pid| recording.mappings(*pid).any(|mapping| objects.contains(&mapping.object)));
+        let processes: Vec<u32> = processes.collect();
         processes.into_iter().for_each(|pid| self.layouts.note_need(pid));
         objects.into_iter().for_each(|object| self.add_object(object, recording, are_required));
     }

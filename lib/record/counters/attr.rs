@@ -84,8 +84,8 @@ pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bo
     options
 }
 
-/// Returns the attributes of a counter into whose ring the BPF program writes, and whose records wake the recorder or not.
-/// Its samples begin with the fields that those of all counters begin with, up to the counter's ID.
+/// Returns the attributes of a counter into whose ring the BPF program writes. `wakes` says if each record wakes the recorder.
+/// Up to the counter's ID, its samples have the same fields as those of other counters.
 pub fn stack_options(sampling: &Sampling, wakes: bool) -> Opts {
     let mut options = common_options(false, true);
     options.sample_on = SampleOn::Count(1);

@@ -29,7 +29,7 @@ pub struct EventSpec {
     is_probe: bool,
     /// The required precision of a sample's address, 0 to 3: `perf_event_attr::precise_ip`.
     pub precise: u8,
-    /// True if it does not matter which events are sampled, as long as they are one in so many.
+    /// True if it does not matter which event of each period is sampled.
     pub is_thinned: bool,
 }
 

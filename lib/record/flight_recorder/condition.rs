@@ -18,7 +18,7 @@ pub enum Condition {
     Block {
         /// A thread may be blocked for this time.
         limit: Duration,
-        /// A pattern of which a function in the stack must match. `None` for any stack.
+        /// A pattern that a function in the stack must match. `None` for any stack.
         function: Option<Regex>,
     },
     /// A shell command exits with status 0.

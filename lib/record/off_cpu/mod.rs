@@ -38,8 +38,8 @@ use super::target::Target;
 /// Above this many switches a second, not every switch collects its stack.
 const DENSE_SWITCHES_PER_SECOND: u64 = 20_000;
 
-/// The period of stacks where switches are dense. The BPF program chooses one in so many at random. Without it the kernel takes
-/// every 17th: it is prime, because a program that repeats itself may make a round number of switches each time.
+/// The period of stacks where switches are dense: the BPF program takes the stack of a random one in 17. Without BPF the kernel
+/// takes every 17th. The number is prime, because a program that repeats itself may make a round number of switches each time.
 const SPARSE_PERIOD: u64 = 17;
 
 /// The time to record.
@@ -91,7 +91,8 @@ impl OffCpuOptions {
         roles
     }
 
-    /// True if threads count that sleep since before the recording. Of all processes of a system, most sleep all the time.
+    /// True if threads that already sleep when the recording begins are recorded. Where only blocked time of a whole system or a
+    /// cgroup is recorded, they are not: most of them never run.
     pub(super) fn includes_sleepers(&self, target: &Target) -> bool {
         let has_blocks = !self.latency && !self.run_queue_only && !self.in_kernel;
         let is_named = matches!(target, Target::Processes { .. } | Target::Threads(_));

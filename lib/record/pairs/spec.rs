@@ -68,7 +68,6 @@ impl PairSpec {
     /// [`Error::Usage`] if the text is malformed, or an event or a field does not exist; [`Error::Invalid`] if a program has no
     /// such function; [`Error::System`] if tracefs cannot be read.
     pub fn parse(option: &'static str, text: &str, first_stack: Option<bool>, over: Duration) -> Result<Self, Error> {
-        let name_option = |error| name_option(option, error);
         let (from, to) = text.split_once(',').ok_or_else(|| {
             Error::Usage(format!(
                 "{option} {text}: expected FROM,TO or FROM,TO:KEY, such as \
@@ -80,8 +79,8 @@ impl PairSpec {
             Error::Usage(format!("{option} {text}: a key is tid, up to two fields, or both, such as dev+sector"))
         })?;
         let (from_fields, to_fields): (Vec<&str>, Vec<&str>) = key.fields.iter().copied().unzip();
-        let from = PairEvent::parse(from, &from_fields).map_err(name_option)?;
-        let to = PairEvent::parse(to, &to_fields).map_err(name_option)?;
+        let from = PairEvent::parse(from, &from_fields).map_err(|error| name_option(option, error))?;
+        let to = PairEvent::parse(to, &to_fields).map_err(|error| name_option(option, error))?;
         if let PairEvent::Return(_) = from {
             return Err(Error::Usage(format!("{option} {text}: a pair cannot begin with the return of a function")));
         }

@@ -65,8 +65,8 @@ impl PathTracker {
             PathThread::Id(tid) => *tid,
             PathThread::Spans(_) => return None,
             PathThread::Named(_) => {
-                let is_named = |comm: FrameId| self.thread.is_named(recording.comms.name(comm));
-                let now = self.logs.lives(end).filter(|(comm, _)| is_named(*comm)).map(|(_, life)| life);
+                let now = self.logs.lives(end).filter(|(comm, _)| self.thread.is_named(recording.comms.name(*comm)));
+                let now = now.map(|(_, life)| life);
                 let before = self.named.iter().filter_map(|(tid, time)| self.logs.life_at(*tid, *time, end));
                 return longest(now).or_else(|| longest(before));
             }
