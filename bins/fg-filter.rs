@@ -7,7 +7,6 @@ use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Split, Threshold};
 use fgkit::folded::LineKind;
-use fgkit::profile::Weights;
 
 /// Keep, drop and reshape stacks
 ///
@@ -231,13 +230,13 @@ fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostic
         }
     }
     let is_differential = filtered.kind == Some(LineKind::Differential);
-    let shown = |weights: Weights| match is_differential {
-        true => format!("{} {}", weights.before, weights.after),
-        false => weights.after.to_string(),
-    };
     let Filtered { total, dropped, .. } = filtered;
-    let kept = shown(total.saturating_sub(*dropped));
-    diagnostics.note(&format!("kept {kept} + dropped {} = {}", shown(*dropped), shown(*total)));
+    let [kept, dropped, total] =
+        [total.saturating_sub(*dropped), *dropped, *total].map(|weights| match is_differential {
+            true => format!("{} {}", weights.before, weights.after),
+            false => weights.after.to_string(),
+        });
+    diagnostics.note(&format!("kept {kept} + dropped {dropped} = {total}"));
 }
 
 fn main() -> ExitCode {

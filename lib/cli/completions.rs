@@ -82,7 +82,7 @@ pub(super) fn render<T: Tool>(shell: clap_complete::Shell) -> Vec<u8> {
     }
 }
 
-/// Returns a condition of bash that takes no word for the value of an option whose value follows a `=`, before another one.
+/// Puts a branch before a condition of the bash script: after these options, whose values follow a `=`, the next word is no value.
 fn without_separate_values(options: &[&str], condition: &str) -> String {
     if options.is_empty() {
         return condition.to_owned();

@@ -19,7 +19,7 @@ pub(super) enum Kept<'a> {
     OutOfOrder,
     /// Stacks in any order, without the names of their frames.
     Any(Box<Profile>),
-    /// Stacks that are written at once. They were in order when they were read before.
+    /// Writes stacks at once: they were in order when the input was read the first time.
     Writer(StackWriter<'a>),
 }
 

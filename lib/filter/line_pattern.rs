@@ -66,17 +66,12 @@ impl Required {
 /// Returns literals of which each match contains one. `None` if there are none that are long enough, or if the pattern
 /// consists of literals, which are found as quickly.
 fn required_literals(hir: &Hir) -> Option<Required> {
-    let exact = |hir: &Hir| {
-        let literals = Extractor::new().limit_total(MAX_LITERALS).extract(hir);
-        let exact = Some(literals).filter(|literals| literals.is_exact())?;
-        exact.literals().map(|literals| literals.iter().map(|literal| literal.as_bytes().to_vec()).collect::<Vec<_>>())
-    };
     let HirKind::Concat(parts) = hir.kind() else { return None };
-    let shortest = |literals: &[Vec<u8>]| literals.iter().map(Vec::len).min().unwrap_or_default();
+
     let (mut best, mut best_start) = (Vec::new(), 0);
     let (mut current, mut start) = (vec![Vec::new()], 0);
     for (index, part) in parts.iter().enumerate() {
-        current = match exact(part) {
+        current = match exact_literals(part) {
             Some(next) if !next.is_empty() && next.len() * current.len() <= MAX_LITERALS => {
                 current.iter().flat_map(|start| next.iter().map(|end| [&start[..], end].concat())).collect()
             }
@@ -85,15 +80,26 @@ fn required_literals(hir: &Hir) -> Option<Required> {
                 vec![Vec::new()]
             }
         };
-        if shortest(&current) > shortest(&best) {
+        if shortest_length(&current) > shortest_length(&best) {
             best.clone_from(&current);
             best_start = start;
         }
     }
-    (shortest(&best) >= MIN_LITERAL).then(|| Required {
+    (shortest_length(&best) >= MIN_LITERAL).then(|| Required {
         literals: best.into_iter().map(Hir::literal).collect(),
         rests: vec![Hir::concat(parts[best_start..].to_vec())],
     })
+}
+
+/// Returns the literals that a part of a pattern matches, if they are few and it matches nothing else.
+fn exact_literals(part: &Hir) -> Option<Vec<Vec<u8>>> {
+    let literals = Extractor::new().limit_total(MAX_LITERALS).extract(part);
+    let exact = Some(literals).filter(|literals| literals.is_exact())?;
+    Some(exact.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect())
+}
+
+fn shortest_length(literals: &[Vec<u8>]) -> usize {
+    literals.iter().map(Vec::len).min().unwrap_or_default()
 }
 
 /// Returns a pattern for the part of a line before a frame.

@@ -6,7 +6,7 @@ use super::grammar::LineKind;
 use super::line_kind::detect_kind;
 use super::stack_parser::{StackParser, StackSink};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Block, Blocks, Source, last_line_end};
+use crate::input::{Blocks, Source, last_line_end};
 use crate::parallel::{self, cores, lock};
 
 /// Distributes the stacks of a file over one sink per core.
@@ -36,9 +36,9 @@ fn read_share<T: StackSink>(input: &Mutex<Blocks>, kind: LineKind, mut sink: T) 
     let mut diagnostics = Diagnostics::silent();
     diagnostics.set_strict(true);
     sink.begin(kind);
-    let next_block = |block: &mut Block| lock(input).read_block(block, last_line_end);
+
     let mut parser = StackParser::of_blocks(&mut sink, kind).in_any_order();
-    parser.read_blocks("", next_block, &mut diagnostics).ok()?;
+    parser.read_blocks("", |block| lock(input).read_block(block, last_line_end), &mut diagnostics).ok()?;
     if parser.may_be_mixture() {
         return None;
     }

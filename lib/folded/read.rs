@@ -8,7 +8,7 @@ use super::parallel_files::map_files;
 use super::stack_parser::{StackParser, StackSink};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Block, Blocks, Source, last_line_end};
+use crate::input::{Blocks, Source, last_line_end};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Returns the error for inputs without stacks.
@@ -129,8 +129,8 @@ pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnos
     input.drop_colours()?;
     check_is_folded(input)?;
     let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
-    let next_block = |block: &mut Block| input.read_block(block, last_line_end);
-    StackParser::new(&mut builder, Some(kind)).read_text(&name, detected, next_block, diagnostics)?;
+    let mut parser = StackParser::new(&mut builder, Some(kind));
+    parser.read_text(&name, detected, |block| input.read_block(block, last_line_end), diagnostics)?;
     builder.into_profile()
 }
 
@@ -169,16 +169,17 @@ mod tests {
     use crate::Error;
     use crate::diagnostics::Diagnostics;
     use crate::folded::stack_parser::StackParser;
-    use crate::input::{Block, Blocks, last_line_end};
+    use crate::input::{Blocks, last_line_end};
     use crate::profile::{Profile, Weight, Weights};
 
     fn read(text: &[u8]) -> (Profile, u64) {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
         let mut builder = super::ProfileBuilder::default();
-        let next_block = |block: &mut Block| input.read_block(block, last_line_end);
-        let detected = detect_kind(text);
-        StackParser::new(&mut builder, None).read_text("t", detected, next_block, &mut diagnostics).unwrap();
+        let mut parser = StackParser::new(&mut builder, None);
+        parser
+            .read_text("t", detect_kind(text), |block| input.read_block(block, last_line_end), &mut diagnostics)
+            .unwrap();
         (builder.into_profile().unwrap(), diagnostics.skipped_lines())
     }
 

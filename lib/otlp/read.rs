@@ -28,8 +28,8 @@ pub fn is_otlp(head: &[u8]) -> bool {
     false
 }
 
-/// Returns the offset of the first field that is no part of OpenTelemetry profiles, but of what follows them. A field that is
-/// cut is a part of them.
+/// Returns the offset at which the profiles end: that of the first field which OpenTelemetry profiles do not have. A field that
+/// is cut short is still part of them.
 pub fn find_end(bytes: &[u8]) -> usize {
     let mut fields = Fields::new(bytes);
     let mut end = 0;

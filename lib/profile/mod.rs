@@ -86,11 +86,11 @@ impl Profile {
 
     /// True if the differences that are not significant were flattened: see [`Frames::is_flattened_mark`].
     pub fn is_flattened(&self) -> bool {
-        let is_mark = |number: u32| match self.stacks.get(number) {
-            [id] => self.frames.is_flattened_mark(&[FrameId(*id)], self.weights(number)),
-            _ => false,
-        };
-        self.differential && (0..self.len() as u32).any(is_mark)
+        self.differential
+            && (0..self.len() as u32).any(|number| match self.stacks.get(number) {
+                [id] => self.frames.is_flattened_mark(&[FrameId(*id)], self.weights(number)),
+                _ => false,
+            })
     }
 
     /// Returns the sums of all weights.

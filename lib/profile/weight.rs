@@ -64,14 +64,14 @@ impl Weight {
         let used = i64::try_from(whole.len() + DECIMALS).ok()?.checked_add(exponent).filter(|_| is_number)?;
         let is_below = used < 0;
         let used = usize::try_from(used.max(0)).ok()?;
-        let digits = || whole.iter().chain(fraction).map(|byte| u128::from(byte - b'0'));
+        let mut digits = whole.iter().chain(fraction).map(|byte| u128::from(byte - b'0'));
         let mut millionths = 0u128;
-        for digit in digits().chain(std::iter::repeat(0)).take(used) {
+        for digit in digits.clone().chain(std::iter::repeat(0)).take(used) {
             millionths = millionths.checked_mul(10)?.checked_add(digit)?;
         }
-        let round_up = !is_below && digits().nth(used).is_some_and(|digit| digit >= 5);
+        let round_up = !is_below && digits.clone().nth(used).is_some_and(|digit| digit >= 5);
         let rounded = millionths.checked_add(u128::from(round_up))?;
-        (rounded > 0 || digits().all(|digit| digit == 0)).then_some(Self(rounded))
+        (rounded > 0 || digits.all(|digit| digit == 0)).then_some(Self(rounded))
     }
 
     /// Returns the sum, or `None` if it does not fit.

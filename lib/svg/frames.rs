@@ -194,8 +194,8 @@ fn round_to_tenths(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }
 
-/// The strokes of narrow frames, as one path for each row. A frame of its own each would take the greatest part of a large
-/// file, and of the time to read it.
+/// The strokes of narrow frames, as one path for each row. As elements of their own they would take most of a large file, and
+/// of the time to read it.
 #[derive(Debug, Default)]
 pub(super) struct Strokes {
     /// The extents in each row from left to right, in tenths of pixels.

@@ -322,13 +322,17 @@ fn has_dotted_path(name: &str) -> bool {
     {
         return false;
     }
-    let is_upper = |part: &str| part.starts_with(|first: char| first.is_ascii_uppercase());
+
     name.contains(".<locals>.")
         || match name.matches('.').count() {
             0 => false,
-            1 => is_upper(name),
-            _ => name.split('.').any(is_upper),
+            1 => starts_in_upper_case(name),
+            _ => name.split('.').any(starts_in_upper_case),
         }
+}
+
+fn starts_in_upper_case(part: &str) -> bool {
+    part.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ fn depth_of_start(layout: &Layout, path: &[FrameId], name: &[u8]) -> Option<usiz
     }
 }
 
-/// Returns the names most of whose weight is in callees of the kernel's entries.
+/// Returns the names that have most of their weight below the kernel's entries.
 fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
     find_inside(layout, |name| Borders::of(name).kernel, can_be_kernel)
 }
@@ -184,7 +184,7 @@ struct NameCounts {
 }
 
 impl PlaceCounts {
-    /// Adds a name, whose number is that of names so far.
+    /// Adds the name with the next number.
     pub fn add_name(&mut self, name: &[u8]) {
         self.names.push(NameCounts {
             borders: Borders::of(name),
