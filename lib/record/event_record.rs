@@ -1,6 +1,6 @@
 //! The records in which the BPF program sends events with their context (`record/bpf/event_records.bpf.h`).
 
-use crate::perf::event::{Callchain, Fields, Sample, Stamp, UserState};
+use crate::perf::event::{Fields, Sample, Stamp, UserState};
 use crate::perf::unwind;
 
 /// The bit of a record's first word that tells it from a stack.
@@ -119,8 +119,7 @@ impl EventRecord {
     pub fn sample(&self) -> Sample<'_> {
         let registers = self.registers.as_deref();
         let user = registers.map(|registers| UserState { mask: unwind::REGISTERS, registers, ..UserState::default() });
-        let callchain = Callchain::default();
-        Sample { event: 0, ip: 0, period: 0, in_kernel: true, raw: &[], callchain, branches: Default::default(), user }
+        Sample { in_kernel: true, user, ..Sample::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Code that a running program generates, named by what its compiler writes.
 
-use fgkit::perf::event::{Callchain, Event, Mmap, Sample, Stamp};
+use fgkit::perf::event::{Event, Mmap, Sample, Stamp};
 use fgkit::perf::recording::{Options, Recording};
 use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::perf::symbols::symbolize::symbolize;
@@ -98,17 +98,7 @@ fn names_each_sample_by_the_code_of_its_time() {
     recording.handle_event(stamp(1), Event::Comm { pid, tid: pid, exec: true, comm: b"jit" });
     recording.handle_event(stamp(2), Event::Mmap(mmap));
     for time in [5, 50, 150, 250, 251, 252] {
-        let callchain = Callchain::default();
-        let sample = Sample {
-            ip: 0x7004,
-            period: 1,
-            in_kernel: false,
-            callchain,
-            user: None,
-            event: 0,
-            raw: &[],
-            branches: Default::default(),
-        };
+        let sample = Sample { ip: 0x7004, period: 1, ..Sample::default() };
         recording.handle_event(stamp(time), Event::Sample(sample));
     }
     recording.finish();

@@ -14,7 +14,7 @@ use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::input_summary::InputSummary;
 use crate::collapse::line_helpers::split_word;
 use crate::collapse::sink::Sink;
-use crate::perf::event::{Branches, Callchain, Event, Mmap, Sample, Stamp, sample_type as bit};
+use crate::perf::event::{Callchain, Event, Mmap, Sample, Stamp, sample_type as bit};
 
 pub(super) static FORMAT: Format = Format {
     name: "sysprof",
@@ -164,16 +164,8 @@ impl<'a> Frame<'a> {
             }
             false => callchain,
         });
-        let sample = Sample {
-            event: 0,
-            ip: 0,
-            period,
-            in_kernel: callchain.addresses().next().is_some_and(|address| address.in_kernel),
-            raw: &[],
-            callchain,
-            branches: Branches::default(),
-            user: None,
-        };
+        let in_kernel = callchain.addresses().next().is_some_and(|address| address.in_kernel);
+        let sample = Sample { period, in_kernel, callchain, ..Sample::default() };
         let cpu = if self.has_cpu { bit::CPU } else { 0 };
         samples.add_sample(name, bit::TID | bit::TIME | cpu, self.stamp, sample)?;
         Ok(Some(()))

@@ -109,7 +109,7 @@ pub enum Event<'a> {
 }
 
 /// A sample of an event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Sample<'a> {
     /// The index of the sample's event in the recording. [`parse`] sets it to 0.
     pub event: u32,

@@ -68,16 +68,7 @@ pub fn parse_counter_id(record: &[u8], layout: Layout) -> Option<u64> {
 
 fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
     let mut stamp = Stamp::default();
-    let mut sample = Sample {
-        event: 0,
-        ip: 0,
-        period: 1,
-        in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
-        raw: &[],
-        callchain: Callchain::default(),
-        branches: Branches::default(),
-        user: None,
-    };
+    let mut sample = Sample { period: 1, in_kernel: misc & MISC_CPUMODE == MISC_KERNEL, ..Sample::default() };
     if layout.has(bit::IDENTIFIER) {
         stamp.id = body.u64()?;
     }

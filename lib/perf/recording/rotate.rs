@@ -128,16 +128,7 @@ mod tests {
         };
         recording.handle_event(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
         recording.handle_event(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
-        let sample = Sample {
-            event: 0,
-            ip: 0x1800,
-            period: 1,
-            in_kernel: false,
-            raw: &[],
-            branches: Default::default(),
-            callchain: Default::default(),
-            user: None,
-        };
+        let sample = Sample { ip: 0x1800, period: 1, ..Sample::default() };
         recording.handle_event(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
     }
 

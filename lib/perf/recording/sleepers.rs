@@ -113,7 +113,7 @@ fn complete(ids: &[u32], is_placeholder: &[bool], suffixes: &Suffixes) -> Option
 #[cfg(test)]
 mod tests {
     use super::SchedulerCode;
-    use crate::perf::event::{Branches, Callchain, Sample, Stamp};
+    use crate::perf::event::{Callchain, Sample, Stamp};
     use crate::perf::recording::{ChargedTime, Options, Recording};
     use crate::perf::thread_state::ThreadState;
 
@@ -125,8 +125,7 @@ mod tests {
     fn charge(recording: &mut Recording, kernel: &[u64], nanoseconds: u64) {
         let mut buffer = Vec::new();
         let callchain = Callchain::write(kernel, &[], &mut buffer);
-        let branches = Branches::default();
-        let sample = Sample { event: 0, ip: 0, period: 1, in_kernel: true, raw: &[], callchain, branches, user: None };
+        let sample = Sample { period: 1, in_kernel: true, callchain, ..Sample::default() };
         let stack = recording.intern_stack(Stamp::default(), &sample);
         recording.charge(stack, &[], ThreadState::Blocked, ChargedTime { count: 1, nanoseconds, start: None });
     }

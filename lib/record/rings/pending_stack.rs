@@ -65,8 +65,7 @@ mod tests {
 
     fn sample(registers: &[u8]) -> Sample<'_> {
         let user = UserState { mask: REGISTERS, registers, ..UserState::default() };
-        let (callchain, branches) = (Default::default(), Default::default());
-        Sample { event: 0, ip: 0, period: 1, in_kernel: false, raw: &[], callchain, branches, user: Some(user) }
+        Sample { period: 1, user: Some(user), ..Sample::default() }
     }
 
     /// A part with one word, of the stack at which the registers of [`registers`] are.

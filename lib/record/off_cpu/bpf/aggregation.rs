@@ -191,16 +191,7 @@ impl Aggregation {
         }
         let mut bytes = Vec::new();
         let callchain = Callchain::write(kernel, user, &mut bytes);
-        let sample = Sample {
-            event: 0,
-            ip: 0,
-            period: 0,
-            in_kernel: true,
-            raw: &[],
-            callchain,
-            branches: Default::default(),
-            user: None,
-        };
+        let sample = Sample { in_kernel: true, callchain, ..Sample::default() };
         let stack = match name {
             Some(name) => recording.intern_stack_with_comm(name, stamp, &sample),
             None => recording.intern_stack(stamp, &sample),
