@@ -24,7 +24,7 @@ type Check = fn(&[u8], &[u8]) -> bool;
 const ANY: Check = |_, _| true;
 
 /// Starts of headings, what else makes a line one, the format, and true if an input may contain several documents.
-const HEADINGS: [(&[u8], Check, &str, bool); 52] = [
+const HEADINGS: &[(&[u8], Check, &str, bool)] = &[
     (b"Full thread dump ", ANY, "jstack", true),
     (b"# callgrind format", ANY, "callgrind", true),
     (b"creator: callgrind", ANY, "callgrind", true),
