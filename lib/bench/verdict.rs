@@ -222,8 +222,8 @@ fn profiles(options: &Options, side: Side, runs: u32) -> Vec<Source> {
 /// Functions of one side only, by the function that their self weights count for.
 type Charged = BTreeMap<Vec<u8>, BTreeSet<OneSidedFunction>>;
 
-/// Counts the functions that both sides have, and returns what is charged to them. They are judged as part of all functions, as fg-check
-/// judges them.
+/// Counts the functions that both sides have, and returns what is charged to them. They are judged as part of all functions, as
+/// fg-check judges them.
 fn count_common(compared: ComparedRuns) -> Result<(Counts, Charged), Error> {
     let Some(CommonRuns { compared: common, charged }) = compared.common()? else {
         return Ok((count_runs(compared, GroupBy::Function)?, Charged::new()));

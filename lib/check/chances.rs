@@ -76,8 +76,8 @@ impl Chances {
         .with_sums(accumulator, runs)
     }
 
-    /// Judges the functions that both sides have; the weights of the others count for their callers. They are judged as parts of all
-    /// functions, so that the chances are the same as without this.
+    /// Judges the functions that both sides have; the weights of the others count for their callers. They are judged as parts
+    /// of all functions, so that the chances are the same as without this.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -129,14 +129,14 @@ impl Chances {
         self.is_single && self.weight_kind != WeightKind::Exact
     }
 
-    /// Returns the chance of the difference of a group of stacks; 1 if the weights do not allow a judgement. `own` is the self weight
-    /// of a function that is part of the group.
+    /// Returns the chance of the difference of a group of stacks; 1 if the weights do not allow a judgement. `own` is the self
+    /// weight of a function that is part of the group.
     pub fn chance_of_group(&self, group: &Observation, own: Option<&Observation>) -> f64 {
         self.judgement.as_ref().map_or(1.0, |judgement| judgement.chance_of_group(group, own))
     }
 
-    /// Returns the chances of the differences of sums of functions, judged together: each the sum and its functions; 1 if the weights
-    /// do not allow a judgement.
+    /// Returns the chances of the differences of sums of functions, judged together: each the sum and its functions; 1 if the
+    /// weights do not allow a judgement.
     pub fn chances_of_sums(&self, sums: &[(Observation, Vec<Observation>)]) -> Vec<f64> {
         self.judgement.as_ref().map_or_else(|| vec![1.0; sums.len()], |judgement| judgement.chances_of_sums(sums))
     }

@@ -79,7 +79,8 @@ struct Sum {
 /// Stacks whose new code is judged together.
 struct Group<'s> {
     stacks: Vec<&'s Stack>,
-    /// True if its new code may be reported. The others are judged as well: to judge only what has grown would find growth by chance.
+    /// True if its new code may be reported. The others are judged as well: to judge only what has grown would find growth by
+    /// chance.
     counts: bool,
 }
 
@@ -172,8 +173,8 @@ impl NewCode {
         Ok(if of_all.is_empty() { found } else { of_all })
     }
 
-    /// Judges the new code of each group, with all that it may replace. All groups are one family, with half of the error rate: new code is
-    /// judged twice, by subject and all together.
+    /// Judges the new code of each group, with all that it may replace. All groups are one family, with half of the error rate:
+    /// new code is judged twice, by subject and all together.
     fn judge(
         &self,
         search: &Search<'_>,
@@ -205,8 +206,8 @@ impl NewCode {
         Ok(found.into_values().collect())
     }
 
-    /// Returns all that the new code of each group may replace: the stacks that are charged to the same functions if the code is left
-    /// out, whatever their callers are.
+    /// Returns all that the new code of each group may replace: the stacks that are charged to the same functions if the code
+    /// is left out, whatever their callers are.
     fn wholes<'s>(&self, groups: impl ExactSizeIterator<Item = &'s [&'s Stack]>) -> Result<Vec<Whole>, Error> {
         let mut by_function = BTreeMap::<Option<FrameId>, BTreeSet<usize>>::new();
         let mut wholes: Vec<Whole> = (0..groups.len()).map(|_| Whole::default()).collect();

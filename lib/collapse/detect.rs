@@ -113,8 +113,8 @@ struct Start {
     offset: usize,
 }
 
-/// Returns where a profile begins after a few lines of other text, if no format recognizes the text with them. The heading of a document or of a table, a stack, and a
-/// profile of another format are no such lines.
+/// Returns where a profile begins after a few lines of other text, if no format recognizes the text with them. The heading of a
+/// document or of a table, a stack, and a profile of another format are no such lines.
 fn find_after_text(head: &[u8]) -> Option<Start> {
     let is_explained = unsupported::explain(head).is_some() || !find_formats(head).is_empty();
     if is_explained || head.iter().any(text_kind::is_control) || text_kind::begins_like_code(head) {

@@ -61,7 +61,7 @@ pub(super) struct Document<'a> {
     skipped: SkippedLines,
     /// True after the last line.
     is_at_end: bool,
-    /// Number of bytes that were read as bytes.
+    /// Number of bytes that a reader of bytes has read.
     position: u64,
     /// The number of the last line that was left out as other text within a stack.
     line_in_stack: u64,

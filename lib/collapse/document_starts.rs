@@ -1,8 +1,8 @@
 //! Finds the lines of a text with which another document certainly begins, also behind a last line that has no end, as `cat`
 //! joins files.
 //!
-//! Such a document begins with the heading of its format (`formats/headings.rs`), with a sample of `perf script`,
-//! `strace -k` or lightweight-java-profiler, or as JSON, XML or binary data. Whether the reader of the text takes the line does not matter.
+//! Such a document begins with the heading of its format (`formats/headings.rs`), with a sample of `perf script`, `strace -k`
+//! or lightweight-java-profiler, or as JSON, XML or binary data. Whether the reader of the text takes the line does not matter.
 
 use std::ops::Range;
 use std::sync::LazyLock;

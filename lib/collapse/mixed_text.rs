@@ -7,7 +7,7 @@ use super::{detect, document_starts, text_kind};
 /// Number of parts of the text before a format at whose ends [`find_preceding`] looks.
 const PARTS: usize = 8;
 
-/// Returns the format of text before the first line of the format that was found, whose reader would skip that text.
+/// Returns the format of the text before the first line of the format that was found; the reader of that would skip the text.
 /// Without the rest, it is recognized.
 pub(super) fn find_preceding(head: &[u8], found: &Format) -> Option<&'static Format> {
     if text_kind::is_binary(head) || formats::is_folded(found) {

@@ -106,8 +106,8 @@ impl Spans {
         })
     }
 
-    /// Converts the time of a sample to the clock of the spans. `unix_offset` is the difference between times since 1970 and those of
-    /// the sample's clock, if the recording has it.
+    /// Converts the time of a sample to the clock of the spans. `unix_offset` is the difference between times since 1970 and
+    /// those of the sample's clock, if the recording has it.
     pub(super) fn convert_time(&self, time: u64, unix_offset: Option<u64>) -> u64 {
         match self.clock {
             SpanClock::Samples => time,

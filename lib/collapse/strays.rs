@@ -38,7 +38,7 @@ pub(super) enum StrayKind<'a> {
     Text,
     /// It belongs to the format, but to no stack.
     OfFormat,
-    /// It is a comment: another document consists of more than these.
+    /// It is a comment. Comments alone are not another document.
     Comment,
 }
 

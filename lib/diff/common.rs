@@ -51,12 +51,14 @@ impl OneSided {
         self.functions.is_empty()
     }
 
-    /// Returns true for a function that only the side after has, and false for one that only the side before has; `None` for others.
+    /// Returns true for a function that only the side after has, and false for one that only the side before has; `None` for
+    /// others.
     pub fn is_new(&self, name: &[u8]) -> Option<bool> {
         self.functions.get(name).copied()
     }
 
-    /// Returns what is needed to hide the functions from stacks of these frames, and adds a frame for stacks of which nothing is left.
+    /// Returns what is needed to hide the functions from stacks of these frames, and adds a frame for stacks of which nothing
+    /// is left.
     pub fn hiding(&self, frames: &mut Frames) -> Hiding {
         let is_hidden = frames.iter().map(|(_, name)| self.functions.contains_key(name)).collect();
         let is_function = frames.iter().map(|(_, name)| !is_marker(name)).collect();

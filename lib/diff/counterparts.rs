@@ -135,8 +135,8 @@ impl SideNames {
         self.heaviest_only_here(other).is_some()
     }
 
-    /// Returns the heaviest program that the other side does not have: neither as a program nor, where stacks begin with functions, as
-    /// one that another calls.
+    /// Returns the heaviest program that the other side does not have: neither as a program nor, where stacks begin with
+    /// functions, as one that another calls.
     fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
         let only = self.programs.iter().filter(|(name, _)| !other.functions.has(name));
         let programs = only.filter(|(name, _)| !name.starts_with('['));

@@ -15,9 +15,9 @@ const UNJUDGED_SHARE: f64 = 0.1;
 
 /// Largest probability that chance alone puts a function on one side, if it is to be paired with another one.
 ///
-/// Both functions of a pair must pass, and be alike. In 20 simulated comparisons of each size, a renamed function of 2 % of the time
-/// was found 8 times with 500 samples a run, 18 times with 1,000 and always with 3,000 and more; no other functions were paired,
-/// in 800 of which most had few samples (`FG_VERDICT_TRIALS=20 cargo test --test cli -- renames:: --nocapture`).
+/// Both functions of a pair must pass, and be alike. In 20 simulated comparisons of each size, a renamed function of 2 % of the
+/// time was found 8 times with 500 samples a run, 18 times with 1,000 and always with 3,000 and more; no other functions were
+/// paired, in 800 of which most had few samples (`FG_VERDICT_TRIALS=20 cargo test --test cli -- renames:: --nocapture`).
 const MAX_CHANCE: f64 = 0.02;
 
 /// The same as a share of the total weight of the side, if the weights do not allow a judgement.

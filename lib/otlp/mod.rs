@@ -1,5 +1,5 @@
-//! Reads and writes OpenTelemetry profiles: the protobuf messages of `opentelemetry.proto.profiles.v1development`. Reads the spans of
-//! traces.
+//! Reads and writes OpenTelemetry profiles: the protobuf messages of `opentelemetry.proto.profiles.v1development`. Reads the
+//! spans of traces.
 //!
 //! A [`ProfilesData`] has profiles, each with a type and a unit, and one dictionary that they share: strings,
 //! functions, locations, stacks and attributes, to which other messages refer by index. Index 0 of each table is an

@@ -31,7 +31,7 @@ const MAX_ANSWER: u64 = 1 << 12;
 /// Options that turn attaching off. With the first one SIGQUIT prints the stacks of all threads all the same.
 const REFUSING_OPTIONS: [&[u8]; 2] = [b"-XX:+DisableAttachMechanism", b"-Xrs"];
 
-/// Has the Java processes of a recording write the names of their methods. Returns what is to be said of it.
+/// Has the Java processes of a recording write the names of their methods. Returns messages about it.
 pub(super) fn ask_processes(recording: &Recording) -> Vec<String> {
     let asked = recording.processes_with(Runtime::Java).into_iter().filter(|pid| procfs::thread_exists(*pid));
     let notes = asked.map(|pid| match write_perf_map(pid) {

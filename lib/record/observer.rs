@@ -53,7 +53,7 @@ impl FinishedRecording {
 pub trait Observer {
     /// True if [`Observer::on_progress`] is to be called regularly.
     fn wants_progress(&self) -> bool;
-    /// Is told how long the recording has run, and what it has counted.
+    /// Called with the time that the recording has run, and what it has counted.
     fn on_progress(&mut self, elapsed: Duration, counts: &Counts);
     /// Called between parts, to do the work that the last one left.
     ///

@@ -62,9 +62,10 @@ impl Target {
         }
     }
 
-    /// Calls `attach` with the ID of each of the processes that are named, and of their descendants if those are recorded.
-    /// Afterwards it has been called for every process of the target that was not created by one after its call. `attach`
-    /// must make the children that a process creates from then on part of the recording.
+    /// Calls `attach` with the ID of each process that the target names, and of their descendants if those are recorded.
+    ///
+    /// `attach` must make the later children of a process part of the recording. Other children are found by listing processes
+    /// again, until none is new.
     ///
     /// # Errors
     /// The first error of `attach`.

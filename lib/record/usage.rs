@@ -205,9 +205,8 @@ impl Reading {
 }
 
 impl Ticks {
-    /// Returns the part of the time in user space. `None` if the ticks are of less than nearly all of it. The time of
-    /// children is not among them: the kernel takes all time of a process that is shorter than a tick for one or the
-    /// other.
+    /// Returns the part of the time in user space. `None` if the ticks do not cover nearly all of the time. Ticks of
+    /// children are left out: of a process that is shorter than a tick, the kernel counts all time as either user or system.
     fn user_part(self, total: u64) -> Option<u64> {
         let all = self.user + self.system;
         let share = all as f64 / total as f64;

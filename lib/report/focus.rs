@@ -32,7 +32,8 @@ struct Parts {
     count: usize,
 }
 
-/// Removes the column of self weights: where stacks of callers end is no function that ran. The other one has the share of a caller.
+/// Removes the column of self weights: where stacks of callers end is no function that ran. The other one has the share of a
+/// caller.
 fn without_self(mut table: Table) -> Table {
     table.columns = vec![column("share_pct", "share")];
     for row in &mut table.rows {

@@ -212,7 +212,8 @@ fn sum(functions: &Functions) -> Weight {
     Weight::from_millionths(weights.fold(0, u128::saturating_add))
 }
 
-/// Returns the kind of what a thread does in a stack whose part below the own function is `below`; `None` if there is no word for it.
+/// Returns the kind of what a thread does in a stack whose part below the own function is `below`; `None` if there is no word
+/// for it.
 fn kind_of_work(
     context: &Context<'_>,
     stack: &[FrameId],

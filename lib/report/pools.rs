@@ -39,7 +39,8 @@ impl Pools {
         Self(names)
     }
 
-    /// Returns a profile in which the threads of a pool have the same name, and all frames the same IDs; `None` if there is no pool.
+    /// Returns a profile in which the threads of a pool have the same name, and all frames the same IDs; `None` if there is no
+    /// pool.
     ///
     /// # Errors
     /// [`Error::Overflow`].

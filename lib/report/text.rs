@@ -195,8 +195,8 @@ fn widest_name<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<usize> {
     rows.map(|row| indent(row) + chain_width(row)).max()
 }
 
-/// Returns the width of the names of a table, so that details have room beside most of them. If details are short, names have the rest
-/// of the room.
+/// Returns the width of the names of a table, so that details have room beside most of them. If details are short, names have
+/// the rest of the room.
 fn name_width(rows: &[Row], room: usize) -> usize {
     let details = rows.iter().map(|row| row.details.iter().map(|item| width(&item.text()) + 2).sum::<usize>());
     let beside_details = room.saturating_sub(details.max().unwrap_or(0) + 2);

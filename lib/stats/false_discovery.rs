@@ -1,9 +1,9 @@
 //! Adjusts p-values for the number of tests.
 //!
-//! The share of false discoveries is bounded as by Benjamini and Hochberg (1995), for growth and its opposite separately, and for rows
-//! that both sides have without the others: otherwise, each function that was renamed or became faster would make it more likely that
-//! one that did not change is said to have grown. Rows that are too rare to ever differ significantly do not count as tests
-//! (Tarone, 1990; Gilbert, 2005).
+//! The share of false discoveries is bounded as by Benjamini and Hochberg (1995), for growth and its opposite separately, and
+//! for rows that both sides have without the others: otherwise, each function that was renamed or became faster would make it
+//! more likely that one that did not change is said to have grown. Rows that are too rare to ever differ significantly do not
+//! count as tests (Tarone, 1990; Gilbert, 2005).
 
 /// Highest expected share of false discoveries among the differences called significant. If nothing changed, it is the
 /// chance of calling anything significant.

@@ -151,8 +151,8 @@ impl Peers {
         (sum / rows).max(0.0) * self.trend(size)
     }
 
-    /// Returns the parts of the prior that a row may belong to; none if nothing is known. `ratio` is the row's own variance relative
-    /// to what is expected of it. `is_sum` is true for a sum of rows.
+    /// Returns the parts of the prior that a row may belong to; none if nothing is known. `ratio` is the row's own variance
+    /// relative to what is expected of it. `is_sum` is true for a sum of rows.
     pub fn parts(&self, ratio: f64, is_sum: bool) -> impl Iterator<Item = Part> {
         self.prior.iter().flat_map(move |prior| prior.parts(ratio, is_sum))
     }

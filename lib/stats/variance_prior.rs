@@ -117,8 +117,8 @@ impl VariancePrior {
         sum.max(f64::MIN_POSITIVE)
     }
 
-    /// Returns the parts that a row may belong to. `ratio` is its own variance relative to what its size suggests. `is_sum` is true for
-    /// a sum of the rows that the prior was learned from.
+    /// Returns the parts that a row may belong to. `ratio` is its own variance relative to what its size suggests. `is_sum` is
+    /// true for a sum of the rows that the prior was learned from.
     pub fn parts(&self, ratio: f64, is_sum: bool) -> impl Iterator<Item = Part> {
         let ratio = ratio.min(self.parts.last().map_or(1.0, |(multiple, _)| *multiple));
         let larger = self.parts.iter().filter(|(multiple, _)| *multiple > 1.0).count() as f64;
@@ -149,10 +149,10 @@ impl VariancePrior {
 
     /// Returns the degrees of freedom of a part to which this number of other rows belongs.
     ///
-    /// Few rows estimate their mean badly: the relative variance of an estimate is two divided by its degrees of freedom, and the errors
-    /// of the mean and of the distribution about it add up. Without this, equal programs of five to eight functions differed in 7
-    /// to 12 % of comparisons with two runs a side (`programs_of_few_functions` in `tests/cli/verdicts/rates.rs`), and up to
-    /// 88 % of exact counts of which every fourth varies (`few_that_vary`).
+    /// Few rows estimate their mean badly: the relative variance of an estimate is two divided by its degrees of freedom, and
+    /// the errors of the mean and of the distribution about it add up. Without this, equal programs of five to eight functions
+    /// differed in 7 to 12 % of comparisons with two runs a side (`programs_of_few_functions` in
+    /// `tests/cli/verdicts/rates.rs`), and up to 88 % of exact counts of which every fourth varies (`few_that_vary`).
     fn freedom_of(&self, rows: Option<f64>) -> f64 {
         let (own, freedom) = self.freedoms;
         match rows {

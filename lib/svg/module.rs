@@ -146,7 +146,8 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         // A return type is before the name.
         false => {
             let name = name.split('<').next().unwrap_or_default();
-            // `(anonymous namespace)::run`, `v8::(anonymous namespace)::run` and `node::{lambda(a*, long)#2}::_FUN` have blanks in their parts.
+            // `(anonymous namespace)::run`, `v8::(anonymous namespace)::run` and `node::{lambda(a*, long)#2}::_FUN` have blanks
+            // in their parts.
             let start = name.split(['(', '{']).next().unwrap_or_default();
             let name = if start.is_empty() || start.contains("::") || start.ends_with(' ') { start } else { name };
             name.rsplit(' ').next().unwrap_or_default()

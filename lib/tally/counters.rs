@@ -20,7 +20,8 @@ pub(super) trait Counter {
 
 /// Sums by function.
 ///
-/// Self weight is that of stacks that [`Charging`] charges to the function; self weights add up to the total. Inclusive weight is that of all stacks that contain the function, each counted once.
+/// Self weight is that of stacks that [`Charging`] charges to the function; self weights add up to the total. Inclusive weight
+/// is that of all stacks that contain the function, each counted once.
 #[derive(Default)]
 pub(super) struct Functions {
     functions: Vec<Function>,
@@ -186,7 +187,8 @@ impl Counter for Leaves {
     }
 }
 
-/// Sums by the thread that was blocked and the waker that is charged, with the marker of a chain that was cut: see [`charged_waker`]. Stacks without wakers are left out.
+/// Sums by the thread that was blocked and the waker that is charged, with the marker of a chain that was cut: see
+/// [`charged_waker`]. Stacks without wakers are left out.
 #[derive(Default)]
 pub(super) struct Wakers(HashMap<(FrameId, FrameId, Option<FrameId>), Weights, FxBuildHasher>);
 

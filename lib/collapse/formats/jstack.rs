@@ -7,9 +7,10 @@
 //!         at com.acme.Hash.mix(Hash.java:10)
 //!         at java.lang.Thread.run(Thread.java:744)
 //! ```
-//! Each thread has weight 1, and its name as its root frame. Its state is its event: runnable threads count, unless
-//! `--event` names another state. A thread that Java calls runnable but that waits in a native function has the state
-//! `RUNNABLE, but waits`, and one that carries a virtual thread `CARRIER`. In dumps without states, the leaf tells whether a thread waits. Threads without Java frames, locks, files and lines are left out.
+//! Each thread has weight 1, and its name as its root frame. Its state is its event: runnable threads count, unless `--event`
+//! names another state. A thread that Java calls runnable but that waits in a native function has the state `RUNNABLE, but
+//! waits`, and one that carries a virtual thread `CARRIER`. In dumps without states, the leaf tells whether a thread waits.
+//! Threads without Java frames, locks, files and lines are left out.
 
 use bstr::ByteSlice as _;
 

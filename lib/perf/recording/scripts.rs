@@ -59,8 +59,8 @@ impl Recording {
         self.merge_scripts(stamp, stack, frames, stop)
     }
 
-    /// Merges script frames into native frames, whose unwinding stopped for `stop`. `None` if there are no script frames, or they do
-    /// not match.
+    /// Merges script frames into native frames, whose unwinding stopped for `stop`. `None` if there are no script frames, or
+    /// they do not match.
     pub(super) fn merge_scripts(
         &mut self,
         stamp: Stamp,

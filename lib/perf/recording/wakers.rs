@@ -28,7 +28,7 @@ pub struct ChargedTime {
     pub count: u64,
     /// Their total duration.
     pub nanoseconds: u64,
-    /// The time at which it began, if it was without interruption.
+    /// The time at which it began, if it was not interrupted.
     pub start: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn split_wakers(ids: &[u32]) -> (&[u32], &[u32]) {
     ids.split_at(ids.iter().position(|id| is_waker(*id)).unwrap_or(ids.len()))
 }
 
-/// Returns the ID that begins the stack of a waker with another ID of the waker's name. `None` for the ID of a location.
+/// Renumbers the waker's name in the ID that begins a waker's stack. `None` for the ID of a location.
 pub(super) fn renumber_waker(id: u32, renumber: impl FnOnce(CommId) -> CommId) -> Option<u32> {
     let flags = id & (WAKER | TRUNCATED);
     (id & WAKER != 0).then(|| flags | renumber(id & !flags))

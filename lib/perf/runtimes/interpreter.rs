@@ -110,7 +110,7 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Adds to a layout where the task of a thread is found. `tasks` is what the file of the module says that makes tasks;
+    /// Adds to a layout where the task of a thread is found. `tasks` is what the file of the module that makes tasks says;
     /// `None` if the process has not loaded it.
     fn add_tasks(&self, _layout: &mut Layout, _tasks: Option<TaskOffsets>) {}
 

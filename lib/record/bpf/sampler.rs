@@ -88,15 +88,15 @@ pub struct FollowedTime {
 /// The purposes for which the program takes stacks.
 #[derive(Clone, Debug, Default)]
 pub struct StackUses<'a> {
-    /// The kinds of functions that take those of samples.
+    /// The kinds of functions that take the stacks of samples.
     pub kinds: FxHashSet<ProgramKind>,
     /// The period of samples where they are thinned: a random one in this number is taken.
     pub thinned_period: u64,
-    /// True if those are taken with which threads of the target are woken.
+    /// True if the stacks of those that wake threads of the target are taken.
     pub with_wakers: bool,
     /// The kernel's code that interrupts enter; empty if it is not known.
     pub interrupts: Range<u64>,
-    /// True if it is asked which threads sleep.
+    /// True if the stacks of threads that already sleep are taken.
     pub with_sleepers: bool,
     /// True if the contexts that threads publish are read.
     pub with_context: bool,
@@ -313,8 +313,8 @@ impl StackSampler {
         if self.scope == THREADS { procfs::thread_cpu_time(id) } else { sys::process_cpu_time(id) }
     }
 
-    /// Makes the program write the stacks of a CPU into the rings of two counters, of which the second one wakes the recorder:
-    /// it gets those for which the recorder has to act.
+    /// Makes the program write the stacks of a CPU into the rings of two counters. The second one wakes the recorder, and gets the
+    /// stacks for which the recorder has to act.
     ///
     /// # Errors
     /// Errors of the system call.

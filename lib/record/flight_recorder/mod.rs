@@ -75,7 +75,7 @@ fn cannot_listen(error: &std::io::Error) -> Error {
 }
 
 impl FlightRecorder {
-    /// Begins with a recording, of which the target had used `mark` at `time`.
+    /// Begins a recording at `time`. `mark` is the CPU time that the target had used by then.
     pub(super) fn begin(options: RingOptions, requests: UnixStream, time: u64, mark: UsageMark) -> Self {
         let (mut command, mut function_filter) = (None, None);
         match &options.condition {

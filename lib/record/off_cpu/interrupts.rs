@@ -40,7 +40,7 @@ const KINDS: [(&[u8], &[&[u8]]); 4] = [
 /// The entries of interrupts: everything further out on a kernel stack belongs to the interrupted thread.
 const ENTRIES: [&[u8]; 2] = [b"asm_common_interrupt", b"asm_sysvec_*"];
 
-/// The function that wakes. Further in on a kernel stack is only what runs the BPF program.
+/// The function that wakes threads. The frames that it calls only run the BPF program.
 const WAKER: &[u8] = b"try_to_wake_up";
 
 /// The addresses of functions of the running kernel by which kernel stacks of wakers are understood.

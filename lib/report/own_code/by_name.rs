@@ -153,7 +153,8 @@ pub(super) struct Classifier<'a> {
 }
 
 impl<'a> Classifier<'a> {
-    /// Creates the classifier for the frames of a profile. If `own` is given, it alone decides which functions are the program's own.
+    /// Creates the classifier for the frames of a profile. If `own` is given, it alone decides which functions are the
+    /// program's own.
     pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
         let has_own_scripts = frames.iter().any(|(_, name)| matches!(find_origin(name), Some(SourceOrigin::Own(_))));
         let has_script_paths = frames.iter().any(|(_, name)| source(name).is_some_and(|file| file.starts_with('/')));

@@ -53,9 +53,9 @@ pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 const AS_IT_IS: f64 = 5.0;
 const RELATIVE: f64 = 1.25;
 
-/// These factors if few rows are large. A function of two to four that did not change beside one that takes half as long had then grown in
-/// up to 11 % of comparisons, with five runs a side and a spread of 5 %, where its spread relative to the total was that of its
-/// difference as it is; in 1 to 3 % now.
+/// These factors if few rows are large. A function of two to four that did not change beside one that takes half as long had
+/// then grown in up to 11 % of comparisons, with five runs a side and a spread of 5 %, where its spread relative to the total
+/// was that of its difference as it is; in 1 to 3 % now.
 const AS_IT_IS_OF_FEW: f64 = 3.0;
 const RELATIVE_OF_FEW: f64 = 1.5;
 
@@ -160,11 +160,12 @@ impl Judge {
         self.test_by_expected(row, own, self.expected_variance(row, own))
     }
 
-    /// Judges the sum of rows of which no two contain the same sample. Rows vary independently of each other, so that their sum varies
-    /// less than a single row of its size.
+    /// Judges the sum of rows of which no two contain the same sample. Rows vary independently of each other, so that their sum
+    /// varies less than a single row of its size.
     ///
-    /// With the variance that is expected of a single row, a new function of 5 % beside 10 of 20 functions that vary by 10 % was found
-    /// in 4 instead of 72 % of comparisons with three runs a side, and sums of equal programs differed in 0 instead of 1 %.
+    /// With the variance that is expected of a single row, a new function of 5 % beside 10 of 20 functions that vary by 10 %
+    /// was found in 4 instead of 72 % of comparisons with three runs a side, and sums of equal programs differed in 0 instead
+    /// of 1 %.
     pub fn test_sum(&self, sum: &Observation, rows: &[Observation]) -> Test {
         self.test_by_expected(sum, None, rows.iter().map(|row| self.expected_variance(row, None)).sum())
     }

@@ -113,7 +113,7 @@ impl<'a> Tables<'a> {
         key == 0 || self.stacks.contains_key(&key)
     }
 
-    /// Takes out the time, in units of the trace's clock, and the key of the stack of all samples of CPU time.
+    /// Takes the samples of CPU time: of each its time, in units of the trace's clock, and the key of its stack.
     pub(super) fn take_cpu_samples(&mut self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.cpu_samples)
     }

@@ -10,7 +10,7 @@ use crate::collapse::document_helpers::read_bytes;
 /// The first bytes of each chunk.
 pub(super) const MAGIC: &[u8] = b"FLR\0";
 
-/// Number of bytes that a sequential reader holds at least.
+/// Least number of bytes that a sequential reader keeps.
 const WINDOW: usize = 1 << 20;
 
 /// Number of bytes that the buffer keeps for the next read. Most checkpoints of a JVM are as large as a chunk, which has

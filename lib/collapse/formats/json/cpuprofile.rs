@@ -5,9 +5,9 @@
 //! {"nodes":[{"id":1,"callFrame":{"functionName":"(root)",…},"children":[2]}, …],
 //!  "startTime":0,"endTime":3000,"samples":[2,2],"timeDeltas":[0,1000]}
 //! ```
-//! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1
-//! with `--weight samples` and if there are no times; without samples, nodes weigh their `hitCount`. Files and lines are left out unless
-//! `--srcline` asks for them.
+//! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1 with
+//! `--weight samples` and if there are no times; without samples, nodes weigh their `hitCount`. Files and lines are left out
+//! unless `--srcline` asks for them.
 
 use super::forest::CYCLIC;
 use super::v8_samples::{Node, Samples};

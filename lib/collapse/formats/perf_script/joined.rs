@@ -19,8 +19,8 @@ pub(super) fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     if is_blank || is_truncated { before } else { text }
 }
 
-/// Splits a frame from the first line of a sample behind it, from a heading, or from JSON or XML, as `cat` joins two texts if the first one
-/// has no line end.
+/// Splits a frame from the first line of a sample behind it, from a heading, or from JSON or XML, as `cat` joins two texts if
+/// the first one has no line end.
 pub(super) fn split_joined(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if !is_indented(line) || ends_with_module(line) {
         return None;

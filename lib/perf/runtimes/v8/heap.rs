@@ -88,7 +88,7 @@ impl Heap<'_> {
         number(self.field(array, ARRAY_LENGTH)?).and_then(|length| u64::try_from(length).ok())
     }
 
-    /// Returns an element of an array. What is pointed to weakly is returned as any other object.
+    /// Returns an element of an array. Weak pointers are followed like others.
     pub(super) fn element(self, array: u64, index: u64) -> Option<u64> {
         if index >= self.array_length(array)? {
             return None;

@@ -230,7 +230,7 @@ impl ThreadLogs {
         self.get(tid, time).map(|log| Life::new(tid, log, end))
     }
 
-    /// Returns for how long a thread has been blocked at the end of its life, if it does not exit.
+    /// Returns how long a thread has been blocked at the end of `life`, if it has not exited.
     pub fn last_block(&self, life: Life) -> Option<u64> {
         let log = self.get(life.tid, life.end).filter(|log| log.exit.is_none())?;
         let (step, _) = log.step_before(life.end)?;
@@ -244,8 +244,8 @@ impl ThreadLogs {
         self.charge_path_by_time(life, start, &[]).swap_remove(0)
     }
 
-    /// Returns the same as [`ThreadLogs::charge_path`] by time: what is before the first bound, before each of the others, and
-    /// after the last one. `bounds` are in ascending order.
+    /// Divides what [`ThreadLogs::charge_path`] returns by time, at `bounds` in ascending order: one more part than there are
+    /// bounds.
     pub fn charge_path_by_time(&self, life: Life, start: u64, bounds: &[u64]) -> Vec<Vec<PathCharge>> {
         let Life { tid, begin, end } = life;
         let start = start.max(begin);

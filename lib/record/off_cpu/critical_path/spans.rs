@@ -1,4 +1,4 @@
-//! The critical paths of spans, such as requests: what each was for, from its end back to its start.
+//! The critical paths of spans, such as requests: what the time of each was spent on, from its end back to its start.
 //!
 //! Spans of a thread that overlap have one path, so that no time counts twice. Each of its parts is below the spans that the thread
 //! was in at that time, as OpenTelemetry nests them: the innermost one, which is the one that began last, below those that contain
@@ -18,8 +18,8 @@ use crate::perf::recording::Recording;
 use crate::record::clock;
 
 impl ThreadLogs {
-    /// Charges the paths of the spans in a file that lie within the recording, below root frames with their names. The charges add up
-    /// to the time in which each thread was in a span. Returns warnings about others.
+    /// Charges the paths of the spans in a file that lie within the recording, below root frames with their names. The charges
+    /// add up to the time in which each thread was in a span. Returns warnings about others.
     ///
     /// # Errors
     /// The reason why there is no path.

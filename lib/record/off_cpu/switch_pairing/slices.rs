@@ -51,7 +51,7 @@ impl SwitchPairing {
         (self.watch.threshold, self.watch.in_progress_threshold) = (Some(threshold), in_progress.max(threshold));
     }
 
-    /// Returns the long blocks since the last call, of those with the same stack the first. Blocks that began before the
+    /// Returns the first long block of each stack since the last call. Blocks that began before the
     /// recording are left out.
     pub fn take_long_blocks(&mut self, now: u64) -> Vec<LongBlock> {
         if self.watch.threshold.is_none() {
