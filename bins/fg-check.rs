@@ -94,8 +94,9 @@ struct GrowthArgs {
     ///
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
     /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
-    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. `[unmatched]`
-    /// has the weight of stacks without such a caller.
+    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. Cost that moved
+    /// below another caller is growth of that one. A function with so few samples that it may be on one side by chance
+    /// counts for its caller, too. `[unmatched]` has the weight of stacks without such a caller.
     ///
     /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break
     /// the rule if they exceed the limit by more than noise, and if they have grown by more than noise together with what
@@ -141,8 +142,8 @@ struct RuleFileArgs {
 struct ReportArgs {
     /// Write annotations for GitHub Actions
     ///
-    /// The annotations show broken rules, growth that exceeds a limit but may be noise, patterns that match no frame,
-    /// and errors.
+    /// The annotations show broken rules, growth that exceeds a limit but may be noise (the ten largest of each rule),
+    /// patterns that match no frame, and errors.
     #[arg(long)]
     github: bool,
     /// Write a JUnit report to FILE, with a test case for each rule
@@ -151,6 +152,26 @@ struct ReportArgs {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
 }
+
+impl ReportArgs {
+    fn style(&self) -> Style {
+        if self.github { Style::Github } else { Style::Plain }
+    }
+
+    /// Writes a line about a rule that is not broken: an annotation to the output, other text as a message.
+    fn write_remark(&self, line: &str, session: &mut Session) -> Result<(), Error> {
+        match self.style() {
+            Style::Github => session.output.write_with(|out| writeln!(out, "{line}")),
+            Style::Plain => {
+                session.diagnostics.warn(line);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Most findings of a rule that are shown although they are within noise. With a limit of 0 %, a program has hundreds.
+const MAX_WITHIN_NOISE: usize = 10;
 
 /// The rules with the findings of their check.
 type Checked = (Vec<Rule>, Vec<Finding>);
@@ -222,18 +243,32 @@ impl Args {
 
     /// Writes broken rules to the output, and other findings to the output with `--github`, or else as messages.
     fn write_findings(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
-        let style = if self.reports.github { Style::Github } else { Style::Plain };
-        for finding in findings {
-            let rule = &rules[finding.rule];
-            match (finding.verdict, style) {
-                (Verdict::Failed, _) | (Verdict::WithinNoise | Verdict::NoMatch, Style::Github) => {
-                    let line = format_line(finding, rule, style);
-                    session.output.write_with(|out| writeln!(out, "{line}"))?;
+        for findings in findings.chunk_by(|one, next| one.rule == next.rule) {
+            let (noisy, others): (Vec<&Finding>, Vec<&Finding>) =
+                findings.iter().partition(|finding| finding.verdict == Verdict::WithinNoise);
+            let rule = &rules[findings[0].rule];
+            for finding in others {
+                let line = format_line(finding, rule, self.reports.style());
+                match finding.verdict {
+                    Verdict::Failed => session.output.write_with(|out| writeln!(out, "{line}"))?,
+                    Verdict::Passed => session.diagnostics.note(&format_line(finding, rule, Style::Plain)),
+                    _ => self.reports.write_remark(&line, session)?,
                 }
-                (Verdict::WithinNoise | Verdict::NoMatch, Style::Plain) => {
-                    session.diagnostics.warn(&format_line(finding, rule, Style::Plain))
-                }
-                (Verdict::Passed, _) => session.diagnostics.note(&format_line(finding, rule, Style::Plain)),
+            }
+            let (shown, others) = noisy.split_at(noisy.len().min(MAX_WITHIN_NOISE));
+            for finding in shown {
+                self.reports.write_remark(&format_line(finding, rule, self.reports.style()), session)?;
+            }
+            for finding in others {
+                session.diagnostics.note(&format_line(finding, rule, Style::Plain));
+            }
+            if !others.is_empty() {
+                let text = format!("{}: {} more exceed the limit within noise", rule.measure.name(), others.len());
+                let line = match self.reports.style() {
+                    Style::Plain => text,
+                    Style::Github => annotation("warning", "fg-check", &text),
+                };
+                self.reports.write_remark(&line, session)?;
             }
         }
         Ok(())

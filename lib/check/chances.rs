@@ -141,6 +141,12 @@ impl Chances {
         self.judgement.as_ref().map_or_else(|| vec![1.0; sums.len()], |judgement| judgement.chances_of_sums(sums))
     }
 
+    /// True if a function is so rare that chance alone may put it on one side.
+    pub fn is_rare(&self, function: FrameId) -> bool {
+        let known = self.functions.get(&function).zip(self.function_chances.get(&function));
+        known.zip(self.judgement.as_ref()).is_some_and(|((observed, chances), all)| all.is_rare(observed, chances))
+    }
+
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()

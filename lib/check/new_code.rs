@@ -17,7 +17,7 @@ use super::chances::{Chances, observe};
 use super::rule::{Measure, Rule};
 use super::{Finding, Verdict, join_names};
 use crate::Error;
-use crate::diff::{ComparedRuns, Hiding, OneSided};
+use crate::diff::{ComparedRuns, Hiding, Unmatched};
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::Observation;
 use crate::tally::{Charging, GroupBy, Row, is_significant};
@@ -25,10 +25,10 @@ use crate::tally::{Charging, GroupBy, Row, is_significant};
 /// Most functions that a finding names.
 const MOST_NAMES: usize = 3;
 
-/// The stacks of a comparison, and what is left of them without functions that only one side has.
+/// The stacks of a comparison, and what is left of them without unmatched functions.
 pub(super) struct NewCode {
     stacks: Vec<Stack>,
-    /// The distinct stacks without functions that only one side has.
+    /// The distinct stacks without unmatched functions.
     rests: Vec<Rest>,
     /// For each frame, true if it is a function that only the side after has.
     is_new: Vec<bool>,
@@ -36,8 +36,9 @@ pub(super) struct NewCode {
 
 /// A stack of [`NewCode`].
 struct Stack {
+    /// The frames without rare functions.
     frames: Vec<FrameId>,
-    /// Index of the stack without functions that only one side has.
+    /// Index of the stack without unmatched functions.
     rest: usize,
     weights: Weights,
     observation: Observation,
@@ -47,7 +48,7 @@ struct Stack {
     is_own: bool,
 }
 
-/// The stacks that are equal without functions that only one side has.
+/// The stacks that are equal without unmatched functions.
 #[derive(Debug)]
 struct Rest {
     frames: Vec<FrameId>,
@@ -100,7 +101,7 @@ struct Candidate {
 }
 
 impl NewCode {
-    /// Collects the stacks of a differential profile. `common` has its frames, and those of the stacks without one-sided functions.
+    /// Collects the stacks of a differential profile. `common` has its frames, and those of the stacks without unmatched functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -108,7 +109,7 @@ impl NewCode {
         rows: Vec<Row>,
         all: &Accumulator<'_>,
         common: &Frames,
-        one_sided: &OneSided,
+        unmatched: &Unmatched,
         hiding: &Hiding,
         runs: Option<&ComparedRuns>,
     ) -> Result<Self, Error> {
@@ -119,18 +120,19 @@ impl NewCode {
         let mut numbers = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
         for (row, observed) in rows.into_iter().zip(observed) {
             let Some(observation) = observed.into_iter().next() else { continue };
-            let charged = charging.charged(&row.frames);
-            let is_own = charged.is_some_and(|charged| one_sided.is_new(common.name(charged)).is_some());
-            let left = hiding.apply(&row.frames);
+            let frames = hiding.without_rare(&row.frames).into_owned();
+            let charged = charging.charged(&frames);
+            let is_own = charged.is_some_and(|charged| unmatched.is_new(common.name(charged)).is_some());
+            let left = hiding.without_unmatched(&frames);
             let has_inner = !is_own && matches!(left, Cow::Owned(_));
             let rest = *numbers.entry_ref(&*left).or_insert_with(|| {
                 rests.push(Rest { frames: left.to_vec(), charged: charging.charged(&left), has_inner: false });
                 rests.len() - 1
             });
             rests[rest].has_inner |= has_inner;
-            stacks.push(Stack { rest, weights: row.weights[0], observation, charged, is_own, frames: row.frames });
+            stacks.push(Stack { rest, weights: row.weights[0], observation, charged, is_own, frames });
         }
-        let is_new = all.frames.iter().map(|(_, name)| one_sided.is_new(name) == Some(true));
+        let is_new = common.iter().map(|(_, name)| unmatched.is_new(name) == Some(true));
         Ok(Self { stacks, rests, is_new: is_new.collect() })
     }
 

@@ -7,4 +7,5 @@ pub mod random;
 mod rates;
 mod runs;
 mod sample_weights;
+mod unequal;
 mod waits;

@@ -35,7 +35,7 @@ mod shared;
 pub use self::design::{Counting, Design, Observation};
 use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
-use super::false_discovery::{Change, Test};
+use super::false_discovery::{Change, FALSE_DISCOVERY_RATE, Test};
 use super::spread::{Peers, RowSpread};
 
 /// The largest number of independent samples that a run counts as if there is only one a side.
@@ -82,6 +82,15 @@ const RARE_SAMPLES: f64 = 40.0;
 struct Prior {
     variance: f64,
     freedom: f64,
+}
+
+/// The independent samples of a row.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    before: f64,
+    after: f64,
+    /// The probability that a sample is after if nothing changed.
+    chance: f64,
 }
 
 /// The properties that a comparison's rows share, by which each is judged.
@@ -219,17 +228,46 @@ impl Judge {
             .sum()
     }
 
-    /// Combines a p-value with that of the binomial test of the samples.
-    fn test_by_counts(&self, row: &Observation, by_spread: f64, expected: f64, change: Change) -> Test {
+    /// True if chance alone puts all of a row on the side that has more samples or runs, with a probability of more than `limit`. `own` is
+    /// as for [`test`](Self::test).
+    ///
+    /// Of weights that are no samples, only the runs count that have the row. They are so few that `limit`, which is for
+    /// all rows together, would make all of them rare.
+    pub fn is_rare(&self, row: &Observation, own: &Observation, limit: f64) -> bool {
+        match self.design.counting {
+            Counting::Exact => false,
+            Counting::Samples => {
+                let Counts { before, after, chance } = self.count(row, self.expected_variance(row, Some(own)));
+                chance.max(1.0 - chance).powf(before + after) > limit
+            }
+            Counting::Unknown => {
+                let has_row = |weights: &[f64]| weights.iter().filter(|weight| **weight > 0.0).count();
+                let found = has_row(&row.before) + has_row(&row.after);
+                let (larger, all) = (row.before.len().max(row.after.len()), row.before.len() + row.after.len());
+                let of_run = |run: usize| larger.saturating_sub(run) as f64 / (all - run) as f64;
+                (0..found).map(of_run).product::<f64>() > FALSE_DISCOVERY_RATE
+            }
+        }
+    }
+
+    /// Counts the samples of a row. `expected` is the variance that is expected of it.
+    fn count(&self, row: &Observation, expected: f64) -> Counts {
         let dispersion = match self.freedom > 0.0 {
             true => self.rare_dispersion,
             false => self.floor(expected, row) / (row.mean() * self.sample),
         };
-        let before = count_samples(&row.before, &self.design.before) / dispersion;
-        let after = count_samples(&row.after, &self.design.after) / dispersion;
         let [exposed_before, exposed_after] = [&self.design.before, &self.design.after]
             .map(|samples| samples.iter().map(|sample| 1.0 / sample).sum::<f64>());
-        let chance = exposed_after / (exposed_before + exposed_after);
+        Counts {
+            before: count_samples(&row.before, &self.design.before) / dispersion,
+            after: count_samples(&row.after, &self.design.after) / dispersion,
+            chance: exposed_after / (exposed_before + exposed_after),
+        }
+    }
+
+    /// Combines a p-value with that of the binomial test of the samples.
+    fn test_by_counts(&self, row: &Observation, by_spread: f64, expected: f64, change: Change) -> Test {
+        let Counts { before, after, chance } = self.count(row, expected);
         let is_normal = before + after >= NORMAL_SAMPLES && self.freedom > 0.0;
         let counted = if is_normal { 0.0 } else { binomial_p_value(before, after, chance) };
         // All samples on one side: their binomial tail, and the t that their number amounts to.
