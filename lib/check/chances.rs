@@ -10,7 +10,7 @@ use crate::diff::ComparedRuns;
 use crate::folded::{LineKind, StackSink as _};
 use crate::profile::{FrameId, Weights};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, caveat_of_lost};
 use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
 
 /// Chances of the differences that rules limit.
@@ -55,7 +55,10 @@ impl Chances {
         };
         let caveat = match runs {
             Some(runs) => runs.caveat.clone(),
-            None => accumulator.survey.caveat(weight_kind, options),
+            None => {
+                let of_lost = caveat_of_lost(accumulator.total, accumulator.lost);
+                accumulator.survey.caveat(weight_kind, options, of_lost)
+            }
         };
         let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);
         let is_single = design.is_single();

@@ -10,7 +10,7 @@ use crate::folded::{LineKind, StackSink, read_all, read_parallel};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};
 use crate::tally::{
     GroupBy, Judgement, Row, Tally, check_not_flattened, observe_runs, observe_sum, observe_sums, tally_profile,
 };
@@ -51,7 +51,9 @@ impl Counts {
     pub fn judge_sums(&mut self, options: WeightOptions) -> Result<(), Error> {
         check_not_flattened(self.is_flattened)?;
         self.weight_kind = self.survey.kind(&self.frames, options);
-        self.caveat = self.survey.caveat(self.weight_kind, options);
+        let lost = self.rows.iter().find(|row| self.frames.is_lost(&row.frames));
+        let of_lost = lost.and_then(|lost| caveat_of_lost(self.total, lost.weights[0]));
+        self.caveat = self.survey.caveat(self.weight_kind, options, of_lost);
         self.observations = observe_sums(&self.rows);
         let functions = self.functions.as_deref().map(observe_sums);
         let design = Design::of_sums(self.weight_kind, self.survey.scale_before());

@@ -187,7 +187,7 @@ fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Resu
     let mut profile = join_sides(Profile::new(true), &before, &after)?;
     let survey = runs::survey_weights(&profile, &before, &after);
     let weight_kind = survey.kind(&profile.frames, options.weights);
-    let caveat = runs::find_caveat(&before, &after, &survey, weight_kind, options.weights);
+    let caveat = runs::find_caveat(&before, &after, &survey, weight_kind, options);
     let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
     let median = mean(&runs.factors_before) / mean(&runs.factors_after);
     let ratio = options.ratio(profile.measured_total(), counts.0, counts.1, median);

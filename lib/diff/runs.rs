@@ -1,12 +1,13 @@
 //! Comparisons that keep their runs, so that each difference can be judged by its spread from run to run.
 
 use super::counterparts::Counterparts;
+use super::options::Options;
 use super::repeated_run::find_repeated_run;
 use super::scale::Scaling;
 use crate::Error;
-use crate::profile::{Profile, Weights};
+use crate::profile::{Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation, median};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightSurvey, caveat_of_lost};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
 /// A differential profile and the runs that it is the sum of.
@@ -61,14 +62,23 @@ pub fn find_caveat(
     after: &[Profile],
     survey: &WeightSurvey,
     kind: WeightKind,
-    options: WeightOptions,
+    options: &Options,
 ) -> Option<Caveat> {
     if let Some(repeated) = find_repeated_run(before, after, kind) {
         return Some(repeated);
     }
+    let of_side = |runs: &[Profile], weight: fn(&Profile) -> Weight| {
+        runs.iter().map(weight).fold(Weight::ZERO, Weight::saturating_add)
+    };
+    let of_sides = |weight| Weights { before: of_side(before, weight), after: of_side(after, weight) };
+    let (total, lost) = (of_sides(|run| run.total().after), of_sides(|run| run.lost().after));
+    let of_lost = match options.scaling {
+        Scaling::Totals | Scaling::Median => None,
+        Scaling::Runs | Scaling::Factor(_) => caveat_of_lost(total, lost),
+    };
     match before.len() <= 1 && after.len() <= 1 {
-        true => survey.caveat_of_single_runs(kind, options),
-        false => kind.caveat(false).map(Caveat::from),
+        true => survey.caveat_of_single_runs(kind, options.weights, of_lost),
+        false => kind.caveat(false).map(Caveat::from).or(of_lost),
     }
 }
 

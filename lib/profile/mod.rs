@@ -100,7 +100,12 @@ impl Profile {
 
     /// Returns the sums of all weights but those of lost samples: see [`Frames::is_lost`].
     pub fn measured_total(&self) -> Weights {
-        self.lost_number().map_or(self.total, |number| self.total.saturating_sub(self.weights(number)))
+        self.total.saturating_sub(self.lost())
+    }
+
+    /// Returns the weights of lost samples.
+    pub fn lost(&self) -> Weights {
+        self.lost_number().map_or_else(Weights::default, |number| self.weights(number))
     }
 
     /// Returns the weights of all stacks but that of lost samples, in order of first appearance.

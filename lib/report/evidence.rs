@@ -7,7 +7,7 @@ use crate::Error;
 use crate::diff::ComparedRuns;
 use crate::profile::{Profile, Weight};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey};
+use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};
 use crate::tally::{Row, RunSums, observe_sum};
 
 /// The evidence of how much the weights of functions vary.
@@ -69,7 +69,9 @@ impl Evidence {
                     false => survey.add(weights.after),
                 });
                 let kind = survey.kind(&profile.frames, *options);
-                Sampling { kind, scale_before: survey.scale_before(), caveat: survey.caveat(kind, *options) }
+                let of_lost = caveat_of_lost(profile.total(), profile.lost()).filter(|_| is_differential);
+                let caveat = survey.caveat(kind, *options, of_lost);
+                Sampling { kind, scale_before: survey.scale_before(), caveat }
             }
             Self::Runs { kind, caveat, .. } => Sampling { kind: *kind, scale_before: 1.0, caveat: caveat.clone() },
         }

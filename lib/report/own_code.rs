@@ -169,6 +169,8 @@ impl<'a> Origins<'a> {
                 place.own = Some(index);
             }
             match known.calls {
+                // A program may be called `log`.
+                Calls::Closed if index == 0 && stack.len() > 1 && !self.has_function_roots => {}
                 Calls::Closed => {
                     place.open = index;
                     place.inside = Some(if known.kind.starts_with(KERNEL) { KERNEL } else { known.kind });

@@ -72,7 +72,7 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
     }
     let separator = if context.profile.is_differential() { "; " } else { ", " };
     let text = match parts.is_empty() {
-        true => "nothing lost, all stacks reach their root, all leaves have names".to_owned(),
+        true => "nothing lost, no stack known to be cut, all leaves have names".to_owned(),
         false => parts.join(separator),
     };
     Fact { label: "quality", value: Value::Text(text), numbers }

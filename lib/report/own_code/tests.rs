@@ -80,6 +80,10 @@ fn tells_own_code_by_its_place_in_a_stack() {
         ("python3;run (/srv/app.py);loads (/usr/lib/python3.12/json/__init__.py)", Some(1), "libraries"),
         ("main;Py_RunMain;list_extend", Some(0), "libraries"),
         ("main;run;list_extend", Some(2), "own code"),
+        // Threads that are called as a function is.
+        ("log;flush_queue;format_record", Some(2), "own code"),
+        ("malloc;clone3;start_thread;worker", Some(3), "own code"),
+        ("malloc", None, "allocator"),
     ] {
         let mut frames = Frames::new();
         frames.intern(b"py::other:/app.py");

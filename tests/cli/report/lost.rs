@@ -48,3 +48,39 @@ fn lost_samples_are_no_path_thread_or_row_of_a_profile() {
     // A page without anything else says so.
     assert!(page(&[], b"[lost] 5\n").contains("100.0% of the samples lost"));
 }
+
+/// What one side has lost seems to be growth of the other one.
+#[test]
+fn programs_that_judge_warn_if_one_side_lost_more() {
+    let folder = crate::support::directory();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, part: u64, lost: u64| {
+        let text = format!("app;main;a {}\napp;main;b {}\n[lost] {lost}\n", 50 * part + 1, 20 * part + 1);
+        std::fs::write(path(name), text).unwrap();
+    };
+    let warning = "10.0 % of the weight before and 0.0 % after was lost, which biases the comparison";
+    write("before", 90, 700);
+    write("after", 100, 0);
+    let compared = run("fg-diff", [path("before"), path("after")], b"").ok().stdout;
+    for (program, options) in
+        [("fg-check", &["--growth=1%"][..]), ("fg-csv", &[]), ("fg-report", &[]), ("fg-diff", &["--significant"])]
+    {
+        let sides = ["--before".to_owned(), path("before"), "--after".to_owned(), path("after")];
+        let outputs = |options: &[&str], input: &[u8]| {
+            let outcome = run(program, options, input);
+            format!("{} {}", outcome.stderr, outcome.text())
+        };
+        let sides: Vec<&str> = sides.iter().map(String::as_str).collect();
+        let runs = outputs(&[options, &sides].concat(), b"");
+        assert!(runs.replace('\n', " ").contains("10.0 %") && runs.contains("biases"), "{program}: {runs}");
+        let scaled = outputs(&[options, &["-n"], &sides].concat(), b"");
+        assert!(!scaled.contains("biases"), "{program}: {scaled}");
+        if program != "fg-diff" {
+            let piped = outputs(options, &compared);
+            assert!(piped.contains("biases"), "{program}: {piped}");
+        }
+        if program != "fg-report" {
+            assert!(runs.contains(warning), "{program}: {runs}");
+        }
+    }
+}
