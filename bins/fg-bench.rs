@@ -29,8 +29,7 @@ const NAMED: usize = 3;
 /// Commands run with an empty standard input, and what they print is discarded.
 ///
 /// A function that was extracted, inlined, wrapped or renamed is no growth if the cost is the same: the weight of a
-/// function that only one side has, or that is too rare to tell, counts for its nearest caller that both have, or for
-/// `[unmatched]` if there is none.
+/// function that only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
 /// fg-check(1) judges new functions by themselves, too.
 ///
 /// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of

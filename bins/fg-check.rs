@@ -95,8 +95,8 @@ struct GrowthArgs {
     /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
     /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
     /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. Cost that moved
-    /// below another caller is growth of that one. A function with so few samples that it may be on one side by chance
-    /// counts for its caller, too. `[unmatched]` has the weight of stacks without such a caller.
+    /// below another caller is growth of that one. Functions with so few samples that they may be on one side by chance
+    /// are checked by themselves. `[unmatched]` has the weight of stacks without a caller that both sides have.
     ///
     /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break
     /// the rule if they exceed the limit by more than noise, and if they have grown by more than noise together with what
@@ -263,7 +263,11 @@ impl Args {
                 session.diagnostics.note(&format_line(finding, rule, Style::Plain));
             }
             if !others.is_empty() {
-                let text = format!("{}: {} more exceed the limit within noise", rule.measure.name(), others.len());
+                let text = format!(
+                    "{}: {} more exceed the limit within noise (-v shows them)",
+                    rule.measure.name(),
+                    others.len()
+                );
                 let line = match self.reports.style() {
                     Style::Plain => text,
                     Style::Github => annotation("warning", "fg-check", &text),

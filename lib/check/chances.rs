@@ -144,10 +144,12 @@ impl Chances {
         self.judgement.as_ref().map_or_else(|| vec![1.0; sums.len()], |judgement| judgement.chances_of_sums(sums))
     }
 
-    /// True if a function is so rare that chance alone may put it on one side.
-    pub fn is_rare(&self, function: FrameId) -> bool {
+    /// True if chance alone may have put a function on one side.
+    pub fn may_be_on_one_side_by_chance(&self, function: FrameId) -> bool {
         let known = self.functions.get(&function).zip(self.function_chances.get(&function));
-        known.zip(self.judgement.as_ref()).is_some_and(|((observed, chances), all)| all.is_rare(observed, chances))
+        known
+            .zip(self.judgement.as_ref())
+            .is_some_and(|((observed, chances), all)| all.may_be_on_one_side_by_chance(observed, chances))
     }
 
     /// Describes what a weight is taken for.

@@ -5,11 +5,10 @@ use super::chances::Chances;
 use super::clone_frames;
 use super::new_code::NewCode;
 use crate::Error;
-use crate::diff::{ComparedRuns, Unmatched};
+use crate::diff::{ComparedRuns, OneSided};
 use crate::folded::{LineKind, StackSink as _};
-use crate::markers::UNMATCHED;
 
-/// The weights without unmatched functions, the chances of their differences, and the code that is left out.
+/// The weights without functions that only one side has, the chances of their differences, and the code that is left out.
 pub(super) struct Common<'a> {
     pub accumulator: Accumulator<'a>,
     pub chances: Chances,
@@ -17,7 +16,7 @@ pub(super) struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// Returns the weights of a differential profile that was read; `None` if no function is unmatched, or if no rule
+    /// Returns the weights of a differential profile that was read; `None` if both sides have the same functions, or if no rule
     /// is about growth.
     ///
     /// # Errors
@@ -29,21 +28,21 @@ impl<'a> Common<'a> {
     ) -> Result<Option<Self>, Error> {
         let Some(stacks) = &mut all.stack_sums else { return Ok(None) };
         let rows = all.functions.rows()?;
-        let unmatched = Unmatched::new(&rows, &all.frames, |row| chances.is_rare(rows[row].frames[0]));
-        if unmatched.is_empty() {
+        let may_be_chance = |row: usize| chances.may_be_on_one_side_by_chance(rows[row].frames[0]);
+        let one_sided = OneSided::new(&rows, &all.frames, may_be_chance);
+        if one_sided.is_empty() {
             return Ok(None);
         }
         let rows = stacks.rows()?;
-        all.frames.intern(UNMATCHED);
         let mut accumulator = Accumulator::new(all.rules, all.categories);
         accumulator.frames = clone_frames(&all.frames);
-        let hiding = unmatched.hiding(&mut accumulator.frames);
+        let hiding = one_sided.hiding(&mut accumulator.frames);
         accumulator.begin(LineKind::Differential);
         for row in &rows {
-            accumulator.add_shown_as(&row.frames, &hiding.without_unmatched(&row.frames), 0, row.weights[0])?;
+            accumulator.add_shown_as(&row.frames, &hiding.apply(&row.frames), 0, row.weights[0])?;
         }
-        let new_code = NewCode::new(rows, all, &accumulator.frames, &unmatched, &hiding, runs)?;
-        let runs = runs.map(|runs| runs.without(&unmatched)).transpose()?;
+        let new_code = NewCode::new(rows, all, &accumulator.frames, &one_sided, &hiding, runs)?;
+        let runs = runs.map(|runs| runs.without(&one_sided)).transpose()?;
         let chances = chances.of_common(&mut accumulator, runs.as_ref())?;
         Ok(Some(Self { accumulator, chances, new_code }))
     }

@@ -17,7 +17,7 @@ use super::chances::{Chances, observe};
 use super::rule::{Measure, Rule};
 use super::{Finding, Verdict, join_names};
 use crate::Error;
-use crate::diff::{ComparedRuns, Hiding, Unmatched};
+use crate::diff::{ComparedRuns, Hiding, OneSided};
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::Observation;
 use crate::tally::{Charging, GroupBy, Row, is_significant};
@@ -25,10 +25,10 @@ use crate::tally::{Charging, GroupBy, Row, is_significant};
 /// Most functions that a finding names.
 const MOST_NAMES: usize = 3;
 
-/// The stacks of a comparison, and what is left of them without unmatched functions.
+/// The stacks of a comparison, and what is left of them without functions that only one side has.
 pub(super) struct NewCode {
     stacks: Vec<Stack>,
-    /// The distinct stacks without unmatched functions.
+    /// The distinct stacks without functions that only one side has.
     rests: Vec<Rest>,
     /// For each frame, true if it is a function that only the side after has.
     is_new: Vec<bool>,
@@ -36,9 +36,8 @@ pub(super) struct NewCode {
 
 /// A stack of [`NewCode`].
 struct Stack {
-    /// The frames without rare functions.
     frames: Vec<FrameId>,
-    /// Index of the stack without unmatched functions.
+    /// Index of the stack without functions that only one side has.
     rest: usize,
     weights: Weights,
     observation: Observation,
@@ -48,7 +47,7 @@ struct Stack {
     is_own: bool,
 }
 
-/// The stacks that are equal without unmatched functions.
+/// The stacks that are equal without functions that only one side has.
 #[derive(Debug)]
 struct Rest {
     frames: Vec<FrameId>,
@@ -101,7 +100,7 @@ struct Candidate {
 }
 
 impl NewCode {
-    /// Collects the stacks of a differential profile. `common` has its frames, and those of the stacks without unmatched functions.
+    /// Collects the stacks of a differential profile. `common` has its frames, and those of the stacks without one-sided functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -109,7 +108,7 @@ impl NewCode {
         rows: Vec<Row>,
         all: &Accumulator<'_>,
         common: &Frames,
-        unmatched: &Unmatched,
+        one_sided: &OneSided,
         hiding: &Hiding,
         runs: Option<&ComparedRuns>,
     ) -> Result<Self, Error> {
@@ -120,19 +119,18 @@ impl NewCode {
         let mut numbers = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
         for (row, observed) in rows.into_iter().zip(observed) {
             let Some(observation) = observed.into_iter().next() else { continue };
-            let frames = hiding.without_rare(&row.frames).into_owned();
-            let charged = charging.charged(&frames);
-            let is_own = charged.is_some_and(|charged| unmatched.is_new(common.name(charged)).is_some());
-            let left = hiding.without_unmatched(&frames);
+            let charged = charging.charged(&row.frames);
+            let is_own = charged.is_some_and(|charged| one_sided.is_new(common.name(charged)).is_some());
+            let left = hiding.apply(&row.frames);
             let has_inner = !is_own && matches!(left, Cow::Owned(_));
             let rest = *numbers.entry_ref(&*left).or_insert_with(|| {
                 rests.push(Rest { frames: left.to_vec(), charged: charging.charged(&left), has_inner: false });
                 rests.len() - 1
             });
             rests[rest].has_inner |= has_inner;
-            stacks.push(Stack { rest, weights: row.weights[0], observation, charged, is_own, frames });
+            stacks.push(Stack { rest, weights: row.weights[0], observation, charged, is_own, frames: row.frames });
         }
-        let is_new = common.iter().map(|(_, name)| unmatched.is_new(name) == Some(true));
+        let is_new = all.frames.iter().map(|(_, name)| one_sided.is_new(name) == Some(true));
         Ok(Self { stacks, rests, is_new: is_new.collect() })
     }
 

@@ -16,7 +16,7 @@ mod significant;
 mod sources;
 mod stream;
 
-pub use common::{CommonRuns, Hiding, OneSidedFunction, Unmatched};
+pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
 pub use counterpart::{Counterpart, NamePart};
 pub use counterparts::Counterparts;

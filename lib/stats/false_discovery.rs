@@ -113,11 +113,6 @@ impl Family {
         Self { ranks, count: tested.len(), limit }
     }
 
-    /// Returns the largest p-value that the smallest of a row may be if the row is to be tested.
-    pub fn limit(&self) -> f64 {
-        self.limit
-    }
-
     /// Returns the adjusted p-value of a test, of the family or not: the smallest false discovery rate at which its
     /// difference is called significant; 1 if the row is too rare to be tested.
     pub fn adjust(&self, test: Test) -> f64 {

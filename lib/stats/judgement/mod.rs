@@ -77,6 +77,12 @@ const NORMAL_SAMPLES: f64 = 100.0;
 /// Rows with fewer samples than this are rare.
 const RARE_SAMPLES: f64 = 40.0;
 
+/// Largest probability that chance puts all samples of a row on one side if the row is taken for one that only this side has.
+///
+/// The larger it is, the more rare functions of the side with more samples are taken for new code; the smaller, the more samples a
+/// function needs that was inlined or extracted, and counts for its callers: eight, if both sides have as many.
+const MAX_CHANCE_OF_SIDE: f64 = 0.005;
+
 /// The variance of a row from run to run that other rows suggest, and its degrees of freedom.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
@@ -105,6 +111,8 @@ pub struct Judge {
     peers: Peers,
     /// Dispersion of rare rows, at least 1.
     rare_dispersion: f64,
+    /// True if the weights are exact counts of a program that varies.
+    has_exact_counts: bool,
 }
 
 impl Judge {
@@ -120,6 +128,7 @@ impl Judge {
             shared: None,
             peers: Peers::unknown(1.0),
             rare_dispersion: 1.0,
+            has_exact_counts: false,
             design,
         };
         if judge.design.counting == Counting::Exact {
@@ -128,6 +137,7 @@ impl Judge {
             }
             // Few runs may agree by chance: what others vary by counts.
             judge.design.counting = Counting::Unknown;
+            judge.has_exact_counts = true;
         }
         let stacks: Option<Vec<&Observation>> = stacks.as_ref().map(|stacks| stacks.iter().collect());
         let rows = stacks.as_deref().unwrap_or(rows);
@@ -196,7 +206,7 @@ impl Judge {
             }
         };
         if self.design.counting != Counting::Samples {
-            return Test { p_value: by_spread, smallest: 0.0, change };
+            return Test { p_value: by_spread.max(self.least_p_value(row)), smallest: 0.0, change };
         }
         self.test_by_counts(row, by_spread, expected, change)
     }
@@ -228,25 +238,32 @@ impl Judge {
             .sum()
     }
 
-    /// True if chance alone puts all of a row on the side that has more samples or runs, with a probability of more than `limit`. `own` is
-    /// as for [`test`](Self::test).
-    ///
-    /// Of weights that are no samples, only the runs count that have the row. They are so few that `limit`, which is for
-    /// all rows together, would make all of them rare.
-    pub fn is_rare(&self, row: &Observation, own: &Observation, limit: f64) -> bool {
+    /// True if a row is so rare that chance alone may have put all of it on the side that has more samples or runs. `own` is as for
+    /// [`test`](Self::test).
+    pub fn may_be_on_one_side_by_chance(&self, row: &Observation, own: &Observation) -> bool {
         match self.design.counting {
             Counting::Exact => false,
             Counting::Samples => {
                 let Counts { before, after, chance } = self.count(row, self.expected_variance(row, Some(own)));
-                chance.max(1.0 - chance).powf(before + after) > limit
+                chance.max(1.0 - chance).powf(before + after) > MAX_CHANCE_OF_SIDE
             }
             Counting::Unknown => {
-                let has_row = |weights: &[f64]| weights.iter().filter(|weight| **weight > 0.0).count();
-                let found = has_row(&row.before) + has_row(&row.after);
-                let (larger, all) = (row.before.len().max(row.after.len()), row.before.len() + row.after.len());
-                let of_run = |run: usize| larger.saturating_sub(run) as f64 / (all - run) as f64;
-                (0..found).map(of_run).product::<f64>() > FALSE_DISCOVERY_RATE
+                let (before, after) = (row.before.len(), row.after.len());
+                chance_of_runs(runs_with(&row.before) + runs_with(&row.after), before.max(after), before + after)
+                    > FALSE_DISCOVERY_RATE
             }
+        }
+    }
+
+    /// Returns the least p-value that a row of weights that are no samples can have: it is on one side only, but by chance, if only some
+    /// runs of that side have it, or if that side has only one run.
+    fn least_p_value(&self, row: &Observation) -> f64 {
+        let (before, after) = (runs_with(&row.before), runs_with(&row.after));
+        let (with, runs) = if after == 0 { (before, row.before.len()) } else { (after, row.after.len()) };
+        let is_one_sided = before == 0 || after == 0;
+        match is_one_sided && !self.has_exact_counts && self.freedom > 0.0 && (with < runs || runs == 1) {
+            true => chance_of_runs(with, runs, row.before.len() + row.after.len()),
+            false => 0.0,
         }
     }
 
@@ -397,6 +414,16 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         odd if odd % 2 == 1 => values[middle],
         _ => (values[middle - 1] + values[middle]) / 2.0,
     }
+}
+
+/// Returns the number of runs that have a row.
+fn runs_with(weights: &[f64]) -> usize {
+    weights.iter().filter(|weight| **weight > 0.0).count()
+}
+
+/// Returns the probability that all of the runs that have a row are on a side with `side` of all runs.
+fn chance_of_runs(with: usize, side: usize, all: usize) -> f64 {
+    (0..with).map(|run| side.saturating_sub(run) as f64 / (all - run) as f64).product()
 }
 
 /// Returns the number of samples in all runs, from the weights of the runs and what a sample weighs in each.
