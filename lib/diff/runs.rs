@@ -78,7 +78,7 @@ pub fn find_caveat(
     };
     match before.len() <= 1 && after.len() <= 1 {
         true => survey.caveat_of_single_runs(kind, options.weights, of_lost),
-        false => kind.caveat(false).map(Caveat::from).or(of_lost),
+        false => kind.caveat(before.len() <= 1 || after.len() <= 1).map(Caveat::from).or(of_lost),
     }
 }
 

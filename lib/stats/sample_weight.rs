@@ -84,11 +84,11 @@ impl WeightKind {
         }
     }
 
-    /// Returns why differences between sides of one run each cannot be judged, if that is so.
+    /// Returns why differences cannot be judged, if that is so. `is_single` is true if a side has only one run.
     pub fn caveat(self, is_single: bool) -> Option<&'static str> {
         match self {
             Self::Durations if is_single => Some(
-                "the weights are durations, and one run per side does not show how much they vary; compare several runs \
+                "the weights are durations, and one run of a side does not show how much they vary; compare several runs \
                  per side with --before and --after, or give the weight of one sample with --per-sample",
             ),
             _ => None,

@@ -102,11 +102,11 @@ impl Judgement {
         self.judge.test(observation, own).p_value
     }
 
-    /// True if a row is so rare that chance alone may have put all of it on one side. `observations` are those of all its weights, the
-    /// first of which is part of the last, and `chances` those of their differences.
+    /// True if a row is on one side only, but so rare that chance alone may have put it there. `observations` are those of all its
+    /// weights, the last of which contains the others, and `chances` those of their differences.
     pub fn may_be_on_one_side_by_chance(&self, observations: &[Observation], chances: &[f64]) -> bool {
-        let (Some(own), Some(all)) = (observations.first(), observations.last()) else { return true };
-        !chances.iter().any(|chance| is_significant(*chance)) && self.judge.may_be_on_one_side_by_chance(all, own)
+        let is_chance = observations.last().is_none_or(|all| self.judge.may_be_on_one_side_by_chance(all));
+        is_chance && !chances.iter().any(|chance| is_significant(*chance))
     }
 
     /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the

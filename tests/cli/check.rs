@@ -365,7 +365,7 @@ fn growth_that_nobody_can_judge_is_an_error_everywhere() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     });
-    let reason = "the weights are durations, and one run per side does not show how much they vary";
+    let reason = "the weights are durations, and one run of a side does not show how much they vary";
     let runs = ["--before", &before, "--after", &after];
     for limit in ["5%", "500%"] {
         let outcome = run("fg-check", [&["--growth", limit][..], &runs].concat(), b"");
@@ -374,6 +374,16 @@ fn growth_that_nobody_can_judge_is_an_error_everywhere() {
     let refused = run("fg-diff", ["--significant", "--exit-code", &before, &after], b"");
     assert!(refused.code() == 2 && refused.stderr.contains(reason), "{refused:?}");
     assert!(run("fg-csv", runs, b"").ok().stderr.contains(reason));
+    // Several runs of the other side do not show it either.
+    let several = ["--growth=5%", "--before", &before, "--after"];
+    let copies: Vec<String> =
+        (0..3).map(|number| folder.path().join(number.to_string()).display().to_string()).collect();
+    for (number, copy) in copies.iter().enumerate() {
+        std::fs::write(copy, format!("m;a;[off-cpu] {}\n", 3000 + number)).unwrap();
+    }
+    let several = [&several[..], &copies.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+    let outcome = run("fg-check", several, b"");
+    assert!(outcome.code() == 2 && outcome.stderr.contains(reason), "{outcome:?}");
     // Rules without growth need no judgement.
     assert_eq!(run("fg-check", [&["--self=a=50%"][..], &runs].concat(), b"").code(), 1);
 }

@@ -82,8 +82,8 @@ impl Design {
         self.before.len() <= 1 && self.after.len() <= 1
     }
 
-    /// True if the weights can be judged: one run a side does not show how durations vary.
+    /// True if the weights can be judged: one run of a side does not show how durations vary.
     pub fn can_judge(&self) -> bool {
-        self.counting != Counting::Unknown || !self.is_single()
+        self.counting != Counting::Unknown || self.before.len().min(self.after.len()) > 1
     }
 }

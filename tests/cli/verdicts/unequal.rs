@@ -1,9 +1,11 @@
-//! How often fg-check fails equal programs of many rare functions of which one side has more samples, and finds new code in them.
+//! Rare functions, which chance may have put on one side: how often fg-check fails equal programs of which one side has more samples, and
+//! whether it finds new and inlined code.
 
 #![allow(clippy::print_stdout)]
 
 use fgkit::check::Verdict;
 use fgkit::diff::Scaling;
+use fgkit::profile::Weight;
 use fgkit::stats::sample_weight::WeightOptions;
 
 use super::random::Random;
@@ -65,5 +67,31 @@ fn rare_functions_are_not_taken_for_new_ones() {
         let expected = 0.05 * trials as f64;
         assert!(alarms as f64 <= 1.0 + expected + 3.0 * expected.sqrt(), "{alarms} of {trials}: {before:?}, {after:?}");
         assert!(2 * found >= trials, "{found} of {trials}: {before:?}, {after:?}");
+    }
+}
+
+/// Small functions that were inlined into their caller, or are new, with one run a side.
+#[test]
+fn small_functions_are_inlined_or_new() {
+    const HELPERS: usize = 10;
+    let mut random = Random(0x1319_8a2e_0370_7344);
+    let named = |name: String| vec!["main".to_owned(), "stage".to_owned(), name];
+    let below = |name: String| [named("caller".to_owned()), vec![name]].concat();
+    let others = (0..30).map(|number| named(format!("f{number}")));
+    let helpers = (0..HELPERS).map(|number| below(format!("h{number}")));
+    let stacks: Vec<Vec<String>> = [named("caller".to_owned())].into_iter().chain(helpers).chain(others).collect();
+    let mut side = |caller: f64, helper: f64| -> Vec<Vec<u64>> {
+        let means = [caller].into_iter().chain([helper; HELPERS]).chain([240.0; 30]);
+        vec![means.map(|mean| if mean > 0.0 { random.count(mean) } else { 0 }).collect()]
+    };
+    for (before, after, expected) in
+        [(side(135.0, 40.0), side(535.0, 0.0), Verdict::Passed), (side(135.0, 0.0), side(135.0, 40.0), Verdict::Failed)]
+    {
+        let weights = WeightOptions { per_sample: Some(Weight::ONE), ..WeightOptions::default() };
+        let scaling = Scaling::Runs;
+        let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
+        let [growth, _] = runs.findings().unwrap();
+        let has_failed = growth.values().any(|verdict| *verdict == Verdict::Failed);
+        assert_eq!(has_failed, expected == Verdict::Failed, "{growth:?}");
     }
 }
