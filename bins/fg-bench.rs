@@ -114,8 +114,9 @@ struct MeasureArgs {
     /// Sample HZ times a second [default: 1999]
     ///
     /// With -e, the default is that of fg-record(1).
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = cli::integer_in(1_u64..), conflicts_with = "measure")]
-    freq: Option<u64>,
+    #[arg(short = 'F', long, alias = "freq", value_name = "HZ", value_parser = cli::integer_in(1_u64..))]
+    #[arg(conflicts_with = "measure")]
+    frequency: Option<u64>,
 
     /// Sample this event, as fg-record -e
     #[arg(short, long, value_name = "EVENT", conflicts_with = "measure")]
@@ -155,8 +156,8 @@ impl MeasureArgs {
         }
         let default = self.event.is_none().then_some(DEFAULT_FREQUENCY);
         let event = self.event.iter().flat_map(|event| ["-e".to_owned(), event.clone()]);
-        let freq = self.freq.or(default).into_iter().flat_map(|freq| ["-F".to_owned(), freq.to_string()]);
-        let options = event.chain(freq).collect();
+        let rate = self.frequency.or(default).into_iter().flat_map(|rate| ["-F".to_owned(), rate.to_string()]);
+        let options = event.chain(rate).collect();
         Measure::Samples { program: find_recorder(), options }
     }
 }

@@ -129,7 +129,7 @@ pub struct SamplingArgs {
     /// Sample HZ times a second [default: 997 or 99]
     ///
     /// The default is 997 for a command, and 99 with -p, -t, -a and --cgroup.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = integer_in(1_u64..))]
+    #[arg(short = 'F', long, alias = "freq", value_name = "HZ", value_parser = integer_in(1_u64..))]
     pub frequency: Option<u64>,
 
     /// Sample every Nth event instead of HZ times a second

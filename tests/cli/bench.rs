@@ -68,7 +68,7 @@ fn refuses_wrong_options_before_the_first_run() {
     let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=2", "--runs=a"]);
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (2, "fg-bench: --runs a: is a file; name a folder\n"));
     let outcome = run("fg-bench", ["--before=true", "--after=true", "-F0"], b"");
-    let message = "invalid value '0' for '--freq <HZ>': expected a whole number, 1 or more";
+    let message = "invalid value '0' for '--frequency <HZ>': expected a whole number, 1 or more";
     assert!(outcome.code() == 2 && outcome.stderr.contains(message), "{outcome:?}");
 }
 

@@ -16,6 +16,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("--cpu", "the CPUs to record, or those of a recording to use"),
     ("--event", "the events to record, or that of a recording to use"),
     ("--focus", "fg-filter keeps the stacks of these functions, fg-report reports on them"),
+    ("--frequency", "the same, with another default"),
     ("--json", "the same facts in another format"),
     ("--pid", "the process to record; stackcollapse-perf.pl adds the ID to names"),
     ("--seed", "the numbers from which chance is made: colours, or the order of runs"),
