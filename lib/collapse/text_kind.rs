@@ -117,6 +117,9 @@ pub(super) fn is_table(head: &[u8]) -> bool {
 }
 
 fn is_table_of(head: &[u8], separator: u8) -> bool {
+    if memchr::memchr(separator, head).is_none() {
+        return false;
+    }
     let counts = first_lines(head).map(|line| count_outside_quotes(line, separator));
     let columns = counts.into_iter().find(|count| *count > 0).unwrap_or(0);
     let lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty()).count();
