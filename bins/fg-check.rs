@@ -255,18 +255,18 @@ impl Args {
                     _ => self.reports.write_remark(&line, session)?,
                 }
             }
-            let (shown, others) = noisy.split_at(noisy.len().min(MAX_WITHIN_NOISE));
+            let (shown, left_out) = noisy.split_at(noisy.len().min(MAX_WITHIN_NOISE));
             for finding in shown {
                 self.reports.write_remark(&format_line(finding, rule, self.reports.style()), session)?;
             }
-            for finding in others {
+            for finding in left_out {
                 session.diagnostics.note(&format_line(finding, rule, Style::Plain));
             }
-            if !others.is_empty() {
+            if !left_out.is_empty() {
                 let text = format!(
                     "{}: {} more exceed the limit within noise (-v shows them)",
                     rule.measure.name(),
-                    others.len()
+                    left_out.len()
                 );
                 let line = match self.reports.style() {
                     Style::Plain => text,

@@ -30,12 +30,13 @@
 //! Rates of false verdicts and of differences found: `benches/README.md`.
 
 mod design;
+mod one_side;
 mod shared;
 
 pub use self::design::{Counting, Design, Observation};
 use self::shared::{Shared, nearer_to_zero};
 use super::distributions::{binomial_p_value, student_p_value};
-use super::false_discovery::{Change, FALSE_DISCOVERY_RATE, Test};
+use super::false_discovery::{Change, Test};
 use super::spread::{Peers, RowSpread};
 
 /// The largest number of independent samples that a run counts as if there is only one a side.
@@ -76,12 +77,6 @@ const NORMAL_SAMPLES: f64 = 100.0;
 
 /// Rows with fewer samples than this are rare.
 const RARE_SAMPLES: f64 = 40.0;
-
-/// Largest probability that chance puts all samples of a row on one side if the row is taken for one that only this side has.
-///
-/// The larger it is, the more rare functions of the side with more samples are taken for new code; the smaller, the more samples a
-/// function needs that was inlined or extracted, and counts for its callers: eight, if both sides have as many.
-const MAX_CHANCE_OF_SIDE: f64 = 0.005;
 
 /// The variance of a row from run to run that other rows suggest, and its degrees of freedom.
 #[derive(Clone, Copy, Debug)]
@@ -238,47 +233,6 @@ impl Judge {
             .sum()
     }
 
-    /// True if a row is on one side only, but so rare that chance alone may have put it there.
-    ///
-    /// Samples of the larger side count as if it had as few as the other one: functions of one size are then taken for new, or gone, on
-    /// either side. By the probability that all samples are on the side where they are, rare functions of a smaller side were taken for new
-    /// code, and equal programs of 600 functions failed in 10 of 12 comparisons of five runs of 4,000 samples with three of 1,000. By
-    /// that of the larger side, functions that were renamed were new, but none was gone.
-    ///
-    /// With one run a side, samples count as they are: how much a run may have more of them than another says little of whether it has
-    /// any. While they counted as no more than [`EFFECTIVE_SAMPLES_PER_RUN`], ten functions of 40 of 7,700 samples that were inlined at
-    /// equal cost made their caller grow in 12 of 12 comparisons.
-    pub fn may_be_on_one_side_by_chance(&self, row: &Observation) -> bool {
-        match self.design.counting {
-            Counting::Exact => false,
-            Counting::Samples => {
-                let Counts { before, after, chance } = self.count(row, self.rare_dispersion);
-                let other_to_own = if after > 0.0 { (1.0 - chance) / chance } else { chance / (1.0 - chance) };
-                0.5_f64.powf((before + after) * other_to_own.min(1.0)) > MAX_CHANCE_OF_SIDE
-            }
-            Counting::Unknown => self.chance_of_runs(row) > FALSE_DISCOVERY_RATE,
-        }
-    }
-
-    /// Returns the probability that of all runs, those that have a row which is on one side only are on this side.
-    fn chance_of_runs(&self, row: &Observation) -> f64 {
-        let with = runs_with(&row.before) + runs_with(&row.after);
-        let side = if runs_with(&row.after) > 0 { row.after.len() } else { row.before.len() };
-        let all = row.before.len() + row.after.len();
-        (0..with).map(|run| side.saturating_sub(run) as f64 / (all - run) as f64).product()
-    }
-
-    /// Returns the least p-value that a row of weights that are no samples can have: chance may have put it on one side if only some
-    /// runs of this side have it.
-    fn least_p_value(&self, row: &Observation) -> f64 {
-        let [before, after] = [&row.before, &row.after].map(|runs| (runs_with(runs), runs.len()));
-        let is_by_chance = match (before, after) {
-            ((0, _), (with, runs)) | ((with, runs), (0, _)) => with < runs && !self.has_exact_counts,
-            _ => false,
-        };
-        if is_by_chance { self.chance_of_runs(row) } else { 0.0 }
-    }
-
     /// Counts the independent samples of a row.
     fn count(&self, row: &Observation, dispersion: f64) -> Counts {
         let [exposed_before, exposed_after] = [&self.design.before, &self.design.after]
@@ -426,11 +380,6 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         odd if odd % 2 == 1 => values[middle],
         _ => (values[middle - 1] + values[middle]) / 2.0,
     }
-}
-
-/// Returns the number of runs that have a row.
-fn runs_with(weights: &[f64]) -> usize {
-    weights.iter().filter(|weight| **weight > 0.0).count()
 }
 
 /// Returns the number of samples in all runs, from the weights of the runs and what a sample weighs in each.
