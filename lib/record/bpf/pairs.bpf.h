@@ -3,8 +3,9 @@
 // Pairs that are shorter than `pair_over` are only counted. A CPU may spend a share of its time on the stacks of the others,
 // which it measures. As long as time is left, every pair is sent; else one in `pair_every`, which represents the others, and if
 // that is too much, too, one in `pair_every` squared. Which one of so many is random: a program that repeats itself may make as many
-// pairs each time. The recorder may be too late to slow a CPU down: a ring can be full before
-// it has seen any pair. Long pairs are thinned later than others, if their length is known before the stack is taken.
+// pairs each time. Of the first so many of a CPU it is the first one: the recording may end before they are complete.
+// The recorder may be too late to slow a CPU down: a ring can be full before it has seen any pair.
+// Long pairs are thinned later than others, if their length is known before the stack is taken.
 
 // The fields of the key in the records of both tracepoints: offset << 8 | size, or 0. The thread is part of the key if
 // `pair_in_thread`. The stack is that of the first event if `pair_first`, else of the second.
@@ -56,8 +57,9 @@ static __always_inline u64 count_represented(struct pair_sums *sums, u64 now, in
     if (left > 0 || (is_long && left > -burst)) return 1;
     // A program at a function of user space may be preempted between the two steps below.
     if (!sums->missing || sums->missing > sums->group) {
+        u64 is_first = !sums->group;
         sums->group = sums->missing = left > -burst ? pair_every : pair_every * pair_every;
-        sums->chosen = 1 + bpf_get_prandom_u32() % sums->group;
+        sums->chosen = is_first ? sums->group : 1 + bpf_get_prandom_u32() % sums->group;
     }
     return sums->missing-- == sums->chosen ? sums->group : 0;
 }
