@@ -104,7 +104,9 @@ const PARTS: &[(&str, &str)] = &[
     (
         "quality",
         "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack; in a comparison, of each side. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
+         time without a stack; in a comparison, of each side. Stacks are without their outermost callers if they begin with \
+         [unknown], or with a function that others call in stacks that begin at the start of the process or thread: a \
+         profiler that follows frame pointers cuts them where code keeps none. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
          the total of one profile has them, those of a comparison have not.",
     ),
     (

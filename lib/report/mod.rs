@@ -26,6 +26,7 @@ mod judgement;
 mod lost;
 mod markdown;
 mod measure;
+mod missing_callers;
 mod names;
 mod overview;
 mod own_code;

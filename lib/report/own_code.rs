@@ -89,6 +89,11 @@ impl<'a> Origins<'a> {
         self.has_function_roots
     }
 
+    /// True if the roots of stacks are names of threads.
+    pub(super) fn has_thread_names(&self) -> bool {
+        self.has_thread_names
+    }
+
     /// Returns the index of the first frame that may be a function.
     fn first_function(&self) -> usize {
         usize::from(self.has_thread_names)
@@ -97,6 +102,11 @@ impl<'a> Origins<'a> {
     /// Returns the origin of a frame by its name.
     pub(super) fn origin(&self, frame: FrameId) -> Origin {
         self.known[frame.index()].origin
+    }
+
+    /// True for functions of the kernel, and for those by which it is entered.
+    pub(super) fn is_kernel(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].kind.starts_with(KERNEL)
     }
 
     /// True for functions that start a process or a thread.

@@ -100,12 +100,14 @@ impl Side {
 }
 
 /// Returns the kinds of defects with their weights.
-fn defects(quality: &Quality) -> [Defect; 5] {
-    let Quality { lost, truncated, unknown, unsampled, without_scripts } = *quality;
+fn defects(quality: &Quality) -> [Defect; 6] {
+    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts } = *quality;
+    let middle = "without their outermost callers";
     let without = "in an interpreter or virtual machine, without the functions that it runs";
     [
         (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, "of the samples lost"),
         (["truncated_pct", "truncated_before_pct", "truncated_after_pct"], truncated, "cut before the root"),
+        (["without_callers_pct", "without_callers_before_pct", "without_callers_after_pct"], without_callers, middle),
         (["unknown_pct", "unknown_before_pct", "unknown_after_pct"], unknown, "in code without a symbol"),
         (["unsampled_pct", "unsampled_before_pct", "unsampled_after_pct"], unsampled, "without a stack"),
         (["without_scripts_pct", "without_scripts_before_pct", "without_scripts_after_pct"], without_scripts, without),

@@ -7,8 +7,8 @@ mod growth;
 mod interface;
 mod large;
 mod layout;
-mod lost;
 mod own_functions;
+mod quality;
 mod renames;
 
 /// A server that copies too much, with a kernel part and a second thread.

@@ -1,4 +1,4 @@
-//! Lost samples are stated as the quality of a profile, and are no function, thread, path or growth.
+//! What is missing from a profile is stated as its quality. Lost samples are no function, thread, path or growth.
 
 use crate::support::run;
 
@@ -83,4 +83,34 @@ fn programs_that_judge_warn_if_one_side_lost_more() {
             assert!(runs.contains(warning), "{program}: {runs}");
         }
     }
+}
+
+#[test]
+fn stacks_that_begin_within_the_program_are_without_callers() {
+    let started =
+        "app;_start;__libc_start_main;main;parse;copy 60\napp;_start;__libc_start_main;main;parse;log;copy 10\n";
+    let quality = |more: &str| {
+        let profile = [started, more].concat();
+        let json: serde_json::Value = serde_json::from_str(&page(&["--json"], profile.as_bytes())).unwrap();
+        (json["quality"]["without_callers_pct"].as_f64().unwrap(), page(&[], profile.as_bytes()))
+    };
+    let (share, text) = quality("app;copy 20\napp;[unknown];log;copy 10\n");
+    assert!((share - 30.0).abs() < 0.01 && text.contains("quality   30.0% without their outermost callers"), "{text}");
+    for complete in [
+        // Only the start of the process is missing.
+        "app;main;parse 30\n",
+        // Nobody is seen to call it: a thread may begin there.
+        "app;serve;parse 30\n",
+        // Other threads call it.
+        "worker;copy 30\n",
+        "app;__clone3;start_thread;copy 30\n",
+        // The kernel has a beginning of its own.
+        "app;entry_SYSCALL_64_after_hwframe;do_syscall_64;log 30\n",
+    ] {
+        let (share, text) = quality(complete);
+        assert!(share == 0.0 && text.contains("quality   nothing lost"), "{complete}{text}");
+    }
+    // Without names of threads, roots are functions, and are called where a stack begins.
+    let text = page(&[], b"main;parse;copy 60\ncopy 20\nmain 20\n");
+    assert!(text.contains("quality   nothing lost"), "{text}");
 }
