@@ -1,8 +1,9 @@
 //! Stacks that begin in the middle of a program, as those of a profiler that follows frame pointers do where code keeps
 //! none.
 //!
-//! Such a stack lacks the start of its process or thread, and other stacks of the same threads show which function calls its
-//! first one. A first function that none is seen to call may be where a thread begins.
+//! Such a stack begins with code of no file, as a wrong return address is; or it lacks the start of its process or thread, and
+//! other stacks of the same threads show which function calls its first one. A first function that none is seen to call may be
+//! where a thread begins.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,7 +39,7 @@ impl MissingCallers {
     ) -> Result<(), Error> {
         let SortedStack { frames, shared, weights, .. } = *stack;
         let [root, first, ..] = *frames else { return Ok(()) };
-        if !origins.has_thread_names() {
+        if origins.has_function_roots() {
             return Ok(());
         }
         if frames[1..].iter().take(2).any(|frame| origins.is_start(*frame)) {

@@ -89,11 +89,6 @@ impl<'a> Origins<'a> {
         self.has_function_roots
     }
 
-    /// True if the roots of stacks are names of threads.
-    pub(super) fn has_thread_names(&self) -> bool {
-        self.has_thread_names
-    }
-
     /// Returns the index of the first frame that may be a function.
     fn first_function(&self) -> usize {
         usize::from(self.has_thread_names)

@@ -110,7 +110,10 @@ fn stacks_that_begin_within_the_program_are_without_callers() {
         let (share, text) = quality(complete);
         assert!(share == 0.0 && text.contains("quality   nothing lost"), "{complete}{text}");
     }
-    // Without names of threads, roots are functions, and are called where a stack begins.
+    // Nobody is seen to start.
+    let text = page(&[], b"iperf;[unknown];write 80\niperf;recv 20\n");
+    assert!(text.contains("quality   80.0% without their outermost callers"), "{text}");
+    // Roots that are functions begin nothing.
     let text = page(&[], b"main;parse;copy 60\ncopy 20\nmain 20\n");
     assert!(text.contains("quality   nothing lost"), "{text}");
 }
