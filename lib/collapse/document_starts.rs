@@ -36,7 +36,7 @@ const MAX_CHECKS: u32 = 16;
 /// Most bytes by which such a document is recognized.
 const MAX_HEAD: usize = 256 << 10;
 
-/// Number of bytes before the first zero byte among which binary data begin.
+/// Binary data that follow a text begin at most this many bytes before their first zero byte.
 const MAX_MAGIC: usize = 16;
 
 /// What a document may begin with, apart from the headings at the start of a line: JSON, XML, a zero byte, the time of

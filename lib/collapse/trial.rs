@@ -12,8 +12,8 @@ use super::text_kind::begins_like_code;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source};
 
-/// Minimum number of lines for each frame of a stack in the text of a format. Other text, such as a log, may contain a
-/// stack here and there.
+/// Maximum number of lines per frame in the text of a format. Text with fewer frames, such as a log, is something else that
+/// contains a stack here and there.
 const MAX_LINES_PER_FRAME: u64 = 20;
 
 /// Returns true if a reader can read most lines of a text, and if stacks are not a small part of it.
