@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::keys::KeyTable;
 use super::metadata::{Layout, Value};
-use super::wire::Cursor;
+use super::wire::{Cursor, VarintGroup};
 
 /// The path of a value that is not needed: no field has it.
 const UNWANTED: &[u8] = b"\0";
@@ -24,9 +24,8 @@ mod slot {
 /// The number of no frame.
 const NONE: u32 = u32::MAX;
 
-/// Number of frames in [`FrameNumbers::recent`], a power of two. It was not tuned: in a profile of benches/jfr with 1,024,
-/// the map behind it takes 1 % of the time (`perf record fg-collapse --event alloc`).
-const RECENT: usize = 1024;
+/// The binary logarithm of the number of frames in [`FrameNumbers::recent`].
+const RECENT_BITS: u32 = 12;
 
 /// The stack traces of a chunk.
 #[derive(Default)]
@@ -46,8 +45,8 @@ pub(super) struct StackTraces {
 struct FrameNumbers {
     frames: Vec<StackFrame>,
     numbers: FxHashMap<StackFrame, u32>,
-    /// The last frame with each hash, and its number: most frames are found here.
-    recent: Vec<(StackFrame, u32)>,
+    /// The bytes of the last frame with each hash, and its number: most frames are found here and not decoded.
+    recent: Vec<(u128, u32)>,
 }
 
 /// The positions of a frame's values among its integers, if integers have a variable length.
@@ -122,9 +121,9 @@ impl StackTraces {
         let (frames, numbers) = (&mut self.frames, &mut self.distinct);
         let elements = layout.integer_elements().filter(|_| cursor.has_varints());
         let read = match elements.and_then(|elements| Some((elements, FramePositions::new(elements)?))) {
-            Some((elements, positions)) => read_frames(cursor, elements, &positions, &mut is_truncated, |frame| {
-                frames.push(numbers.intern(frame));
-            }),
+            Some((elements, positions)) => {
+                read_frames(cursor, elements, &positions, &mut is_truncated, numbers, frames)
+            }
             None => visit_frames(cursor, layout, &mut is_truncated, |frame| frames.push(numbers.intern(frame))),
         };
         let end = u32::try_from(self.frames.len()).ok()?;
@@ -150,25 +149,35 @@ impl StackTraces {
 
 impl FrameNumbers {
     /// Returns the number of a frame; a new one gets the next.
-    #[inline]
     fn intern(&mut self, frame: StackFrame) -> u32 {
-        let parts = frame.method ^ u64::from(frame.kind).rotate_left(32) ^ u64::from(frame.line).rotate_left(48);
+        *self.numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            (self.frames.len() - 1) as u32
+        })
+    }
+
+    /// Returns the number of a frame whose integers these are.
+    #[inline]
+    fn intern_group(&mut self, group: VarintGroup, positions: &FramePositions) -> u32 {
+        let bytes = group.bytes();
+        let halves = bytes as u64 ^ ((bytes >> 64) as u64).rotate_left(32);
         // The highest bits of the product depend on all bits.
-        let index = (parts.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % RECENT;
+        let index = (halves.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS)) as usize;
         match self.recent.get(index) {
-            Some((known, number)) if *known == frame && *number != NONE => *number,
-            _ => self.intern_rare(frame, index),
+            Some((known, number)) if *known == bytes && *number != NONE => *number,
+            _ => self.intern_rare(group, positions, index),
         }
     }
 
     #[cold]
-    fn intern_rare(&mut self, frame: StackFrame, index: usize) -> u32 {
-        let number = *self.numbers.entry(frame).or_insert_with(|| {
-            self.frames.push(frame);
-            (self.frames.len() - 1) as u32
+    fn intern_rare(&mut self, group: VarintGroup, positions: &FramePositions, index: usize) -> u32 {
+        let number = self.intern(StackFrame {
+            method: group.get(positions.method),
+            line: positions.line.map_or(0, |position| line(group.get(position))),
+            kind: positions.kind.map_or(0, |position| kind(group.get(position))),
         });
-        self.recent.resize(RECENT, (StackFrame::default(), NONE));
-        self.recent[index] = (frame, number);
+        self.recent.resize(1 << RECENT_BITS, (0, NONE));
+        self.recent[index] = (group.bytes(), number);
         number
     }
 }
@@ -188,21 +197,18 @@ fn read_frames(
     elements: &Layout,
     positions: &FramePositions,
     is_truncated: &mut bool,
-    mut each: impl FnMut(StackFrame),
+    numbers: &mut FrameNumbers,
+    frames: &mut Vec<u32>,
 ) -> Option<()> {
     *is_truncated = cursor.read_byte()? != 0;
     for _ in 0..elements.read_count(cursor)? {
         let Some(group) = cursor.read_varint_group(positions.count) else {
             let mut frame = StackFrame::default();
             elements.visit(cursor, &mut |slot, value| frame.set(slot, &value))?;
-            each(frame);
+            frames.push(numbers.intern(frame));
             continue;
         };
-        each(StackFrame {
-            method: group.get(positions.method),
-            line: positions.line.map_or(0, |position| line(group.get(position))),
-            kind: positions.kind.map_or(0, |position| kind(group.get(position))),
-        });
+        frames.push(numbers.intern_group(group, positions));
     }
     Some(())
 }

@@ -24,12 +24,19 @@ fn gather_high_bits(word: u64) -> u64 {
 /// Integers of variable length that follow each other within 16 bytes. None has nine bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VarintGroup {
+    /// Their bytes, followed by zero bytes.
     bytes: u128,
     /// A bit for each byte that is the last of an integer.
     ends: u64,
 }
 
 impl VarintGroup {
+    /// Returns the bytes of the integers, followed by zero bytes. Groups of as many integers are equal if these are.
+    #[inline]
+    pub(super) fn bytes(self) -> u128 {
+        self.bytes
+    }
+
     /// Returns the integer at an index, which must be below the number of integers.
     #[inline]
     pub(super) fn get(self, index: usize) -> u64 {
@@ -145,8 +152,9 @@ impl<'a> Cursor<'a> {
         if last == 0 || quads & quads >> 4 != 0 {
             return None;
         }
-        self.rest = &self.rest[last.trailing_zeros() as usize + 1..];
-        Some(VarintGroup { bytes, ends })
+        let length = last.trailing_zeros() + 1;
+        self.rest = &self.rest[length as usize..];
+        Some(VarintGroup { bytes: bytes & (u128::MAX >> (128 - 8 * length)), ends })
     }
 
     /// Skips a number of integers, each of at least one byte.
