@@ -247,6 +247,26 @@ fn printed_recordings_have_the_sums_of_the_recording() {
 }
 
 #[test]
+fn stacks_of_as_many_frames_as_are_printed_by_default_are_cut() {
+    let event = |frames: usize| {
+        let frames = (0..frames).map(|frame| format!(r#"{{"method":{{"type":{{"name":"A"}},"name":"f{frame}"}}}}"#));
+        let frames = frames.collect::<Vec<String>>().join(",");
+        format!(
+            r#"{{"type":"jdk.ExecutionSample","values":{{"stackTrace":{{"truncated":false,"frames":[{frames}]}}}}}}"#
+        )
+    };
+    let collapse = |events: &[String]| {
+        let text = format!(r#"{{"recording":{{"events":[{}]}}}}"#, events.join(","));
+        run("fg-collapse", [""; 0], text.as_bytes()).ok()
+    };
+    let outcome = collapse(&[event(2), event(5)]);
+    assert_eq!(outcome.text(), "[unknown];A.f1;A.f0 1\n[unknown];[truncated];A.f4;A.f3;A.f2;A.f1;A.f0 1\n");
+    assert!(outcome.stderr.contains("stacks are cut; give the recording, or"), "{outcome:?}");
+    let outcome = collapse(&[event(5), event(6)]);
+    assert!(!outcome.text().contains("[truncated]") && outcome.stderr.is_empty(), "{outcome:?}");
+}
+
+#[test]
 fn printed_events_of_one_type_need_not_all_have_a_stack() {
     let event = |kind: &str, stack: &str| format!("{kind} {{\n  startTime = 23:49:17.712\n{stack}}}\n\n");
     let stack = "  eventThread = \"main\" (javaThreadId = 1)\n  stackTrace = [\n    A.f(int) line: 4\n  ]\n";

@@ -15,6 +15,9 @@ use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
+/// Number of frames after which `jfr print` ends a stack unless it is told to print more.
+const PRINTED_FRAMES: usize = 5;
+
 /// An event as it was printed.
 #[derive(Default)]
 pub(in crate::collapse::formats) struct PrintedEvent {
@@ -147,6 +150,16 @@ impl<'a> Samples<'a> {
         Ok(())
     }
 
+    /// Takes stacks for truncated that have as many frames as are printed by default, if none has more: JSON does not tell.
+    pub(in crate::collapse::formats) fn mark_cut_stacks(&mut self) {
+        let depth = |(frames, _): &(Vec<FrameId>, bool)| frames.len();
+        if self.stacks.list.iter().map(depth).max() == Some(PRINTED_FRAMES) {
+            for (frames, is_truncated) in &mut self.stacks.list {
+                *is_truncated |= frames.len() == PRINTED_FRAMES;
+            }
+        }
+    }
+
     /// Adds the events that count to the sink. Those of types without stacks are no samples.
     pub(in crate::collapse::formats) fn finish(
         mut self,
@@ -173,7 +186,7 @@ impl<'a> Samples<'a> {
         }
         let is_rounded = self.is_rounded && matches!(unit, Some("bytes" | "nanoseconds"));
         if is_rounded {
-            document.warn("sizes and durations are rounded; give the recording, or the output of `jfr print --json`");
+            document.warn("sizes and durations are rounded; give the recording, or the output of `jfr print --json --stack-depth 2048`");
         }
         if truncated > 0 {
             document.warn("stacks are cut; give the recording, or the output of `jfr print --stack-depth 2048`");

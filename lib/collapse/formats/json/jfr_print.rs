@@ -6,7 +6,8 @@
 //!  "frames":[{"method":{"type":{"name":"Small"},"name":"wait"},"lineNumber":7,"type":"Interpreted"}]}}}]}}
 //! ```
 //! Events, weights, labels and threads are those of the format `jfr`. Stacks end after `--stack-depth` frames (5 unless it
-//! is given), of which nothing in the document tells if it is not said to be `truncated`.
+//! is given), of which nothing in the document tells: if no stack has more than 5, those that have 5 begin with
+//! `[truncated]`.
 
 use super::value::Value;
 use super::{document_matches, read_root};
@@ -56,6 +57,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         }
         samples.add(event, Printed::Exact)?;
     }
+    samples.mark_cut_stacks();
     samples.finish(document, sink)?;
     document.report_problems(malformed, "event", "malformed: its values or its weight are missing")
 }

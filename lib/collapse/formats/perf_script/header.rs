@@ -56,10 +56,27 @@ pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
     if has_time { None } else { parse_without_time(line) }
 }
 
-/// Parses a line that has only a thread: `COMM PID`. It begins a sample only if a frame follows.
+/// Parses a line that has only a thread, and perhaps a period: `COMM PID` or `COMM PID PERIOD`. It begins a sample only if
+/// a frame follows.
 pub(in crate::collapse) fn parse_bare(line: &[u8]) -> Option<Header<'_>> {
-    let header = parse_thread(line);
-    (!header.id.is_empty() && !header.comm.is_empty() && line[0] != b'#').then_some(header)
+    let (thread, period) = split_period(line);
+    let header = Header { period, ..parse_thread(thread) };
+    let has_number = !header.id.is_empty() || period.is_some();
+    (has_number && !header.comm.is_empty() && line[0] != b'#').then_some(header)
+}
+
+/// Columns of a period and the blank before it (`" %10lu"` in perf). A thread ID has fewer: `" %7d"`.
+const PERIOD_COLUMNS: usize = 11;
+
+/// Splits off the period at the end of a line, which its columns tell from the ID of a thread.
+fn split_period(line: &[u8]) -> (&[u8], Option<u64>) {
+    let (before, word) = last_word(line);
+    let thread = before.trim_ascii_end();
+    let columns = before.len() - thread.len() + word.len();
+    match parse_decimal(word) {
+        Some(period) if columns >= PERIOD_COLUMNS && !thread.is_empty() => (thread, Some(period)),
+        _ => (line, None),
+    }
 }
 
 /// Returns the offsets of the start and the colon of each word `DIGITS.DIGITS:`.
@@ -233,7 +250,7 @@ fn is_flags(word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, parse};
+    use super::{Line, parse, parse_bare};
 
     /// Formats a field, or `-` if it is missing.
     fn format_field(field: Option<&[u8]>) -> String {
@@ -256,6 +273,24 @@ mod tests {
                 format_field(Some(header.rest)),
             ]
             .join("|"),
+        }
+    }
+
+    #[test]
+    fn columns_tell_a_period_from_a_thread() {
+        for (line, (comm, id, period)) in [
+            ("w 28473 ", ("w", "28473", None)),
+            ("worker 3   28473 ", ("worker 3", "28473", None)),
+            ("w 4194303", ("w", "4194303", None)),
+            ("w 28473    2004008 ", ("w", "28473", Some(2_004_008))),
+            ("worker 3 28473          1 ", ("worker 3", "28473", Some(1))),
+            ("w 28473/28474 20040081234 ", ("w", "28473/28474", Some(20_040_081_234))),
+            ("w 28473 [001]    2004008 ", ("w", "28473", Some(2_004_008))),
+            ("w    2004008 ", ("w", "", Some(2_004_008))),
+        ] {
+            let header = parse_bare(line.as_bytes()).unwrap();
+            assert_eq!((header.comm, header.id), (comm.as_bytes(), id.as_bytes()), "{line}");
+            assert_eq!(header.period, period, "{line}");
         }
     }
 

@@ -311,10 +311,11 @@ impl PerfScript {
         {
             self.push(&frame, &mut sample, sink);
         }
-        if self.stack.is_empty() && sink.frames().name(sample.root.frame).is_empty() {
+        let is_nameless = sink.frames().name(sample.root.frame).is_empty();
+        if self.stack.is_empty() && is_nameless {
             self.stack.push(sink.intern(markers::UNKNOWN));
         }
-        if !sample.has_root {
+        if !sample.has_root && !is_nameless {
             self.stack.push(sample.root.frame);
         }
         self.stack.extend(self.span_frames.iter().rev());
