@@ -269,7 +269,7 @@ impl Args {
         if verdict.changes.len() > LISTED {
             let folder = self.runs.display();
             session.diagnostics.warn(&format!(
-                "{} of {} changes are listed; all: fg-csv --before {folder}/before.* --after {folder}/after.*",
+                "{} of {} changes are listed; for all, run: fg-csv --before {folder}/before.* --after {folder}/after.*",
                 LISTED,
                 verdict.changes.len()
             ));

@@ -180,8 +180,8 @@ impl Args {
     fn hint_at_names(&self, comparison: &Comparison, diagnostics: &mut Diagnostics) {
         if let Some((before, after)) = comparison.mismatch().filter(|_| !self.names.match_renames) {
             diagnostics.warn(&format!(
-                "only one side has the stacks of {:.0} % of the weight before and {:.0} % after; if names differ, \
-                 --match-renames pairs functions, and --rename REGEX=TEXT replaces versions or hashes",
+                "{:.0} % of the weight before and {:.0} % of that after are in stacks that only one side has; if names \
+                 differ, --match-renames pairs functions, and --rename REGEX=TEXT replaces versions or hashes",
                 100.0 * before,
                 100.0 * after
             ));

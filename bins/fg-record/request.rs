@@ -126,7 +126,7 @@ impl Args {
             [("--interval", format.interval.is_some()), ("--max-overhead", sampling.max_overhead.is_some())];
         if let Some((option, _)) = whole_only.into_iter().find(|(_, is_given)| *is_given && (is_off_cpu || is_pair)) {
             return usage(&format!(
-                "{option} cannot be used where time is recorded: every switch or pair of events counts, to the end of a wait"
+                "{option} cannot be used with options that record time: every switch or pair of events counts, to the end of a wait"
             ));
         }
         self.check_ring()?;

@@ -105,7 +105,7 @@ pub fn warn_of_unused(options: &[(&str, bool)], diagnostics: &mut Diagnostics) {
     let given: Vec<&str> = options.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
     if !given.is_empty() {
         let verb = if given.len() == 1 { "has" } else { "have" };
-        diagnostics.warn(&format!("{} {verb} no effect: the input is no comparison", given.join(", ")));
+        diagnostics.warn(&format!("{} {verb} no effect: the input is not a comparison", given.join(", ")));
     }
 }
 
@@ -165,7 +165,7 @@ impl RunArgs {
                     true => format!("{other} is given twice"),
                     false => format!("{other} and {} are the same file", source.name()),
                 };
-                return Err(Error::Usage(format!("{side}: {what}; a run counts once: give each file once")));
+                return Err(Error::Usage(format!("{side}: {what}; give each run once")));
             }
         }
         Ok(())
@@ -214,7 +214,7 @@ pub fn read_runs(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Ve
         return Err(folded::no_stacks(sources));
     }
     if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
-        let what = "is a differential profile (two weights per line); runs are plain profiles".to_owned();
+        let what = "is a differential profile (two weights per line), but runs must be plain profiles".to_owned();
         return Err(Error::Unreadable { name: source.name(), what });
     }
     Ok(runs)

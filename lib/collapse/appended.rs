@@ -57,9 +57,9 @@ impl Appended {
 /// Returns the message about a document that begins at a place within an input of the format `own`.
 pub(super) fn describe(format: &str, own: &str, place: &str) -> String {
     if format == BINARY {
-        return format!("{format} begin {place}, behind the profile ({own}); they are left out");
+        return format!("{format} begin {place}, after the profile ({own}); they are left out");
     }
-    format!("another profile ({format}) begins {place}, behind that of {own}; it is left out: give each file by itself")
+    format!("another profile ({format}) begins {place}, after that of {own}; it is left out: give each file by itself")
 }
 
 #[cfg(test)]

@@ -372,7 +372,7 @@ const MAX_MAGIC: u64 = 4096;
 fn describe_rest(offset: u64, rest: &[u8], own: &str) -> String {
     match detect::find_document_at(&rest[..rest.len().min(64 << 10)]) {
         Some(format) => appended::describe(format, own, &format!("at byte {offset}")),
-        None => format!("data that are no part of the profile follow at byte {offset}; they are left out"),
+        None => format!("data that is not part of the profile follows at byte {offset}; it is left out"),
     }
 }
 

@@ -16,7 +16,7 @@ pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallG
 
 /// Returns how to see the methods of Java threads that slept before the recording: nothing that the recorder reads names them.
 pub fn print_java_stacks(pid: u32) -> String {
-    format!("of threads that slept before the recording, `jstack {pid}` prints them")
+    format!("`jstack {pid}` prints those of threads that slept before the recording")
 }
 
 #[cfg(test)]

@@ -120,8 +120,8 @@ impl<'a> Coverage<'a> {
             Code::All => "",
             Code::User => " in user space",
             Code::Kernel => " in the kernel",
-            Code::UnknownPart if self.event.spec.excluded.user => ", of which only the kernel's is sampled",
-            Code::UnknownPart => ", of which only that in user space is sampled",
+            Code::UnknownPart if self.event.spec.excluded.user => ", sampled only in the kernel",
+            Code::UnknownPart => ", sampled only in user space",
         };
         Some(format!("{samples} cover {} of {used}{part}", percent(self.share())))
     }
@@ -181,10 +181,7 @@ mod tests {
         let of_user = Coverage { code: Code::User, is_one_of_several: true, ..coverage(&event, 50, 0, 50) };
         assert_eq!(of_user.describe().unwrap(), "samples of cpu-clock cover 100 % of 50 ms CPU time in user space");
         let of_part = Coverage { code: Code::UnknownPart, ..coverage(&event, 50, 0, 100) };
-        assert_eq!(
-            of_part.describe().unwrap(),
-            "samples cover 50 % of 100 ms CPU time, of which only that in user space is sampled"
-        );
+        assert_eq!(of_part.describe().unwrap(), "samples cover 50 % of 100 ms CPU time, sampled only in user space");
         let cycles = SampledEvent { spec: EventSpec::cycles(), rate: Rate::Frequency(1000) };
         assert_eq!(coverage(&cycles, 97, 0, 100).describe().unwrap(), "samples cover 97 % of all cycles");
         assert!(coverage(&event, 0, 0, 0).describe().is_none());

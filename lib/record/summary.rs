@@ -106,7 +106,7 @@ fn sum_of_pairs(PairTotals { sums, over, .. }: &PairTotals) -> String {
         ));
     }
     if open > 0 {
-        text.push_str(&format!(", {open} not over at the end"));
+        text.push_str(&format!(", {open} still open at the end"));
     }
     text
 }
@@ -119,11 +119,11 @@ fn format_seconds(nanoseconds: u64) -> String {
 fn lost_pairs(pairs: &PairTotals) -> Vec<String> {
     let sparse = (pairs.represented > 1).then(|| {
         let most = if pairs.represented > SPARSE_EVERY { format!(" to {}", pairs.represented) } else { String::new() };
-        format!("where pairs were dense, stacks of one in {SPARSE_EVERY}{most}: they share the time of those without")
+        format!("where pairs were dense, stacks of one in {SPARSE_EVERY}{most}, which share the time of the others")
     });
     let lost = pairs.lost();
     let lost = (lost > 0)
-        .then(|| format!("{} lost: there was no room for them, or half of them was lost", plural(lost, "pair")));
+        .then(|| format!("{} lost: there was no room, or one of their events was lost", plural(lost, "pair")));
     sparse.into_iter().chain(lost).collect()
 }
 
@@ -136,8 +136,8 @@ fn earlier_blocks(totals: &StateTotals) -> Option<String> {
 fn sparse_stacks(totals: &StateTotals) -> Option<String> {
     let period = totals.sparse_period?;
     Some(format!(
-        "stacks of one in {period} switches: blocks of similar length share their time among them \
-         (--off-cpu-period 1 takes every stack)"
+        "stacks of one in {period} switches, which share the time of other blocks of similar length \
+         (--off-cpu-period 1 captures every stack)"
     ))
 }
 

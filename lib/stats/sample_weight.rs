@@ -282,8 +282,8 @@ impl WeightSurvey {
         let are_few = (before.min(after) as f64) < PLENTY_OF_SAMPLES * EFFECTIVE_SAMPLES_PER_RUN;
         (is_derived && sample != Weight::ONE && are_few).then(|| {
             let text = format!(
-                "all weights are multiples of {sample}, which is taken for one sample: {before} before, {after} after; if a sample \
-                 weighs less, give --per-sample, and if the weights are exact counts, --exact"
+                "all weights are multiples of {sample}, taken as the weight of one sample: {before} before, {after} after; if a \
+                 sample weighs less, give --per-sample; if the weights are exact counts, --exact"
             );
             text.into()
         })

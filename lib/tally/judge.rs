@@ -37,8 +37,8 @@ pub fn format_chance(chance: f64, decimals: usize) -> String {
 pub fn check_not_flattened(is_flattened: bool) -> Result<(), Error> {
     match is_flattened {
         true => Err(Error::Invalid(
-            "fg-diff has replaced weights before, as --significant and --min-change do: give the profiles with --before and --after, \
-             or what fg-diff writes without these options"
+            "fg-diff --significant or --min-change has replaced weights before; give the profiles with --before and --after, or \
+             the output of fg-diff without these options"
                 .to_owned(),
         )),
         false => Ok(()),

@@ -217,7 +217,7 @@ fn a_significant_change_has_a_small_probability() {
     assert!(
         estimated
             .stderr
-            .starts_with("fg-csv: all weights are multiples of 10, which is taken for one sample: 3186 before")
+            .starts_with("fg-csv: all weights are multiples of 10, taken as the weight of one sample: 3186 before")
     );
     assert!(estimated.stderr.ends_with("fg-csv: one sample weighs 10\n"), "{}", estimated.stderr);
     assert_eq!(given.stderr, "fg-csv: one sample weighs 1\n");
@@ -331,7 +331,7 @@ fn a_profile_without_weight_is_no_table() {
 fn options_for_comparisons_without_effect_are_named_once() {
     let options = ["--exact-names", "--per-sample=5"];
     let outcome = run("fg-csv", options, b"main;parse 5\n").ok();
-    let said = "--exact-names, --per-sample have no effect: the input is no comparison";
+    let said = "--exact-names, --per-sample have no effect: the input is not a comparison";
     assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
     let outcome = run("fg-csv", ["--per-sample=5"], b"main;parse 5 10\n").ok();
     assert!(!outcome.stderr.contains("no effect"), "{}", outcome.stderr);

@@ -202,7 +202,11 @@ fn judged_differences_are_not_judged_again() {
     for (program, options) in [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=5%"])] {
         let out = run(program, options, flattened);
         assert!(out.code() != 0 && out.text().is_empty(), "{program}: {}", out.text());
-        assert!(out.stderr.contains("as --significant and --min-change do"), "{program}: {}", out.stderr);
+        assert!(
+            out.stderr.contains("fg-diff --significant or --min-change has replaced weights before"),
+            "{program}: {}",
+            out.stderr
+        );
     }
     // Other rules apply to the weights after, which are those that were measured.
     assert_eq!(run("fg-check", ["--self=f=20%"], flattened).code(), 1);

@@ -52,7 +52,7 @@ fn reports_options_that_a_format_cannot_satisfy() {
 #[test]
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
-    let expected = "fg-collapse: no sample is of the event that counts by default; the input has WAITING (1); use --event to select one, or all\n";
+    let expected = "fg-collapse: no sample is of the default event; the input has WAITING (1); use --event to select one, or all\n";
     assert_eq!((waiting.code(), waiting.stdout.len(), waiting.stderr.as_str()), (1, 0, expected));
     let texts: [(&[u8], &str); 14] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),

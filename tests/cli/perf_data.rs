@@ -261,7 +261,7 @@ fn says_what_follows_a_recording() {
     let whole = file.bytes();
     let path = folder.path().join("two.data");
     std::fs::write(&path, [&whole[..], &whole].concat()).unwrap();
-    let behind = format!("{} bytes behind the recording, from byte {} on, are not read", whole.len(), whole.len());
+    let behind = format!("{} bytes after the recording, from byte {} on, are not read", whole.len(), whole.len());
     let both = collapse(&path, &[]);
     assert_eq!((both.code(), both.text().as_str()), (1, "app;[unknown] 190\n"));
     assert!(both.stderr.contains(&behind) && both.stderr.lines().count() == 1, "{both:?}");

@@ -84,7 +84,10 @@ fn hints_at_names_that_differ() {
     };
     let other = "main;a_77aa 41\nmain;b_77aa 58\nmain;c 3\n";
     let hint = compare(&[], other);
-    assert!(hint.contains("only one side has the stacks of 97 % of the weight before and 97 % after"), "{hint}");
+    assert!(
+        hint.contains("97 % of the weight before and 97 % of that after are in stacks that only one side has"),
+        "{hint}"
+    );
     assert!(hint.contains("--match-renames") && hint.contains("--rename"), "{hint}");
     assert_eq!(compare(&["-s", "--rename", "_[0-9a-f]{4}="], other), "");
     assert_eq!(compare(&[], "main;b_1f2e 58\nmain;a_77aa 41\n"), "", "most is on both sides");

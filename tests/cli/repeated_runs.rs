@@ -39,7 +39,7 @@ fn a_file_is_one_run_whatever_its_name() {
     std::fs::hard_link(path.join("b1"), path.join("second")).unwrap();
     for program in PROGRAMS {
         for (before, after, message) in [
-            (&["b1", "b1"][..], &["a1"][..], "--before: b1 is given twice; a run counts once"),
+            (&["b1", "b1"][..], &["a1"][..], "--before: b1 is given twice; give each run once"),
             (&["b1", "b2", "./b1"], &["a1"], "--before: b1 and ./b1 are the same file;"),
             (&["b1", "link"], &["a1"], "--before: b1 and link are the same file;"),
             (&["b1", "second"], &["a1"], "--before: b1 and second are the same file;"),

@@ -88,7 +88,7 @@ fn says_that_the_thread_waits_at_the_end() {
     let outcome = record(["--critical-path", "main", "-d", "0.2", "-p", &process.pid()]).ok();
     Profile::from_stdout(&outcome).assert_contains(&["paths", "wait_for_ever", "[off-cpu]"]);
     assert!(outcome.stderr.contains("--critical-path main: it waits at the end, for "), "{outcome:?}");
-    assert!(outcome.stderr.contains("record until then, or name another thread: a worker"), "{outcome:?}");
+    assert!(outcome.stderr.contains("record until the wait ends, or name another thread: a worker"), "{outcome:?}");
 }
 
 #[test]

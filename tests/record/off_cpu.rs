@@ -66,8 +66,8 @@ fn says_that_the_memory_of_a_sleeping_thread_cannot_be_read() {
     recorder.args(["--off-cpu", "-d", "300ms", "-p", &process.pid()]);
     let outcome = run_command(recorder, b"").ok();
     Profile::from_stdout(&outcome).assert_contains(&["stuck", "[truncated]", "[off-cpu]"]);
-    let message = "2 threads slept when the recording began, whose stack is truncated: its memory cannot be read without \
-                   CAP_SYS_PTRACE";
+    let message =
+        "the stacks of 2 threads that slept when the recording began are truncated: reading them needs CAP_SYS_PTRACE";
     assert!(outcome.stderr.contains(message), "{outcome:?}");
 }
 
@@ -85,7 +85,7 @@ fn a_thread_that_sleeps_already_is_unsampled_without_bpf() {
         assert_eq!(profile.0[0].frames, ["sleep", "[unsampled]", "[off-cpu]"], "{outcome:?}");
         assert!((300_000..=elapsed).contains(&profile.total()), "{elapsed} elapsed: {outcome:?}");
         assert!(outcome.stderr.contains("microseconds: 0 blocks (0.000 s), 1 earlier sleep ("), "{outcome:?}");
-        assert!(outcome.stderr.contains("without a stack; leave out --call-graph to see them"), "{outcome:?}");
+        assert!(outcome.stderr.contains("without a stack; leave out --call-graph to see it"), "{outcome:?}");
     }
 }
 
@@ -97,10 +97,10 @@ fn a_recording_without_waits_says_so() {
     let process = Background::sleeping();
     let outcome = record(["--off-cpu", "--min-block", "100s", "-d", "100ms", "-p", &process.pid()]).ok();
     assert_eq!(outcome.text(), "", "{outcome:?}");
-    assert!(outcome.stderr.contains("nothing was recorded: no wait was as long as --min-block"), "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing was recorded: no wait was within --min-block"), "{outcome:?}");
     let outcome = record(["--off-cpu", "-C", "0", "-d", "100ms", "-p", &process.pid()]).ok();
     assert_eq!(outcome.text(), "", "{outcome:?}");
-    assert!(outcome.stderr.contains("those that sleep already are left out"), "{outcome:?}");
+    assert!(outcome.stderr.contains("-C and --cgroup leave out threads that already sleep"), "{outcome:?}");
 }
 
 /// The first wait of a new process has no sample.

@@ -140,8 +140,11 @@ fn rejects_what_is_no_pair() {
         (&["--pair", "uretprobe:/bin/sh:main,sched:sched_waking:pid"], "has no fields"),
         (&["--over", "1ms"], "--over requires --pair"),
         (&["--pair-stack", "first"], "--pair-stack requires --pair"),
-        (&["--io-latency", "--interval", "1m"], "--interval cannot be used where time is recorded"),
-        (&["--critical-path", "main", "--max-overhead", "2"], "--max-overhead cannot be used where time is recorded"),
+        (&["--io-latency", "--interval", "1m"], "--interval cannot be used with options that record time"),
+        (
+            &["--critical-path", "main", "--max-overhead", "2"],
+            "--max-overhead cannot be used with options that record time",
+        ),
         (&["--off-cpu", "--clock", "realtime"], "--clock requires --script"),
         (&["--io-latency", "--lock-wait"], "cannot be used with"),
         (&["--io-latency", "--off-cpu"], "cannot be used with"),

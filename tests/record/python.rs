@@ -171,6 +171,6 @@ fn says_which_python_is_not_known() {
     let (true, Some(old)) = (can_record(), old) else { return };
     let outcome = record(["-v", "-F", "997", "--", &old.display().to_string(), "-c", "sum(range(10**7))"]).ok();
     if walked_scripts(&outcome) {
-        assert!(outcome.stderr.contains("functions are not shown of Python before 3.8"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("functions are not shown for Python before 3.8"), "{}", outcome.stderr);
     }
 }

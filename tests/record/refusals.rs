@@ -112,7 +112,7 @@ fn leaves_out_kernel_frames_without_permission_and_reports_it() {
     profile.assert_contains(&["busy", "main", "spin", "step"]);
     profile.assert_lacks(&["do_syscall_64"]);
     // The shell's child used most of the time: how much of that in user space is not known.
-    assert!(outcome.stderr.contains(" CPU time, of which only that in user space is sampled\n"), "{outcome:?}");
+    assert!(outcome.stderr.contains(" CPU time, sampled only in user space\n"), "{outcome:?}");
     // A running process of the same user.
     let outcome = nobody.run("./busy 1 & ./fg-record -F 997 -p $!").ok();
     Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);

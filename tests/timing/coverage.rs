@@ -83,7 +83,7 @@ fn threads_that_are_shorter_than_a_period_are_reported() {
         for command in [&["sh", "-c", SHORT_PROCESSES][..], &[&pool, "200", "1"]] {
             let outcome = run_bounded(recorder(["--call-graph", "fp", "-F", "49", "--"]).args(command)).ok();
             ensure!(
-                outcome.stderr.contains(" CPU time each: what uses less than 20 ms has no sample; "),
+                outcome.stderr.contains(" CPU time each: one that uses less than 20 ms has no sample; "),
                 "{outcome:?}"
             );
             let share = stated_coverage(&outcome).map_or(0.0, |(share, _)| share);

@@ -94,7 +94,7 @@ fn report_left_out(
         }
         EventChoice::First if is_empty && selected.is_empty() => {
             return Err(Error::Invalid(format!(
-                "no sample is of the event that counts by default; the input has {left_out}; use --event to select one, \
+                "no sample is of the default event; the input has {left_out}; use --event to select one, \
                  or all"
             )));
         }

@@ -29,12 +29,12 @@ const ONE_FILE_EACH: &str = "give each recording as a file of its own";
 
 /// Explains why the rest of a file, behind the end of its recording, is not read.
 pub(super) fn explain_trailing(end: u64, length: u64) -> String {
-    format!("{} bytes behind the recording, from byte {end} on, are not read: {ONE_FILE_EACH}", length - end)
+    format!("{} bytes after the recording, from byte {end} on, are not read: {ONE_FILE_EACH}", length - end)
 }
 
 /// Explains why data that are no records are not read.
 pub(super) fn explain_other(offset: u64) -> String {
-    format!("data that are no records follow after {offset} bytes of records and are not read: {ONE_FILE_EACH}")
+    format!("data other than records follows after {offset} bytes of records and is not read: {ONE_FILE_EACH}")
 }
 
 /// Explains why records behind the beginning of another recording are not read.

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
             let path = directory.join(format!("data.{number}"));
             // Opening a FIFO would wait for a writer.
             if !path.is_file() {
-                return Err(ReadError::Corrupt(format!("data.{number} of the directory is missing, or no file")));
+                return Err(ReadError::Corrupt(format!("data.{number} of the directory is missing, or not a file")));
             }
             self.files.push(File::open(path)?);
         }

@@ -92,7 +92,7 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     };
     let Some((_, places)) = TABLE.iter().find(|(known, _)| version.starts_with(known)) else {
         let version = String::from_utf8_lossy(version);
-        return Recognition::Unsupported(format!("PHP {version} (7.4 to 8.4 are known)"));
+        return Recognition::Unsupported(format!("PHP {version} (7.4 to 8.4 are supported)"));
     };
     let [opcodes, count, path, first_line] = *places;
     let mut fields = [0; FIELDS];

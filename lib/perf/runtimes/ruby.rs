@@ -92,7 +92,7 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     let Some(version) = version.and_then(|data| data.split(|byte| *byte == 0).next()) else { return Recognition::None };
     let Some((_, fields)) = TABLE.iter().find(|(known, _)| version.starts_with(known)) else {
         let version: String = version.iter().take(8).map(|byte| char::from(*byte)).collect();
-        return Recognition::Unsupported(format!("Ruby {} (3.0 to 3.4 are known)", version.escape_default()));
+        return Recognition::Unsupported(format!("Ruby {} (3.0 to 3.4 are supported)", version.escape_default()));
     };
     let (Some(anchor), Some(dispatcher)) = (find_anchor(file, b"rb_thread_current"), find_dispatcher(file)) else {
         return Recognition::Unsupported("a build of Ruby whose threads or methods cannot be found".to_owned());

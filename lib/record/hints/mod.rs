@@ -103,11 +103,11 @@ impl Hints<'_> {
         let totals = self.finished.totals.as_ref()?;
         let is_unexplained = totals.has_blocks && totals.is_empty();
         let reason = if totals.is_bounded {
-            "no wait was as long as --min-block and --max-block say"
+            "no wait was within --min-block and --max-block"
         } else if totals.includes_sleepers {
-            "no thread of the target waited; without --off-cpu, what they run is recorded"
+            "no thread of the target waited; leave out --off-cpu to record what they run"
         } else {
-            "no thread of the target began to wait; those that sleep already are left out with --bpf, -C and --cgroup"
+            "no thread of the target began to wait; --bpf, -C and --cgroup leave out threads that already sleep"
         };
         (is_unexplained && self.counts().lost == 0).then(|| format!("nothing was recorded: {reason}"))
     }
@@ -116,9 +116,9 @@ impl Hints<'_> {
     fn earlier_sleeps(&self) -> Option<String> {
         let sleeps = self.finished.totals.as_ref()?.total(ThreadState::Asleep);
         let help = match &self.finished.copy_reason {
-            Some(reason) => format!("a BPF program finds them, but {reason}"),
+            Some(reason) => format!("a BPF program reads it, but {reason}"),
             None if self.call_graph == CallGraph::FramePointers || self.finished.stack_copies.is_some() => {
-                "leave out --call-graph to see them".to_owned()
+                "leave out --call-graph to see it".to_owned()
             }
             None => "a longer recording may see them run".to_owned(),
         };
@@ -133,7 +133,7 @@ impl Hints<'_> {
         let unread = self.finished.totals.as_ref()?.unread_stacks;
         (unread > 0).then(|| {
             format!(
-                "{} slept when the recording began, whose stack is truncated: its memory cannot be read without CAP_SYS_PTRACE",
+                "the stacks of {} that slept when the recording began are truncated: reading them needs CAP_SYS_PTRACE",
                 plural(unread, "thread")
             )
         })
@@ -156,7 +156,7 @@ impl Hints<'_> {
         };
         let time = seconds(used);
         Some(match used / elapsed < 0.01 && elapsed > 0.5e9 {
-            _ if coverage.is_low() => format!("no sample was taken of {time} CPU time"),
+            _ if coverage.is_low() => format!("no sample was taken in {time} of CPU time"),
             true => format!("the target slept ({time} CPU time in {}); see --off-cpu", seconds(elapsed)),
             false => format!("the target used {time} CPU time, and a sample stands for {}; raise -F", {
                 seconds(coverage.sample())
@@ -210,7 +210,7 @@ impl Hints<'_> {
                 format!("--max-overhead left {} out: shares may be wrong; raise it", plural(skipped, "sample"))
             }
             Some(_) => {
-                format!("no samples were taken of {} CPU time: shares may be wrong", seconds(coverage.missing()))
+                format!("{} of CPU time has no samples: shares may be wrong", seconds(coverage.missing()))
             }
             None => "many events were counted, but not sampled: shares may be wrong".to_owned(),
         })
@@ -230,12 +230,14 @@ impl Hints<'_> {
             false => coverage.is_low() && threads as f64 * coverage.sample() > coverage.missing(),
         };
         let help = match &self.finished.copy_reason {
-            Some(reason) => format!("counters of CPUs sample it, but {reason}"),
-            None => "--call-graph dwarf samples it if you are root".to_owned(),
+            Some(reason) => format!("per-CPU counters sample it, but {reason}"),
+            None => "as root, --call-graph dwarf samples it".to_owned(),
         };
         let (each, sample) = (seconds(each), seconds(coverage.sample()));
         is_cause.then(|| {
-            format!("{threads} threads used {each} CPU time each: what uses less than {sample} has no sample; {help}")
+            format!(
+                "{threads} threads used {each} CPU time each: one that uses less than {sample} has no sample; {help}"
+            )
         })
     }
 
@@ -245,23 +247,23 @@ impl Hints<'_> {
         let share = self.frequent_share(self.counts().truncated.dump_too_small)?;
         let help = match (copies.copy.saturating_mul(2).min(MAX_STACK_COPY), &self.finished.copy_reason) {
             (larger, _) if larger > copies.copy => format!("use --call-graph dwarf,{larger}"),
-            (_, Some(reason)) => format!("a BPF program takes them whole, but {reason}"),
-            (_, None) => "--call-graph dwarf takes them whole if you are root".to_owned(),
+            (_, Some(reason)) => format!("a BPF program captures whole stacks, but {reason}"),
+            (_, None) => "as root, --call-graph dwarf captures whole stacks".to_owned(),
         };
         Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
     }
 
     fn large_stacks(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.stack_too_large)?;
-        Some(format!("{share} of stacks are truncated: they have more than 4096 frames, or a megabyte"))
+        Some(format!("{share} of stacks are truncated: they have more than 4096 frames, or are larger than a megabyte"))
     }
 
     fn other_stack(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.other_stack)?;
         let help = match &self.finished.copy_reason {
-            Some(reason) => format!("a BPF program takes both, but {reason}"),
-            None if self.shows_sleepers() => "it never is in threads that slept before the recording".to_owned(),
-            None => "--call-graph dwarf takes both if you are root".to_owned(),
+            Some(reason) => format!("a BPF program captures both, but {reason}"),
+            None if self.shows_sleepers() => "it never is for threads that slept before the recording".to_owned(),
+            None => "as root, --call-graph dwarf captures both".to_owned(),
         };
         Some(format!(
             "{share} of stacks are of handlers on an alternate signal stack: the interrupted stack is not copied; {help}"
@@ -271,9 +273,9 @@ impl Hints<'_> {
     fn not_resident(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.not_resident)?;
         let help = match &self.finished.copy_reason {
-            Some(reason) => format!("; a BPF program reads on behind most of them, but {reason}"),
+            Some(reason) => format!("; a BPF program continues after most of them, but {reason}"),
             None if self.finished.stack_copies.is_some() => {
-                "; --call-graph dwarf reads on behind most of them if you are root".to_owned()
+                "; as root, --call-graph dwarf continues after most of them".to_owned()
             }
             None => String::new(),
         };
@@ -298,8 +300,8 @@ impl Hints<'_> {
             ),
             Object::Missing { path, .. } if path == UPROBES => {
                 let help = match &self.finished.copy_reason {
-                    Some(reason) => format!("a BPF program finds that, but {reason}"),
-                    None => "a BPF program finds that, but takes no stacks of these events".to_owned(),
+                    Some(reason) => format!("a BPF program finds it, but {reason}"),
+                    None => "a BPF program finds it, but captures no stacks of these events".to_owned(),
                 };
                 format!("functions whose returns are probed (uretprobe), which hides the return address; {help}")
             }
@@ -319,7 +321,7 @@ impl Hints<'_> {
                 format!("code that {program} generated, without unwind information; {help}")
             }
             Object::Unknown | Object::Kernel | Object::Script | Object::Jit { memory: JitMemory::Unmapped, .. } => {
-                "code of which no mapping is known".to_owned()
+                "code without a known mapping".to_owned()
             }
         };
         Some(format!("{share} of stacks end in {place}"))

@@ -58,7 +58,7 @@ impl Hints<'_> {
         }
         match (&self.finished.copy_reason, self.call_graph) {
             (Some(reason), _) => format!("; a BPF program {verb} it without that, but {reason}"),
-            (None, CallGraph::FramePointers) => format!("; --call-graph dwarf {verb} it without that if you are root"),
+            (None, CallGraph::FramePointers) => format!("; as root, --call-graph dwarf {verb} it without that"),
             (None, _) => String::new(),
         }
     }
@@ -66,7 +66,7 @@ impl Hints<'_> {
     /// Returns the interpreters whose functions are not shown.
     pub(super) fn unsupported_interpreters(&self) -> Option<String> {
         let names: Vec<String> = self.finished.recording.unsupported_interpreters().map(printable).collect();
-        (!names.is_empty()).then(|| format!("functions are not shown of {}", names.join(", of ")))
+        (!names.is_empty()).then(|| format!("functions are not shown for {}", names.join(" and ")))
     }
 
     /// Returns a hint if many samples are of an interpreter, whose functions have no names.

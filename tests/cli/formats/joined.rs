@@ -110,10 +110,7 @@ fn json_of_one_line_behind_text_without_a_line_end_is_refused() {
             let text = example(name);
             let outcome = collapse(&format!("{}{end}{json}", text.trim_end()));
             assert_eq!(outcome.code(), 1, "{name}: {outcome:?}");
-            assert!(
-                outcome.stderr.contains("another profile (cpuprofile) begins here, behind that of "),
-                "{outcome:?}"
-            );
+            assert!(outcome.stderr.contains("another profile (cpuprofile) begins here, after that of "), "{outcome:?}");
         }
     }
 }
@@ -124,19 +121,19 @@ fn a_profile_behind_folded_stacks_or_samples_of_perf_is_refused() {
     for (second, name) in [("phpspy.txt", "phpspy"), ("speedscope.json", "speedscope"), ("xctrace.xml", "xctrace")] {
         let outcome = collapse(&(stacks.clone() + &example(second)));
         assert_eq!(outcome.code(), 1, "{second}: {outcome:?}");
-        let message = format!("stdin:61: another profile ({name}) begins here, behind that of folded");
+        let message = format!("stdin:61: another profile ({name}) begins here, after that of folded");
         assert!(outcome.stderr.contains(&message), "{second}: {outcome:?}");
     }
     let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(30);
     for second in ["speedscope.json", "async-profiler.txt"] {
         let outcome = collapse(&(sample.clone() + &example(second)));
         assert_eq!((outcome.code(), outcome.text().as_str()), (1, "a;f 90\n"), "{second}: {outcome:?}");
-        assert!(outcome.stderr.contains("begins here, behind that of perf-script"), "{second}: {outcome:?}");
+        assert!(outcome.stderr.contains("begins here, after that of perf-script"), "{second}: {outcome:?}");
     }
     // Lines of these look like comments or samples of perf.
     for (second, name) in [("jstack-21.txt", "jstack"), ("massif.out", "massif"), ("gdb.txt", "gdb")] {
         let outcome = collapse(&(sample.repeat(10) + &example(second)));
-        let message = format!("stdin:901: another profile ({name}) begins here, behind that of perf-script");
+        let message = format!("stdin:901: another profile ({name}) begins here, after that of perf-script");
         assert!(outcome.code() == 1 && outcome.stderr.contains(&message), "{second}: {message}: {outcome:?}");
     }
 }
@@ -263,7 +260,7 @@ fn documents_after_the_end_of_xml_or_json_are_reported() {
     for (first, second, message) in [
         ("xctrace.xml", "goroutines.txt", "another document follows its end"),
         ("perfview.perfView.xml", "perfview.perfView.xml", "another document follows its end"),
-        ("otlp-json.json", "speedscope.json", "a JSON document follows that is no OpenTelemetry profile"),
+        ("otlp-json.json", "speedscope.json", "a JSON document that is not an OpenTelemetry profile follows"),
         ("cpuprofile.cpuprofile", "cpuprofile.cpuprofile", "expected the end of the file"),
     ] {
         let outcome = collapse(&(example(first) + &example(second)));
@@ -527,7 +524,7 @@ fn unknown_data_behind_a_binary_document_are_refused() {
                 continue;
             }
             assert_eq!(outcome.text(), alone.text(), "{name}: {outcome:?}");
-            let message = format!("data that are no part of the profile follow at byte {}", bytes.len());
+            let message = format!("data that is not part of the profile follows at byte {}", bytes.len());
             assert!(outcome.stderr.contains(&message), "{name}: {message}: {outcome:?}");
         }
     }
@@ -556,7 +553,7 @@ fn binary_data_behind_text_are_refused() {
         let (text, binary) = (example(name), std::fs::read(folder().join("pprof.pb")).unwrap());
         let outcome = run("fg-collapse", [""; 0], &[text.as_bytes(), &binary].concat());
         assert_eq!((outcome.code(), outcome.text()), (1, collapse(&text).text()), "{name}: {outcome:?}");
-        assert!(outcome.stderr.contains("binary data begin here, behind the profile ("), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains("binary data begin here, after the profile ("), "{name}: {outcome:?}");
     }
     // Neither has a line end.
     let text = example("heap-text-jemalloc.heap");
@@ -598,7 +595,7 @@ fn what_follows_another_document_does_not_depend_on_the_number_of_threads() {
     let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n".repeat(40_000);
     let text = format!("{sample}{}\n{}", example("speedscope.json"), sample.repeat(3));
     let outcome = run("fg-collapse", ["-n1"], text.as_bytes());
-    assert!(outcome.code() == 1 && outcome.stderr.contains("begins here, behind that of perf-script"), "{outcome:?}");
+    assert!(outcome.code() == 1 && outcome.stderr.contains("begins here, after that of perf-script"), "{outcome:?}");
     for _ in 0..5 {
         let many = run("fg-collapse", ["-n8"], text.as_bytes());
         assert_eq!((many.code(), many.text(), &many.stderr), (1, outcome.text(), &outcome.stderr));

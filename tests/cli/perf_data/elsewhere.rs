@@ -160,5 +160,5 @@ fn text_behind_the_records_of_a_pipe_is_refused() {
     let outcome =
         run("fg-collapse", ["-"], &[file.stream(), b"goroutine 1 [running]:\nmain.main()\n".to_vec()].concat());
     assert_eq!((outcome.code(), outcome.text()), (1, alone.text()), "{outcome:?}");
-    assert!(outcome.stderr.contains("data that are no records follow after "), "{outcome:?}");
+    assert!(outcome.stderr.contains("data other than records follows after "), "{outcome:?}");
 }

@@ -113,7 +113,7 @@ fn what_is_taken_for_a_sample_is_said() {
         let outcome = run(program, options.iter().chain(&sides), b"");
         (outcome.text() + &outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let said = "multiples of 400, which is taken for one sample: 3 before, 9 after";
+    let said = "multiples of 400, taken as the weight of one sample: 3 before, 9 after";
     for (program, options) in
         [("fg-report", &[][..]), ("fg-csv", &[]), ("fg-check", &["--growth=2%"]), ("fg-diff", &["--significant"])]
     {

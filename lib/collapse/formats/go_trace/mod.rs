@@ -85,7 +85,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut batches, mut goroutines) = (Batches::default(), Goroutines::default());
     let mut sums = Sums::new(document.options, sink);
     if !recognizes(document.head()?) {
-        return Err(document.unreadable("no execution trace of Go 1.22 or later"));
+        return Err(document.unreadable("not an execution trace of Go 1.22 or later"));
     }
     let (mut damage, mut problems) = (None, Problems::default());
     batches.skip_magic(document)?;

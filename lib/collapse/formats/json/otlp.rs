@@ -60,7 +60,7 @@ fn parse(root: Value<'_>) -> Result<ProfilesData, &'static str> {
     let mut data = ProfilesData::default();
     let is_empty = root.members().next().is_none();
     if root.is_array() || !is_empty && root.get(b"dictionary").is_none() && root.get(b"resourceProfiles").is_none() {
-        return Err("a JSON document follows that is no OpenTelemetry profile: give each file by itself");
+        return Err("a JSON document that is not an OpenTelemetry profile follows: give each file by itself");
     }
     if let Some(dictionary) = root.get(b"dictionary") {
         data.dictionary = parse_dictionary(dictionary);

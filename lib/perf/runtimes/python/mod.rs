@@ -41,7 +41,7 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     };
     match PythonLayout::find(file, anchor) {
         Ok(layout) => Recognition::Found(Arc::new(Python { layout, loops: find_parts(file, function) })),
-        Err(version) => Recognition::Unsupported(format!("Python {version} (3.8 to 3.15 are known)")),
+        Err(version) => Recognition::Unsupported(format!("Python {version} (3.8 to 3.15 are supported)")),
     }
 }
 

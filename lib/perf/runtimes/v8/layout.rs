@@ -160,7 +160,7 @@ fn find_offsets_by(number: impl Fn(&str) -> Option<u32>) -> Result<Offsets, Stri
     };
     let (major, minor) = found;
     if found < KNOWN[0] || found > KNOWN[1] {
-        return Err(format!("V8 {major}.{minor} (9.4 to 13.6, of Node.js 16 to 24, are known)"));
+        return Err(format!("V8 {major}.{minor} (9.4 to 13.6, of Node.js 16 to 24, are supported)"));
     }
     let value = |name: &str| number(&format!("v8dbg_{name}"));
     if value("TaggedSize").is_some_and(|size| size != 8) {
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn names_builds_that_are_not_known() {
         let (major, minor) = ("_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E");
-        assert_eq!(error_with(major, Some(8)), "V8 8.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
-        assert_eq!(error_with(major, Some(14)), "V8 14.4 (9.4 to 13.6, of Node.js 16 to 24, are known)");
+        assert_eq!(error_with(major, Some(8)), "V8 8.4 (9.4 to 13.6, of Node.js 16 to 24, are supported)");
+        assert_eq!(error_with(major, Some(14)), "V8 14.4 (9.4 to 13.6, of Node.js 16 to 24, are supported)");
         assert_eq!(error_with(minor, None), "a build of V8 without its version");
         assert_eq!(error_with("v8dbg_TaggedSize", Some(4)), "V8 12.4 with compressed pointers");
         let missing = error_with("v8dbg_type_Script__SCRIPT_TYPE", None);

@@ -51,9 +51,8 @@ impl ThreadLogs {
         }
         nest(within).iter().for_each(|group| self.charge_group(group, recording));
         let left_out = other_threads + other_times;
-        let left_out = (left_out > 0).then(|| {
-            format!("{} left out that are not within the recording of their threads", plural(left_out, "span"))
-        });
+        let left_out = (left_out > 0)
+            .then(|| format!("{} left out: not within the recording of their threads", plural(left_out, "span")));
         let malformed = diagnostics.skipped_lines();
         let malformed =
             (malformed > 0).then(|| format!("{}: skipped {}", file.display(), plural(malformed, "malformed line")));

@@ -123,8 +123,8 @@ impl PathTracker {
         (waited > life.end.saturating_sub(start.max(life.begin)) / TOLD_SHARE).then(|| {
             let seconds = waited as f64 / 1e9;
             format!(
-                "--critical-path {}: it waits at the end, for {seconds:.3} s so far, and what ends the wait is not known; \
-                 record until then{others}",
+                "--critical-path {}: it waits at the end, for {seconds:.3} s so far, so the path is not known; \
+                 record until the wait ends{others}",
                 self.thread
             )
         })
