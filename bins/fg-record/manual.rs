@@ -22,15 +22,15 @@ pub const EXAMPLES: Entries = &[
         "sudo fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app",
         "Count the bytes that each stack writes:",
     ),
-    ("sudo fg-record --off-cpu -p 1234 -d 1 | fg-report", "Show what a process waits for that hangs:"),
+    ("sudo fg-record --off-cpu -p 1234 -d 1 | fg-report", "Show what a hanging process waits for:"),
     ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
     (
         "sudo fg-record --off-cpu --wakers --waker-depth 3 -p 1234 -d 30 | fg-svg > wakers.svg",
-        "Show whom the process waits for, and whom those wait for:",
+        "Show which threads a process waits for, and what those wait for:",
     ),
     (
         "sudo fg-record --critical-path main -- ./app | fg-svg > critical.svg",
-        "Show what the elapsed time of a program was for, whichever thread did it:",
+        "Show what a program spent its elapsed time on, whichever thread did it:",
     ),
     (
         "sudo fg-record --syscall-latency --over 5ms -p 1234 -d 30 | fg-svg > slow.svg",
@@ -47,11 +47,11 @@ pub const EXAMPLES: Entries = &[
     ),
     (
         "fg-record --script -- ./app | fg-heatmap > map.html",
-        "Print each sample with its time, to see when it was taken:",
+        "Print each sample with its time, and draw them over time:",
     ),
     (
         "sudo fg-record --wall -t 1240,1241 --ring 30s --when 'block > 500ms' -o 'stall-%t.folded'",
-        "Each time that one of two threads is blocked for more than 500 ms, write where they spent the last 30 seconds:",
+        "Each time one of two threads is blocked for more than 500 ms, write where they spent the last 30 seconds:",
     ),
     (
         "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",
@@ -63,7 +63,7 @@ const EVENTS_TEXT: &str = "Events have the names that perf-list(1) prints. The o
      and can be repeated.\n\n\
      Clocks and hardware events are sampled at the frequency of -F. Every page fault, context switch, function call \
      or other discrete event is sampled, unless -F or -c is given.\n\n\
-     Each event gives a profile of its own. To record several events, put `%e` into the file name, as in `-o \
+     Each event has a profile of its own. To record several events, put `%e` into the file name, as in `-o \
      'app-%e.folded'`, or print all samples with --script.";
 
 const EVENTS: &[(&str, &str)] = &[
@@ -105,42 +105,41 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-const INTERPRETERS_TEXT: &str = "The functions of running scripts replace the frames of the interpreter, and code that a \
-     virtual machine has compiled has the names of its functions. The program needs no options and no restart. fg-record \
-     needs root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later, and the default --call-graph. \
-     --native-only turns this off.";
+const INTERPRETERS_TEXT: &str = "Script functions replace the frames of the interpreter, and code that a virtual machine \
+     has compiled is shown with the names of its functions. The program needs no options and no restart. This requires BPF \
+     (see PERMISSIONS) and the default --call-graph; --native-only turns it off.";
 
 const INTERPRETERS: &[(&str, &str)] = &[
     (
         "Python 3.8 to 3.15",
-        "`NAME (FILE)`, or `[python]` if the name cannot be read. Builds without the global lock are supported from 3.13 on. \
-         Tried with 3.8 to 3.15 and 3.13t.",
+        "`NAME (FILE)`, or `[python]` if the name cannot be read. Free-threaded builds are supported from 3.13 on. Tested \
+         with 3.8 to 3.15 and 3.13t.",
     ),
     (
         "Ruby 3.0 to 3.4",
-        "`NAME (FILE)`, or `[ruby]`. Functions of Ruby that are written in C are native frames. The stack of a fiber begins \
-         with the fiber. Methods that YJIT has compiled are shown as others. Tried with 3.1, also with YJIT, and 3.3.",
+        "`NAME (FILE)`, or `[ruby]`. Ruby functions that are written in C are native frames. The stack of a fiber begins \
+         with the fiber. Methods that YJIT has compiled look like others. Tested with 3.1, also with YJIT, and 3.3.",
     ),
     (
         "PHP 7.4 to 8.4",
-        "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Builds with thread safety (ZTS) \
-         are not supported. The stack of a fiber begins with the fiber. Functions that opcache has compiled (JIT) are shown \
-         as others. Tried with 8.2, also with JIT, and 8.4.",
+        "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Thread-safe builds (ZTS) are not \
+         supported. The stack of a fiber begins with the fiber. Functions that the JIT of opcache has compiled look like \
+         others. Tested with 8.2, also with JIT, and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",
         "`PACKAGE.CLASS.METHOD`, or `[java]`, for interpreted, compiled and inlined methods. If the innermost frame is \
-         compiled, its inlined methods are as exact as the compiler's records. To record all of them, run Java with \
-         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. If compiled code was freed before the recorder had read \
-         what was inlined there, `[java]` stands for that. `[frozen]` replaces the callers of a virtual thread \
-         that are not on a stack. Tried with JDK 8, 11, 17, 21 and 25.",
+         compiled, its inlined methods are as exact as the compiler's records; for exact ones, run Java with \
+         `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. `[java]` also replaces the methods inlined into compiled \
+         code that was freed before fg-record could read its records. `[frozen]` replaces callers of a virtual \
+         thread that the virtual machine keeps in its heap. Tested with JDK 8, 11, 17, 21 and 25.",
     ),
     (
         "JavaScript on V8 9.4 to 13.6 (Node.js 16 to 24)",
-        "`NAME (FILE)`, or `[v8]`, for interpreted, compiled and inlined functions, also of workers. The file of V8's own \
-         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. If compiled code \
-         was freed before the recorder had read what was inlined there, `[v8]` stands for that. Builds with compressed \
-         pointers are not supported. Tried with Node.js 16, 18, 20, 22 and 24.",
+        "`NAME (FILE)`, or `[v8]`, for interpreted, compiled and inlined functions, also in workers. The file of V8's own \
+         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. `[v8]` also \
+         replaces the functions inlined into compiled code that was freed before fg-record could read its records. Builds \
+         with compressed pointers are not supported. Tested with Node.js 16, 18, 20, 22 and 24.",
     ),
 ];
 
@@ -165,12 +164,12 @@ pub fn sections() -> Vec<Section> {
         },
         Section {
             heading: "PERMISSIONS",
-            text: "Root and processes with CAP_PERFMON may record everything. Whole stacks, --bpf, --wakers, --critical-path, --run-queue and \
-                 pairs of events also need CAP_BPF, and the PID namespace of the host: run a container with docker \
-                 --pid=host. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
-                 access to /sys/kernel/tracing, which normally only root has.\n\n\
-                 For other users, the value of the sysctl kernel.perf_event_paranoid decides what can be \
-                 recorded:",
+            text: "Options that require BPF need all of this: root, or CAP_BPF and CAP_PERFMON; the PID namespace of the host \
+                 (run a container with docker --pid=host); x86-64; and Linux 6.1 or later. For everything else, CAP_PERFMON \
+                 is enough, except that tracepoints also need access to /sys/kernel/tracing, which normally only root \
+                 has.\n\n\
+                 For other users, the sysctl kernel.perf_event_paranoid decides what can be recorded, and function calls \
+                 (`uprobe:`) cannot be:",
             entries: PERMISSIONS.to_vec(),
         },
     ]

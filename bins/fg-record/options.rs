@@ -15,29 +15,28 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 ///
 /// Writes folded stacks, which fg-svg(1) and the other programs read; fg-folded(5) describes the format. Linux only.
 ///
-/// Stacks are unwound while the program runs, with the unwind information that compilers put into every program. No
-/// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug
-/// information; inlined calls are frames of their own. Threads and child processes are recorded, too.
+/// Stacks are unwound while the program runs, from the unwind information that compilers emit by default: no frame
+/// pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug
+/// information, and inlined calls have frames of their own. Threads and child processes are recorded, too.
 ///
 /// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
-/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written;
-/// a second signal meanwhile ends fg-record without a profile. SIGTERM and SIGHUP are passed on to the command. A
-/// SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record writes the
-/// profile, and waits for the command to exit.
+/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. fg-record then writes the
+/// profile; a second signal before it has finished ends it without a profile. SIGTERM and SIGHUP are passed on to the
+/// command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record
+/// writes the profile, and waits for the command to exit.
 ///
-/// If fg-record is killed, even by SIGKILL, the kernel sends a SIGTERM to the command, but not to processes that the
-/// command has started. It sends none if the command has more rights than fg-record (its program is set-user-ID or
-/// set-group-ID, or has file capabilities), or changes its user or group.
+/// If fg-record is killed, even by SIGKILL, the kernel sends SIGTERM to the command, but not to the command's children.
+/// It sends none if the command is set-user-ID or set-group-ID, has file capabilities, or changes its user or group.
 ///
 /// With -p, -t, -a or --cgroup, a command sets the duration: the target is recorded until the command exits. The
 /// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
 /// SIGTERM.
 ///
-/// If fg-record runs as root, or with CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later, a BPF program takes the
-/// stacks (see --call-graph), and clocks and hardware events are counted per CPU. Otherwise counters are per thread: a
-/// thread that exits before its first sample is due is not recorded. If a program then starts many short-lived threads or
-/// processes, raise -F. The summary says how much of the CPU time the samples cover.
+/// With BPF (root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later), a BPF program captures the stacks
+/// (see --call-graph), and clocks and hardware events are counted per CPU. Without it, each thread has its own counter,
+/// and a thread that exits before its first sample is not recorded: if the program starts many short-lived threads or
+/// processes, raise -F. The summary shows how much of the CPU time the samples cover.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -70,21 +69,19 @@ pub struct Args {
 #[command(next_help_heading = "Target")]
 pub struct TargetArgs {
     /// The command to run and record, with its arguments
-    ///
-    /// With -p, -t, -a or --cgroup, the target is recorded until the command exits.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
     /// Record running processes and their new children
     ///
-    /// Separate several PIDs by commas.
+    /// Separate PIDs with commas.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
-    /// With -p, record running descendants, too
+    /// With -p, also record descendants that already run
     ///
-    /// Without this option, only children that start during the recording are recorded. A process whose parent has
-    /// exited no longer counts as a descendant. The recording ends when all processes that ran at its start have exited.
+    /// By default, only children that start during the recording are recorded. A process whose parent has exited no
+    /// longer counts as a descendant. The recording ends when all processes that ran at its start have exited.
     #[arg(long, requires = "pid")]
     pub subprocesses: bool,
 
@@ -95,8 +92,8 @@ pub struct TargetArgs {
 
     /// Record the processes of a cgroup
     ///
-    /// PATH is relative to /sys/fs/cgroup, or the path of the cgroup's directory. The time between events (--pair) cannot be
-    /// recorded of a cgroup.
+    /// PATH is the directory of the cgroup, absolute or relative to /sys/fs/cgroup. It cannot be used with --pair and
+    /// its short forms.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub cgroup: Option<PathBuf>,
 
@@ -117,7 +114,7 @@ pub struct TargetArgs {
 
     /// Stop after this time, like 10, 500ms or 2m
     ///
-    /// A number without a unit is in seconds. The command, if there is one and it still runs, gets a SIGTERM.
+    /// A number without a unit is in seconds. A command that still runs gets a SIGTERM.
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 }
@@ -139,7 +136,7 @@ pub struct SamplingArgs {
 
     /// Sample these events [default: cycles or cpu-clock]
     ///
-    /// cpu-clock is the default on machines that do not count cycles. For the names of events, see EVENTS in
+    /// The default is cpu-clock on machines that cannot count cycles. For the names of events, see EVENTS in
     /// fg-record(1).
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
@@ -171,9 +168,10 @@ pub struct SamplingArgs {
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
 
-    /// Set the size of each CPU's ring buffer, in pages or as 512K or 4M
+    /// Set the size of each CPU's ring buffer: pages, or bytes like 512K or 4M
     ///
-    /// The default is 512K, and 2M to 16M if the kernel copies stacks. The number of pages is rounded up to a power of two.
+    /// The default is 512K, and 2M to 16M if the kernel copies stacks. The number of pages is rounded up to a power of
+    /// two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
     #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::ring_size::parse_ring_size))]
     pub mmap_pages: Option<u8>,
@@ -185,19 +183,19 @@ pub struct SamplingArgs {
 pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
-    /// `dwarf` uses the program's unwind information and needs no frame pointers. As root, or with CAP_BPF and
-    /// CAP_PERFMON, on x86-64 and Linux 6.1 or later, a BPF program takes whole stacks, of up to 4096 frames, while the
-    /// thread is stopped. Otherwise, and for `uprobe:` events, the kernel copies up to 65528 bytes of the stack, or
-    /// less if frequent samples or a low limit of locked memory would make the ring buffers overflow. Larger stacks are
-    /// cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
+    /// `dwarf` uses the program's unwind information and needs no frame pointers. With BPF (see PERMISSIONS in
+    /// fg-record(1)), it captures whole stacks, of up to 4096 frames, while the thread is stopped. Otherwise, and for
+    /// `uprobe:` events, the kernel copies up to 65528 bytes of each stack, or less if frequent samples or a low limit
+    /// of locked memory would make the ring buffers overflow. Larger stacks are cut, and marked with the frame
+    /// `[truncated]`. -v prints which method was used.
     ///
-    /// `dwarf,BYTES` always lets the kernel copy stacks, and at most BYTES of each, up to 65528.
+    /// `dwarf,BYTES` makes the kernel copy stacks even with BPF, at most BYTES of each, up to 65528.
     ///
-    /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
-    /// which cannot be detected.
+    /// `fp` follows frame pointers in the kernel. It is cheaper, but stacks end early in code without frame pointers,
+    /// and this cannot be detected.
     ///
-    /// `lbr` takes the calls that have not returned from the CPU's last branch record, without reading the program's
-    /// memory. It needs an Intel CPU (Haswell or later), whose record holds 8 to 32 calls.
+    /// `lbr` takes stacks from the CPU's last branch record, without reading the program's memory. It needs an Intel
+    /// CPU (Haswell or later), whose record holds the innermost 8 to 32 calls.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
@@ -219,23 +217,22 @@ pub struct StackArgs {
 
     /// Leave out the functions of scripts and of virtual machines
     ///
-    /// By default, the functions of Python, Ruby, PHP, Java and JavaScript programs are shown: see INTERPRETERS AND VIRTUAL
+    /// By default, functions of Python, Ruby, PHP, Java and JavaScript programs are shown: see INTERPRETERS AND VIRTUAL
     /// MACHINES in fg-record(1).
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 
     /// Show the interpreter's own frames, too
     ///
-    /// For Python, Ruby and PHP. By default, the interpreter's frames are only shown above the innermost script function,
-    /// where they tell what it does.
+    /// For Python, Ruby and PHP. By default, only the frames that the innermost script function calls are shown.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
     /// Do not ask Java processes for the names of their methods
     ///
-    /// Without the BPF program, names of compiled Java methods come from /tmp/perf-PID.map. When the recording of a command or
-    /// of processes ends, fg-record has those with JDK 17 or later write this file, as `jcmd PID Compiler.perfmap` does:
-    /// by SIGQUIT and the socket /tmp/.java_pidPID of the process, if it runs as the same user.
+    /// Without BPF, the names of compiled Java methods come from /tmp/perf-PID.map. When the recording of a command or
+    /// of processes ends, fg-record asks JVMs of JDK 17 or later that run as the same user to write this file. It does
+    /// so as `jcmd PID Compiler.perfmap` does: by SIGQUIT and the socket /tmp/.java_pidPID.
     #[arg(long, hide_short_help = true)]
     pub no_attach: bool,
 
@@ -258,8 +255,8 @@ pub struct FormatArgs {
 
     /// Use this clock for the times of --script: `monotonic` or `realtime`
     ///
-    /// `realtime` is CLOCK_REALTIME, in seconds since 1970. Choose the clock with which the program logs its spans: see --span in
-    /// fg-collapse(1). OpenTelemetry's is `realtime`.
+    /// `realtime` is CLOCK_REALTIME, in seconds since 1970. To add spans to the samples (--span in fg-collapse(1)),
+    /// choose the clock that the program logs them with; OpenTelemetry uses `realtime`.
     #[arg(
         long,
         value_name = "CLOCK",
@@ -274,27 +271,29 @@ pub struct FormatArgs {
     #[arg(long, value_name = "FILE", hide = true)]
     pub summary_to: Option<PathBuf>,
 
-    /// Begin stacks with these properties of their threads, like container,pid
+    /// Start stacks with these properties of their threads, like container,pid
     ///
-    /// LIST is a list of `pid`, `tid`, `cpu`, `cgroup` (its path) and `container` (the first digits of its ID). The name
-    /// of the thread follows. They are frames, so fg-filter(1) and fg-csv(1) can select stacks by them.
+    /// LIST has, separated by commas, `pid`, `tid`, `cpu`, `cgroup` (its path), `container` (the first digits of its
+    /// ID), and the properties below. Each is a frame before the thread's name, so fg-filter(1) can select stacks by
+    /// it.
     ///
-    /// `task` is the name of the asyncio task that a thread of Python 3.14 or later runs; `[no task]` takes its place outside
-    /// of tasks.
+    /// `task` is the name of the asyncio task that a thread of Python 3.14 or later runs, or `[no task]`.
     ///
-    /// `trace`, `span` and `attr:NAME`, such as `attr:http_route`, are the trace and the span that the thread worked on, and
-    /// an attribute of it, as the program publishes them while it runs: OpenTelemetry calls this the thread context (OTEP
-    /// 4947). `[no span]` takes their place where there is none, and `[no attribute]` that of an attribute that the span does
-    /// not have. `[unknown]` is what could not be read: the context right after a process or its library was loaded, and the
-    /// attributes of a process that does not publish their names, such as a forked one. The first 612 bytes of attributes are
-    /// read. These and `task` need the BPF program, and so x86-64 and the rights for it.
+    /// `trace`, `span` and `attr:NAME`, such as `attr:http_route`, are the trace, the span and an attribute of the work
+    /// that the thread does. The program must publish them while it runs, as OpenTelemetry's thread context (OTEP 4947)
+    /// describes. The frame is `[no span]` outside of spans, and `[no attribute]` if a span lacks the attribute. It is
+    /// `[unknown]` if it could not be read: right after a process or its library was loaded, and for attributes of a
+    /// process that does not publish their names, such as a forked one. Only the first 612 bytes of attributes are
+    /// read.
+    ///
+    /// `task`, `trace`, `span` and `attr:NAME` require BPF (see PERMISSIONS in fg-record(1)).
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]
     pub split_by: Option<fgkit::perf::recording::RootLabels>,
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///
-    /// Use this for recordings that last for days. TIME is at least 1s, and --off-cpu, --wall, --latency, --run-queue and --pair
-    /// cannot be used with it. In the file name of -o, `%t` is the time at which a profile begins:
+    /// Use this for recordings that last for days. TIME is at least 1s. It cannot be used with options that record
+    /// time, such as --off-cpu, --wall and --pair. In the file name of -o, `%t` is the time at which a profile begins:
     /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
     /// after each profile, to limit memory.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]

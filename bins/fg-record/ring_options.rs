@@ -10,35 +10,38 @@ use fgkit::cli::parse_duration;
 pub struct RingArgs {
     /// Keep only the last TIME, like 30s, and write it at the end or on SIGUSR2
     ///
-    /// Older data are dropped, so fg-record can wait for a problem for days. TIME is at least 1s, and up to 2 s more than TIME
-    /// are kept, in memory that grows with the number of distinct stacks in that time. The stack of every switch is captured
-    /// (see --off-cpu-period). When fg-record receives a SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is
-    /// written. A recorded command keeps running, and fg-record waits for it; a command beside -p, -t, -a or --cgroup gets a
-    /// SIGTERM.
+    /// Older data are dropped, so fg-record can wait days for a problem. TIME is at least 1s, and up to 2 s more are
+    /// kept. Memory grows with the number of distinct stacks in that time. The stack of every switch is captured (see
+    /// --off-cpu-period).
     ///
-    /// With `%t` in the file name of -o, as in `-o 'app-%t.folded'`, the recording goes on: SIGUSR2 writes a file, and so does
-    /// the end of the recording, unless --when is given. Then `%t` is the UTC date and time of writing.
+    /// On SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is written. A recorded command keeps
+    /// running, and fg-record waits for it; a command beside -p, -t, -a or --cgroup gets a SIGTERM.
+    ///
+    /// With `%t` in the file name of -o, as in `-o 'app-%t.folded'`, the recording goes on: each SIGUSR2 writes a file,
+    /// and so does the end of the recording, unless --when is given. `%t` is the UTC date and time of writing.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     #[arg(conflicts_with_all = ["interval", "bpf", "latency", "pair", "io_latency", "syscall_latency", "lock_wait"])]
     pub ring: Option<Duration>,
 
     /// Write what --ring keeps when CONDITION comes true, and not at the end
     ///
-    /// `block > TIME`, as in --when 'block > 200ms', comes true when a thread of the target runs again that was blocked
-    /// for longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires --off-cpu or
-    /// --wall. Preempted threads do not count. Without --wakers, the wait for a CPU after the wake-up counts as part of
-    /// the block. Threads that wait for work are blocked, too: select those that should not wait with -t, or functions in
-    /// which nobody should wait, as in --when 'block > 200ms in commit|^lock_'. Then a function in the stack of the block
-    /// must match the regular expression. A block that began before the recording does not count: if a process already hangs,
-    /// `fg-record --off-cpu -p PID -d 1` shows where.
+    /// `block > TIME`, as in --when 'block > 200ms', is true when a thread of the target runs again after it was
+    /// blocked for longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires
+    /// --off-cpu or --wall. Preemption does not count; the wait for a CPU after the wake-up does, unless --wakers is
+    /// given. A block that began before the recording does not count: if a process already hangs, `fg-record --off-cpu
+    /// -p PID -d 1` shows where.
     ///
-    /// Any other CONDITION is a shell command, which comes true when it exits with status 0. It runs with `sh -c` as the user
-    /// of fg-record, and again one second after it has exited. Its standard output is discarded. It may block until the event,
-    /// as in `tail -n 0 -F app.log | grep -q timeout`.
+    /// Threads that are idle are blocked, too. Select those that should not wait with -t, or add a regular expression
+    /// that a function in the stack of the block must match: --when 'block > 200ms in commit|^lock_'.
     ///
-    /// If the recording ends before, nothing is written, and the exit status is 125. SIGUSR2 writes at any time. With `%t` in
-    /// the file name, files for a condition are at least the TIME of --ring apart. If it comes true sooner, the next file is
-    /// written when that time has passed, or at the end, and contains that moment.
+    /// Any other CONDITION is a shell command, and true when the command exits with status 0. It runs with `sh -c` as
+    /// the user of fg-record, and again one second after it has exited. Its standard output is discarded. It may block
+    /// until the event, as in `tail -n 0 -F app.log | grep -q timeout`.
+    ///
+    /// If the recording ends before CONDITION is true, nothing is written; without `%t` in the file name, the exit
+    /// status is then 125. SIGUSR2 writes at any time. With `%t`, files for a condition are at least the TIME of --ring
+    /// apart. If it comes true sooner, the next file is written when that time has passed, or at the end, and contains
+    /// that moment.
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "ring", hide_short_help = true)]
     pub when: Option<fgkit::record::flight_recorder::condition::Condition>,
