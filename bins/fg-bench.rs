@@ -23,20 +23,21 @@ const NAMED: usize = 3;
 ///
 /// Runs both commands alternately, records each run with fg-record(1), and judges each function by how much it varies
 /// from run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of
-/// the machine. Each command must do a fixed amount of work, so that whatever takes more CPU time has become slower. Time
-/// in which a command waits is only reported, as part of the elapsed time.
+/// the machine. Each command must do a fixed amount of work, so that whatever takes more CPU time has become slower.
+/// Time in which a command waits is not judged; it is only part of the elapsed time, which is reported.
 ///
-/// Commands run with an empty standard input, and what they print is discarded.
+/// The standard input of the commands is empty, and their output is discarded.
 ///
-/// A function that was extracted, inlined, wrapped or renamed is no growth if the cost is the same: the weight of a
-/// function that only one side has counts for its nearest caller that both have, or for `[unmatched]` if there is none.
-/// fg-check(1) judges new functions by themselves, too.
+/// A function that was extracted, inlined, wrapped or renamed is not growth if the cost is the same: the weight of a
+/// function that only one side has is charged to its nearest caller that both have, or to `[unmatched]` if there is
+/// none. Unlike fg-bench, fg-check(1) also judges new functions by themselves.
 ///
-/// The first line of the output is the verdict; the others are the functions that changed significantly, the elapsed time of
-/// the commands, and what fg-record(1) found wrong with their recordings, such as lost samples. fg-bench ends
-/// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
-/// the result after 5, 10, 20 pairs of runs and so on. The judgements share the error rate: if nothing changed, the
-/// chance that any of them finds growth is at most 5 %.
+/// The first line of the output is the verdict. The other lines are the functions that changed significantly, the
+/// elapsed time of the commands, and what fg-record(1) reported about their recordings, such as lost samples.
+///
+/// The result is judged after 5, 10, 20 pairs of runs and so on. fg-bench ends as soon as a function has grown by
+/// --min-growth, when such growth can be ruled out, or after --max-time. The judgements share the error rate: if
+/// nothing changed, the chance that any of them finds growth is at most 5 %.
 ///
 /// The profiles of the runs stay in a folder, for fg-diff(1), fg-csv(1) and fg-check(1).
 #[derive(clap::Parser)]
@@ -52,8 +53,8 @@ struct Args {
 
     /// Keep the profiles here [default: fg-bench.runs]
     ///
-    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on. If it has the runs of an earlier
-    /// benchmark, these move to FOLDER.old, and replace the runs there.
+    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on. Runs of an earlier
+    /// benchmark move to FOLDER.old, and replace the runs there.
     #[arg(long, value_name = "FOLDER", default_value = "fg-bench.runs", hide_default_value = true)]
     runs: PathBuf,
 
@@ -64,13 +65,13 @@ struct Args {
     measures: MeasureArgs,
 
     #[command(flatten)]
-    weights: WeightArgs,
-
-    #[command(flatten)]
     copies: CopyArgs,
 
+    #[command(flatten)]
+    weights: WeightArgs,
+
     /// Write the verdict and all changes as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output format")]
     json: bool,
 }
 
@@ -80,15 +81,15 @@ struct Args {
 struct EndArgs {
     /// Run for at most this long [default: 2m]
     ///
-    /// TIME is like 90s or 10m. A run that is still in progress then is stopped and does not count. A pair that is unlikely
-    /// to end in time is not started.
+    /// TIME is like 90s or 10m. A run that is still in progress then is stopped and does not count. A pair that is
+    /// unlikely to end in time is not started.
     #[arg(long, value_name = "TIME", default_value = "2m", hide_default_value = true, value_parser = cli::parse_duration)]
     max_time: Duration,
 
     /// Find growth by N% of the total or more [default: 2%]
     ///
-    /// The percentage is of the total weight before. Smaller growth is listed if it is significant, but neither ends
-    /// the benchmark nor causes exit status 1.
+    /// The percentage is of the total weight before. Smaller growth is listed if it is significant, but it does not end
+    /// the benchmark or cause exit status 1.
     #[arg(long, value_name = "N%", default_value = "2%", hide_default_value = true, value_parser = cli::parse_percent)]
     min_growth: f64,
 
@@ -102,7 +103,7 @@ struct EndArgs {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration)]
     timeout: Option<Duration>,
 
-    /// Derive the random order of runs from N [default: the time]
+    /// Choose the random order of runs by N [default: the time]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = cli::integer_in::<u64>(..))]
     seed: Option<u64>,
 }
@@ -118,15 +119,15 @@ struct MeasureArgs {
     #[arg(conflicts_with = "measure")]
     frequency: Option<u64>,
 
-    /// Sample this event, as fg-record -e
+    /// Sample this event, as with fg-record -e
     #[arg(short, long, value_name = "EVENT", conflicts_with = "measure")]
     event: Option<String>,
 
     /// Measure a run by the output of this shell command
     ///
-    /// It must run the command in the variable FG_COMMAND, as by `sh -c "$FG_COMMAND"`; FG_SIDE is `b` (before) or `a`
-    /// (after). It writes its result to standard output, or to the file that FG_FILE names: folded stacks, any other profile
-    /// that fg-collapse(1) reads, or a number. More is slower.
+    /// It must run the command in the variable FG_COMMAND, for example with `sh -c "$FG_COMMAND"`. FG_SIDE is `b`
+    /// (before) or `a` (after). The result goes to standard output or to the file that FG_FILE names: folded stacks,
+    /// any other profile that fg-collapse(1) reads, or a number. More is slower.
     #[arg(long, value_name = "COMMAND")]
     measure: Option<String>,
 }
@@ -182,7 +183,7 @@ impl Tool for Args {
         ),
         (
             "fg-bench --min-growth 0.5% --max-time 15m --before old/app --after new/app",
-            "Look for small changes, and take a quarter of an hour:",
+            "Look for small changes, for up to 15 minutes:",
         ),
         ("fg-bench -e instructions --before old/app --after new/app", "Compare the numbers of instructions:"),
         (
@@ -197,7 +198,7 @@ impl Tool for Args {
         (
             "fg-bench --before old/app --after new/app --measure \\\n      \
              'fg-record -q --wall -- sh -c \"$FG_COMMAND\"'",
-            "Compare the time that the commands run or wait:",
+            "Compare the time in which the commands run or wait:",
         ),
         (
             "fg-bench --json --before old/app --after new/app | jq '.changes[0].function'",

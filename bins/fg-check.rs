@@ -23,8 +23,8 @@ use fgkit::output::Output;
 ///
 /// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that a kind of growth breaks any
 /// rule is at most 5 %. With the runs of both sides (--before and --after), growth is judged by how much each function
-/// varies from run to run. A differential profile contains only sums: it is judged as one run per side, which
-/// counts as at most 1000 samples and cannot distinguish a slower program from a busy machine.
+/// varies from run to run. A differential profile contains only sums: it is judged as one run per side, which counts as
+/// at most 1000 samples and cannot distinguish a slower program from a busy machine.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]
 struct Args {
@@ -59,7 +59,7 @@ struct LimitArgs {
     each: Vec<String>,
     /// Limit the inclusive weight of each function
     ///
-    /// Without RE, no frame may be wider than N percent of the flame graph, `main` included.
+    /// Without RE, this limits the width of every frame of the flame graph, `main` included.
     #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
     each_inclusive: Vec<String>,
     /// Limit the self weight of a category of functions
@@ -67,20 +67,20 @@ struct LimitArgs {
     /// `fg-csv --print-categories` shows the categories.
     #[arg(long, value_name = "NAME=N%", hide_short_help = true)]
     category: Vec<String>,
-    /// Limit the samples that were lost
+    /// Limit the share of lost samples
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
-    /// Limit the stacks that were cut before their root
+    /// Limit the share of stacks that were cut before their root
     #[arg(long, value_name = "N%", hide_short_help = true)]
     truncated: Option<String>,
-    /// Limit the stacks whose leaf has no symbol
+    /// Limit the share of stacks whose leaf has no symbol
     #[arg(long, value_name = "N%", hide_short_help = true)]
     unknown: Option<String>,
-    /// Limit idle polling in an async runtime
+    /// Limit idle polling in an async runtime [if omitted: 80%]
     ///
-    /// The rule limits the share of idle stacks among those in a runtime such as tokio, to 80% if N% is omitted. A
-    /// stack is idle if the runtime or the tracing library calls nothing but the kernel, the C library and the
-    /// allocator. The rule applies only if more than half of the total is in the runtime.
+    /// The rule limits the share of idle stacks among those in a runtime such as tokio. A stack is idle if the runtime
+    /// or the tracing library calls nothing but the kernel, the C library and the allocator. The rule applies only if
+    /// more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
@@ -92,29 +92,31 @@ struct LimitArgs {
 struct GrowthArgs {
     /// Limit the growth of self weight
     ///
-    /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself. Then the
-    /// weight of a function that only one side has counts for its nearest caller that both have, so a function that was
-    /// extracted, inlined into all of its callers, wrapped or renamed is no growth if the cost is the same. Cost that moved
-    /// below another caller is growth of that one. Functions with so few samples that they may be on one side by chance
-    /// are checked by themselves. `[unmatched]` has the weight of stacks without a caller that both sides have.
+    /// With RE, the matching functions are checked as a whole.
     ///
-    /// New functions are also checked by themselves: their callers may vary by more. One of them, or all together, break
-    /// the rule if they exceed the limit by more than noise, and if they have grown by more than noise together with what
-    /// they may replace: all that is charged to the functions that their weight counts for, whoever calls these.
-    /// Otherwise they may be cost that moved there, which is said; more runs a side tell. If only all together do, the
-    /// finding names `[new functions]`. The same holds for the other kinds of growth.
+    /// Without RE, each function is checked by itself. The weight of a function that only one side has is then charged
+    /// to its nearest caller that both sides have, or to `[unmatched]` if there is none. So a function that was
+    /// extracted, inlined into all of its callers, wrapped or renamed is not growth if the cost is the same. Cost that
+    /// moved below another caller is growth of that caller. Functions with so few samples that they may be on one side
+    /// by chance are checked by themselves.
+    ///
+    /// New functions are also checked by themselves, because the variation of their callers may hide them. A new
+    /// function breaks the rule if it exceeds the limit by more than noise, and if everything that is charged to the
+    /// same functions, whoever calls these, has grown by more than noise. Otherwise its cost may have moved there from
+    /// elsewhere: a message says so, and more runs per side can decide. If no new function breaks the rule alone, all
+    /// together may, as `[new functions]`. The same holds for the other kinds of growth.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight
     ///
     /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has
-    /// inlined them. Without RE, a function that only one side has counts for its callers, as with --growth.
+    /// inlined them. Without RE, a function that only one side has is charged to its callers, as with --growth.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Limit the growth of each call: the weight of stacks in which one function calls another
     ///
-    /// With RE, only calls of or by a matching function are checked. A function that only one side has is left out of the
-    /// stacks, as if its caller called its callees.
+    /// With RE, only calls of or by a matching function are checked. A function that only one side has is left out of
+    /// the stacks, as if its caller called its callees.
     #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
     edge_growth: Vec<String>,
     /// Limit the growth of each category of functions, or of one, by self weight
@@ -128,7 +130,7 @@ struct GrowthArgs {
 struct RuleFileArgs {
     /// Read rules from FILE, one per line
     ///
-    /// A rule is one of the limits above without its dashes, like `growth 2%`. `#` starts a comment line.
+    /// A rule is an option for a limit without its dashes, like `growth 2%`. `#` starts a comment line.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     rules: Option<PathBuf>,
     /// Use the category rules in FILE: see fg-csv(1)

@@ -15,10 +15,10 @@ use fgkit::{Error, folded};
 /// Convert profiler output to folded stacks
 ///
 /// Writes each distinct stack once with its total weight, in the sorted text format of fg-folded(5). The inputs may
-/// have different formats: each is recognized by its content. For the formats, see FORMATS in fg-collapse(1).
+/// have different formats: each is recognized by its content. See FORMATS in fg-collapse(1).
 ///
-/// --kernel, --jit and --skip-after affect only perf script text and perf.data, --pid and --tid the formats that have these
-/// IDs.
+/// --kernel, --jit and --skip-after affect only perf script text and perf.data; --pid and --tid only formats that have
+/// these IDs.
 #[derive(clap::Parser)]
 #[command(name = "fg-collapse")]
 struct Args {
@@ -57,8 +57,7 @@ struct ReadArgs {
     in_order: bool,
     /// Merge folded stacks that are already sorted, without holding them in memory
     ///
-    /// Sorted files are merged this way without the option, too; pipes need it. With the option, input that is not
-    /// sorted is an error.
+    /// Sorted files are always merged this way; pipes need the option. With it, input that is not sorted is an error.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
@@ -77,7 +76,7 @@ struct FrameArgs {
     /// Append `_[k]` to kernel frames
     #[arg(long, hide_short_help = true)]
     kernel: bool,
-    /// Append `_[j]` to frames that were compiled just in time
+    /// Append `_[j]` to just-in-time compiled frames
     #[arg(long, hide_short_help = true)]
     jit: bool,
     /// Same as --kernel --jit
@@ -100,21 +99,23 @@ struct FrameArgs {
     /// Start stacks at FUNCTION, without its callers; may be repeated
     #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
     skip_after: Vec<OsString>,
-    /// Add the label KEY of samples as a root frame `KEY=VALUE`; may be repeated
+    /// Add the sample label KEY as a root frame `KEY=VALUE`; may be repeated
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     label: Vec<OsString>,
     /// Add the spans of each sample, such as a request, as root frames
     ///
-    /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example `{"name":
-    /// "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span
-    /// contains the samples of its thread from `start` up to, but not including, `end`. A span within another one of its thread
-    /// is below it: `GET /;query;STACK`. If spans overlap otherwise, the one that began last wins. Samples outside all spans have the
-    /// root `[no span]`. If FILE is `-`, it is standard input. If no sample belongs to a thread with a span, that is an error.
+    /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span, like `{"name": "GET /",
+    /// "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span contains
+    /// the samples of its thread from `start` up to, but not including, `end`. A span nested in another one of its
+    /// thread is below it: `GET /;query;STACK`. If spans overlap without being nested, the one that began last wins.
+    /// Samples outside of all spans have the root `[no span]`. If no sample belongs to a thread with a span, that is an
+    /// error. `-` is standard input.
     ///
-    /// FILE may also be an OpenTelemetry trace (OTLP), in protobuf or JSON, as an exporter or the collector writes it. Then the
-    /// attribute `thread.id` of a span must be the thread id that gettid(2) returns, in Python `threading.get_native_id()`; spans
-    /// without it are left out. Their times are those of CLOCK_REALTIME: record with `fg-record --script --clock realtime`
-    /// or `perf record -k CLOCK_REALTIME`. A perf.data file of `perf record -k CLOCK_MONOTONIC` has the difference of the clocks.
+    /// FILE may also be an OpenTelemetry trace (OTLP), in protobuf or JSON, as written by an exporter or the collector.
+    /// Spans need the attribute `thread.id`, the thread ID that gettid(2) returns (in Python,
+    /// `threading.get_native_id()`); others are left out. Their times are those of CLOCK_REALTIME, so record with
+    /// `fg-record --script --clock realtime` or `perf record -k CLOCK_REALTIME`. For perf.data, `perf record -k
+    /// CLOCK_MONOTONIC` also works: the file has the offset between the clocks.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     span: Option<PathBuf>,
 }
@@ -178,11 +179,12 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
 }
 
 /// Damage to an input that cannot be noticed.
-const LIMITS: &str = "An input that is cut between two of its records or stacks is read without a warning if its format \
+const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format \
     has neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, bpftrace, tools of bcc, \
     DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 (--prof), massif and Erlang, traces of phpspy and rbspy, \
     contention profiles, goroutines and thread dumps without a total, exceptions of Java, trace events whose list has no end, \
-    traces of Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nFolded stacks without an end of the last line cannot be told from those of a file that follows, and it is not told if the last number is cut.";
+    traces of Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nIf the last line of folded stacks has no line end, it is not noticed that its number is cut, and cat(1) joins it with \
+    the first line of the next file.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[
@@ -207,7 +209,7 @@ impl Tool for Args {
         ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf record has written:"),
         (
             "perf script | fg-collapse --all | fg-svg -c java > flame.svg",
-            "Draw it with the names that perf finds, and mark kernel and JIT code:",
+            "Draw it with the names that perf script prints, and mark kernel and JIT code:",
         ),
         ("fg-collapse -o week.folded monday.folded.gz tuesday.folded.gz", "Add up profiles:"),
         (

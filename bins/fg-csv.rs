@@ -15,8 +15,8 @@ use fgkit::profile::Weights;
 ///
 /// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
 /// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
-/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), or if the waker is known, the
-/// thread waited: then the self weight goes to the function that called the kernel.
+/// is recursive. If a thread waited, the self weight goes to the function that called the kernel: this holds for stacks
+/// that end in a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`) or have a waker.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
 /// self weight comes first. Its column `chance` is the probability that noise alone causes such a change; at most 0.05
@@ -41,9 +41,9 @@ struct Args {
 struct TableArgs {
     /// Write a row per `function`, `comm`, `stack`, `edge` or `waker` [default: function]
     ///
-    /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee. A
-    /// `waker` is who kept the threads of a comm waiting, in recordings with fg-record --wakers: the last thread of a chain, or
-    /// the interrupt that ended a block. If the chain was cut, `[more-wakers]_[w]` follows.
+    /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee. For
+    /// recordings with fg-record --wakers, a `waker` is what the threads of a comm waited for: the last thread of a
+    /// chain, or the interrupt that ended a block. If the chain was cut, `[more-wakers]_[w]` follows.
     #[arg(long, value_name = "WHAT", default_value = "function")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,
@@ -54,9 +54,9 @@ struct TableArgs {
 
     /// Use the category rules in FILE
     ///
-    /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches
-    /// a function's name determines its category. With --summary, self weight in a thread state has the category of the
-    /// state, if an expression matches it.
+    /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches a
+    /// function's name determines its category. With --summary, waiting time has the category of its thread state, if
+    /// an expression matches that.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
 
@@ -70,8 +70,8 @@ struct TableArgs {
 
     /// Sort by COLUMN, numbers in descending order
     ///
-    /// Names and chances are in ascending order, and deltas are sorted by size regardless of sign. For the names of
-    /// columns, see COLUMNS in fg-csv(1).
+    /// Names and chances are in ascending order. Deltas are sorted by size, regardless of sign. See COLUMNS in
+    /// fg-csv(1).
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
 }
@@ -80,7 +80,7 @@ struct TableArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output format")]
 struct FormatArgs {
-    /// Separate values by tabs
+    /// Separate values with tabs
     #[arg(long, conflicts_with = "json")]
     tsv: bool,
 
@@ -93,13 +93,13 @@ struct FormatArgs {
 const COLUMNS: &[(&str, &str)] = &[
     (
         "function",
-        "The function's name. With --by comm or stack, the column has that name; with --by edge, there are two columns, \
-         caller and callee, and with --by waker comm and waker.",
+        "The function's name. With --by comm or stack, the column is called comm or stack. With --by edge, there are two \
+         columns, caller and callee; with --by waker, comm and waker.",
     ),
     ("self_samples, self_pct", "The self weight, and its percentage of the total."),
     ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
     ("category", "The function's category: see --categories."),
-    ("before, after, delta", "For a differential profile, in place of samples and pct, with the same prefixes."),
+    ("before, after, delta", "For a differential profile, instead of samples and pct, with the same prefixes."),
     (
         "chance",
         "The probability that noise alone causes such a delta, adjusted for the number of rows. It has the same \
@@ -151,8 +151,8 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
-             category. With --by comm, stack, edge or waker, there is only one weight, so samples and pct have no prefix, and \
-             no category. With --summary, there are only category and the self weight.";
+             category. With --by comm, stack, edge or waker, there is only one weight, samples and pct without a prefix, and no \
+             category. With --summary, there are only category and the self weight.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
 

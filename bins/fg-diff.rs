@@ -16,13 +16,13 @@ use fgkit::{Error, folded};
 /// Compare two profiles stack by stack
 ///
 /// Writes a differential profile: each stack that occurs in either profile, with its weights before and after, sorted.
-/// A stack that occurs only in one profile has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with
-/// growth in red or orange and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks
-/// the changes against limits.
+/// A stack that occurs only in one profile has weight 0 in the other. fg-svg(1) draws the result with the widths of
+/// AFTER, growth in red or orange and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1)
+/// checks the changes against limits.
 ///
-/// --before and --after add up several runs for each side. If one side has more runs, the weights before are multiplied
-/// by the number of runs after and divided by the number of runs before. Runs of a fixed amount of work are compared as
-/// they are; -n compares shares of runs that differ in length.
+/// --before and --after add up several runs for each side. If the numbers of runs differ, the weights before are
+/// multiplied by the number of runs after and divided by the number of runs before. Compare runs of a fixed amount of
+/// work as they are; if runs differ in length, compare shares with -n.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-diff",
@@ -58,7 +58,7 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Names")]
 struct NameArgs {
-    /// Write `0x...` for addresses such as 0x7f3a
+    /// Replace addresses such as 0x7f3a with `0x...`
     #[arg(short, long)]
     strip_hex: bool,
 
@@ -71,9 +71,9 @@ struct NameArgs {
 
     /// Pair renamed functions, and compare them under their new names
     ///
-    /// A function that vanished is paired with a new one if their callers, callees and weights are alike, and those of no
-    /// other function are. Each pair is printed. Functions are not paired if their weights differ significantly, or if they have
-    /// so few samples that chance alone may put them on one side.
+    /// A function that vanished is paired with a new one if the two have similar callers, callees and weights, and no
+    /// other function does. Each pair is printed. Functions are not paired if their weights differ significantly, or if
+    /// they have so few samples that chance alone may put them on one side.
     #[arg(long, hide_short_help = true)]
     match_renames: bool,
 }
@@ -84,27 +84,25 @@ struct NameArgs {
 struct SignificanceArgs {
     /// Ignore differences below this, like 250 or 0.5%
     ///
-    /// For these stacks, the weight before is set to the weight after. A percentage is of the total after.
+    /// For these stacks, the weight before is set to the weight after. A percentage refers to the total after.
     ///
-    /// The output then has a stack `[flattened]` without weight, because the total before is not known any more.
-    /// fg-filter keeps this stack, fg-svg shows both weights of a function as shares of the total after, and programs that
-    /// judge differences refuse the input.
+    /// The output then has a stack `[flattened]` without weight, because the total before is no longer known. fg-filter
+    /// keeps this stack, fg-svg shows both weights of a function as shares of the total after, and programs that judge
+    /// differences refuse the input.
     #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
     /// Ignore differences that may be noise
     ///
-    /// For these stacks, the weight before is set to the weight after. Differences are judged by function and corrected
-    /// for their number: if nothing changed, the chance that any difference remains is at most 5 %. A stack keeps its
-    /// difference if the self weight of its leaf changed significantly. If only the inclusive weight of a function did,
-    /// all stacks that contain the function keep theirs.
+    /// For these stacks, the weight before is set to the weight after, and a stack `[flattened]` is added, as with
+    /// --min-change. Differences are judged by function and corrected for their number: if nothing changed, the chance
+    /// that any difference remains is at most 5 %. A stack keeps its difference if the self weight of its leaf changed
+    /// significantly. If only the inclusive weight of a function did, all stacks that contain the function keep theirs.
     ///
-    /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with three
-    /// runs per side; five find most changes of a function by a fifth of its weight. One run per side does not show how
-    /// much runs differ: a run then counts as at most 1000 samples, and a function must also differ relative to the others.
-    /// A busy machine can still cause a difference.
-    ///
-    /// A stack `[flattened]` is added, as with --min-change.
+    /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with
+    /// three runs per side; five find most changes of a function by a fifth of its weight. One run per side does not
+    /// show how much runs differ: it counts as at most 1000 samples, and a function must also differ relative to the
+    /// others. A busy machine can still cause a difference.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.

@@ -15,8 +15,8 @@ use fgkit::folded::LineKind;
 ///
 /// Options apply in the order in which they are listed here, whatever their order on the command line: first names
 /// change, then stacks are selected, then frames are removed, then stacks are selected by weight. If an option other
-/// than --rename is given twice, the last one wins, so use `--focus 'a|b'` to keep stacks with either. The weights of
-/// kept and dropped stacks add up to the total; -v prints them.
+/// than --rename is given twice, the last one wins: use `--focus 'a|b'` to keep stacks with either. The weights of kept
+/// and dropped stacks add up to the total; -v prints them.
 #[derive(clap::Parser)]
 #[command(name = "fg-filter")]
 struct Args {
@@ -57,11 +57,11 @@ struct NameArgs {
     /// Split names at matches of REGEX, into a frame for each part
     ///
     /// `--split ::` turns `a::b::c` into `a;b;c`, so that namespaces or packages become frames. Empty parts are left
-    /// out. Use --shorten too, so that names are not split within their arguments.
+    /// out. Add --shorten, so that names are not split within their arguments.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     split: Option<Split>,
 
-    /// Replace thread numbers in the first frame by `*`
+    /// Replace thread numbers in the first frame with `*`
     ///
     /// worker-1 and worker-2 both become worker-*, so that their equal stacks are merged.
     #[arg(long, hide_short_help = true)]
@@ -82,7 +82,7 @@ struct StackArgs {
 
     /// Drop stacks with a frame that matches REGEX
     ///
-    /// This applies to the stacks that --focus keeps, too.
+    /// This also drops stacks that --focus would keep.
     #[arg(long, value_name = "REGEX")]
     ignore: Option<FrameMatcher>,
 }
@@ -97,7 +97,8 @@ struct FrameArgs {
 
     /// Remove the delimiter frames `-` and `--`
     ///
-    /// Some profilers write them between kernel and user frames, or between the stacks of a sleeper and its waker.
+    /// Some profilers write them between kernel and user frames, or between the stack of a sleeper and that of its
+    /// waker.
     #[arg(long, hide_short_help = true)]
     no_delimiters: bool,
 
@@ -109,7 +110,7 @@ struct FrameArgs {
 
     /// Remove frames that do not match REGEX
     ///
-    /// Stacks without a match are dropped. In the others, thread states such as `[off-cpu]` remain.
+    /// Stacks without a match are dropped. Thread states such as `[off-cpu]` remain in the others.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     show: Option<FrameMatcher>,
 
@@ -140,7 +141,7 @@ struct FrameArgs {
 struct WeightArgs {
     /// Drop stacks below this weight, like 250 or 0.5%
     ///
-    /// A percentage is of the total weight of the input.
+    /// A percentage refers to the total weight of the input.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min: Option<Threshold>,
 

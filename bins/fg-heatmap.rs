@@ -36,7 +36,7 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drawing")]
 struct DrawingArgs {
-    /// Set the title [default: the name of the program]
+    /// Set the title [default: the profiled program]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
     /// Divide each second of the map into N rows

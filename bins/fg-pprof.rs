@@ -11,8 +11,8 @@ use fgkit::{Error, folded, otlp};
 ///
 /// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the
 /// profile back to the same folded text. Each frame becomes a function with its full name. pprof has integer values
-/// only, so other weights are written in a smaller unit: milliseconds instead of seconds, for example, or `count/100`
-/// if the unit has no smaller one.
+/// only, so other weights are written in a smaller unit, such as milliseconds instead of seconds, or `count/100` if
+/// there is no smaller unit.
 ///
 /// A differential profile from fg-diff(1) is written like the profile that `pprof -diff_base` makes: the weights before
 /// are negative, and percentages are of the total before. The output contains the time only if --timestamp sets it, so
@@ -34,7 +34,7 @@ struct Args {
 
     /// Write an OpenTelemetry profile instead
     ///
-    /// The output is OTLP protobuf, not compressed. It cannot hold a comparison or a comment.
+    /// The output is uncompressed OTLP protobuf. It cannot hold a comparison or a comment.
     #[arg(long, conflicts_with = "comment")]
     otlp: bool,
 

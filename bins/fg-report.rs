@@ -21,11 +21,11 @@ const LINES: usize = 50;
 
 /// Summarize a profile on one page of text
 ///
-/// Reads folded stacks and writes a page for people and programs that read text: the size and the quality of the profile,
-/// the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look. For a
-/// differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank. For a
-/// recording with `fg-record --wakers`, it names the functions that waited, and the threads that kept them waiting at the
-/// end of their chains.
+/// Reads folded stacks and writes a page for people and programs that read text: the size and the quality of the
+/// profile, the hot path, the hottest functions, the call tree without its small branches, and commands for a closer
+/// look. For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what
+/// shrank. For a recording with `fg-record --wakers`, it names the functions that waited, and the threads at the end of
+/// the chains, which kept them waiting.
 ///
 /// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
 /// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The
@@ -47,27 +47,26 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Content")]
 struct ContentArgs {
-    /// Report on the functions that match REGEX: callers and callees
+    /// Report the callers and callees of functions that match REGEX
     #[arg(long, value_name = "REGEX")]
     focus: Option<FrameMatcher>,
 
     /// Write at most this many lines [default: height of the terminal, or 50]
     ///
-    /// At least 10. A JSON object has by default all rows of its tables. With a budget, its rows are those of a page with this many
-    /// lines, and `left_out` has the number of the others by table. Names are whole.
+    /// LINES is at least 10. With --json, the object has the rows of a page with this many lines, and `left_out` has
+    /// the number of the others by table; names are never cut.
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
     /// Treat the functions that match REGEX as the program's own
     ///
-    /// By default, these are all functions except those of the kernel and of the libraries and runtimes that are known
-    /// by name.
+    /// By default, these are all functions except those of the kernel and of well-known libraries and runtimes.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 
     /// Set the unit of weights [default: us if stacks end in thread states, else samples]
     ///
-    /// Weights in microseconds (`us`) are written with a unit of fitting size.
+    /// Weights in microseconds (`us`) are shown in a unit that fits, such as ms or s.
     #[arg(long, value_name = "TEXT", hide_short_help = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     countname: Option<String>,
 
@@ -88,7 +87,7 @@ struct FormatArgs {
 
     /// Write a JSON object
     ///
-    /// Its tables have all rows, but for branches of the call tree below 1 %, unless --budget is given.
+    /// Unless --budget is given, its tables have all rows, except branches of the call tree below 1 %.
     #[arg(long)]
     json: bool,
 }
@@ -99,30 +98,32 @@ const PARTS: &[(&str, &str)] = &[
         "profile",
         "The total weight, its shares by thread state if there are states, and the number of distinct stacks. If the names of \
          all own functions contain the same source file, it is named here without its directories, and left out below. In a \
-         comparison, both totals as they were measured, and what the one before was scaled to.",
+         comparison, both totals as they were measured, and what the total before was scaled to.",
     ),
     (
         "quality",
-        "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
-         time without a stack; in a comparison, of each side. Stacks are without their outermost callers if they begin with \
-         [unknown], or with a function that others call in stacks that begin at the start of the process or thread: a \
-         profiler that follows frame pointers cuts them where code keeps none. It is below the own functions if less than 2% are missing. Lost samples are no function, path or thread; \
-         the total of one profile has them, those of a comparison have not.",
+        "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time without \
+         a stack; in a comparison, for each side. Stacks lack their outermost callers if they begin with [unknown], or \
+         with a function that has callers in stacks that begin at the start of the process or thread: unwinding by \
+         frame pointers ends in code that keeps none. This part is below the own functions if less than 2% are missing. \
+         Lost samples belong to no function, path or thread; they are in the total of one profile, but not in those of a \
+         comparison.",
     ),
     (
         "threads",
-        "Shares of threads, if there are several with different work. Threads that run the same own function and have equal \
-         names but for a number are one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place \
-         with the most of a thread's time, in percent `of it`. The shares are below the own functions if nearly all weight is \
-         that of one thread, or if all others only wait for the end of threads.",
+        "Shares of threads, if there are several with different work. Threads that run the same own function and whose names \
+         differ only in a number are one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the \
+         place where a thread spent most of its time, in percent `of it`. The shares are below the own functions if nearly \
+         all weight is in one thread, or if all others only wait for threads to end.",
     ),
     (
         "work",
-        "Shares by kind of work, with the own functions for which it is done: sleep, lock, file sync, allocation, copying, \
-         sorting and others. It follows from the names of functions below an own one: a system call or wait counts if there \
-         is one, then exceptions, garbage collection and compilation, else the outermost function whose kind is known. \
-         `own code` is the weight of own functions themselves. Allocation and copying are often part of work of another kind: if that \
-         is much, they are named with all of their weight (`allocation in all`), and the shares add up to more than 100%.",
+        "Shares by kind of work, with the own functions that it is done for: sleep, lock, file sync, allocation, copying, \
+         sorting and others. The kind follows from the names of functions below an own one: from a system call or wait if \
+         there is one, then from exceptions, garbage collection and compilation, else from the outermost function whose kind \
+         is known. `own code` is the weight of own functions themselves. Allocation and copying are often part of \
+         other work: if they are large, all of their weight is shown (`allocation in all`), and the shares add up to \
+         more than 100%.",
     ),
     (
         "hot path, branches",
@@ -132,11 +133,12 @@ const PARTS: &[(&str, &str)] = &[
     (
         "own functions",
         "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this weight: in \
-         itself, or in the first function below it that does more than pass the call on; after `>` a function further down \
-         that has at least 70% of that callee's weight; in parentheses the kinds of work. `calls itself` states the number of \
-         calls in the median stack, `called by` the own functions above a large one that is not on the hot path. Threads \
-         without an own function come after functions of a quarter of their weight, those that only wait come last. Recordings with wakers state who ended the waits of a function, and where these threads \
-         wait themselves, except for locks.",
+         itself, or in the first function below it that does more than pass the call on; after `>`, a function further down \
+         that has at least 70% of that callee's weight; in parentheses, the kinds of work. `calls itself` is the number of \
+         calls in the median stack. `called by` lists the own functions above a large function that is not on the hot path. \
+         A thread without an own function is ranked by a quarter of its weight, and comes last if it only waits. \
+         Recordings with wakers show who ended the waits of a function, and where these threads wait themselves, except for \
+         locks.",
     ),
     (
         "states, code, depth",
@@ -151,26 +153,26 @@ const PARTS: &[(&str, &str)] = &[
     (
         "call tree",
         "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it. In \
-         a comparison, branches are chosen by the sum of the differences of their stacks, whatever their signs.",
+         a comparison, branches are chosen by the sum of the absolute differences of their stacks.",
     ),
     (
         "renamed?",
-        "In a comparison: functions that have probably another name after, as fg-diff --match-renames finds them. They have neither \
-         grown nor shrunk, and are one in the call tree. --exact-names keeps them apart.",
+        "In a comparison: functions that probably have another name after, as fg-diff --match-renames finds them. They count as \
+         one function that has neither grown nor shrunk. --exact-names keeps them apart.",
     ),
     (
         "verdict",
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
-         causes such a change, judged together with all functions of the profile: without a library below it, a function \
-         has the self_chance of fg-csv(1). The change of a library's function counts for the own function that has half of it \
+         causes such a change, judged together with all functions of the profile. If a function calls no library, it is \
+         the self_chance of fg-csv(1). The change of a library's function counts for the own function that has half of it \
          or more.",
     ),
     (
         "grew at",
-        "In a comparison in which something grew by more than noise: the path from the root along the callees that grew the most, \
-         as far as each has three fifths of its caller's growth, and the growth of the last one. Only stacks count whose own \
-         function grew by more than noise. If the path divides above the function with most of this growth, that function comes \
-         last.",
+        "In a comparison in which something grew by more than noise: the path from the root along the callees that grew the \
+         most, as far as each has three fifths of its caller's growth, and the growth of the last one. Only stacks whose own \
+         function grew by more than noise count. If the path divides above the function with most of this growth, that \
+         function comes last.",
     ),
     (
         "callees",
@@ -178,8 +180,9 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "before, after, change",
-        "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before. Changes add up to \
-         that of the total. If the total before is 0, percentages are of the total after. The JSON object has both weights in percent of the total before.",
+        "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before, or of the \
+         total after if that is 0. Changes add up to that of the total. The JSON object has both weights in percent of the \
+         total before.",
     ),
 ];
 

@@ -8,7 +8,7 @@ pub const EXAMPLES: Entries = &[
     ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw the difference between two profiles:"),
     (
         "fg-csv diff.folded > chances.csv; fg-svg --chances chances.csv diff.folded > diff.svg",
-        "Draw a difference, and grey what may be noise:",
+        "Draw a difference, with what may be noise in grey:",
     ),
     ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Set the title and the unit:"),
     (
@@ -43,8 +43,8 @@ const VIEWER: Entries = &[
     ("y, Y", "Copy the name of a frame, or its whole stack."),
     (
         "/, Ctrl-F, F3",
-        "Search for a text or, if no name contains it, by a regular expression, ignoring case. Frames that are not drawn \
-         are searched, too.",
+        "Search, ignoring case, for a text or, if no name contains it, a regular expression. Frames that are not drawn are \
+         searched, too.",
     ),
     (
         "n, N",
@@ -53,16 +53,17 @@ const VIEWER: Entries = &[
     ),
     ("r", "Merge recursive calls, or separate them again."),
     ("v", "Reverse stacks, as --reverse does: the functions with self weight first, each with its callers."),
-    ("w", "Sort by weight, as at first, or by name. A flame chart is in the order of time at first."),
+    ("w", "Sort by weight, the default, or by name. The default of a flame chart is the order of time."),
     (
         "o",
-        "Count the self weight of the runtime (standard libraries, kernel, interpreters) for the functions that called it, \
-         or for itself again, as \"No runtime\" above the table does.",
+        "Charge the self weight of the runtime (standard libraries, kernel, interpreters) to the functions that called it, \
+         or undo that. \"No runtime\" above the table does the same.",
     ),
     (
         "e",
-        "Unfold all chains of runtime frames, or fold them again. Four or more frames of the standard library, or of \
-         a scheduler such as tokio, each of which calls only the next, are drawn as one. A click unfolds one chain.",
+        "Unfold all chains of runtime frames, or fold them again. A chain is four or more frames of the standard library, \
+         or of a scheduler such as tokio, each of which calls only the next; it is drawn as one frame. A click unfolds one \
+         chain.",
     ),
     ("u", "Move the root to the bottom, or back to the top."),
     ("t", "Show or hide the table of functions."),
@@ -73,8 +74,8 @@ const VIEWER: Entries = &[
     ("Escape", "Close the menu, stop a long computation, clear the search, or remove the last filter."),
     (
         "Backspace, Back, Forward",
-        "Go to the previous or the next view. The page's address contains the view, and shows it in a later drawing of the \
-         profile, too.",
+        "Go to the previous or the next view. The page's address contains the view, and also works in a later drawing of \
+         the profile.",
     ),
     ("?", "List the keys."),
 ];
@@ -88,7 +89,7 @@ const NAME_ATTRIBUTES: Entries = &[
          A click follows the link, and Ctrl-click zooms.",
     ),
     ("id, class", "Attributes of the frame's SVG element."),
-    ("g_extra, a_extra", "Further attributes of a frame without or with a link, written as `key=\"value\"`."),
+    ("g_extra, a_extra", "Further attributes, written as `key=\"value\"`: of a frame without a link, or with one."),
 ];
 
 /// The man page's section about options of flamegraph.pl and inferno.

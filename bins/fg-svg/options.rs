@@ -14,8 +14,8 @@ use fgkit::svg::{self, Background, Delta, MinWidth};
 /// press Ctrl-F to search, or press `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile,
 /// so that zooming in reveals frames that were too narrow to draw.
 ///
-/// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, or orange in
-/// a browser; frames that shrank are blue.
+/// In a differential profile from fg-diff(1), the width of a frame is its weight after. Frames that grew are red, or
+/// orange in a browser; frames that shrank are blue.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 pub struct Args {
@@ -35,7 +35,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Text")]
 pub struct TextArgs {
-    /// Set the title [default: the name of the program]
+    /// Set the title [default: the profiled program]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title: Option<String>,
 
@@ -67,7 +67,7 @@ pub struct TextArgs {
 pub struct SizeArgs {
     /// Set the width in pixels [default: fit the window]
     ///
-    /// Viewers that run no script show the default width of 1200 pixels.
+    /// Viewers that run no scripts use 1200 pixels by default.
     #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(100..=1_000_000_u32))]
     #[arg(allow_negative_numbers = true)]
     pub width: Option<u32>,
@@ -79,13 +79,13 @@ pub struct SizeArgs {
 
     /// Omit frames narrower than WIDTH [default: 0.1]
     ///
-    /// WIDTH is in pixels, or in percent of the full width, like 0.5%.
+    /// WIDTH is in pixels, or a percentage of the full width, like 0.5%.
     #[arg(long, value_name = "WIDTH", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
     pub minwidth: MinWidth,
 
     /// Scale the graph so that its full width is WEIGHT, not the total
     ///
-    /// A WEIGHT that is less than the total is ignored.
+    /// A WEIGHT below the total is ignored.
     #[arg(long, value_name = "WEIGHT", value_parser = parse_weight)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub total: Option<Weight>,
@@ -115,8 +115,8 @@ pub struct SizeArgs {
 pub struct ColourArgs {
     /// Set the palette, like java or hot [default: module]
     ///
-    /// `module` gives each crate, package or library a hue: the program's own code, libraries, the kernel and frames
-    /// without a symbol are told apart.
+    /// `module` gives each crate, package or library a hue, to tell apart the program's own code, libraries, the kernel
+    /// and frames without a symbol.
     ///
     /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from
     /// which a frame's name selects one.
@@ -131,7 +131,7 @@ pub struct ColourArgs {
     #[arg(short, long, alias = "color", value_name = "PALETTE", hide_possible_values = true)]
     pub colors: Option<Palette>,
 
-    /// Give similar colours to names that begin alike
+    /// Give similar colours to names with the same beginning
     #[arg(long, hide_short_help = true)]
     pub hash: bool,
 
@@ -145,8 +145,8 @@ pub struct ColourArgs {
 
     /// Keep the colours of names in the file ./palette.map
     ///
-    /// Names in the file have the colours given there. Other names are added to it with their colours, so that further
-    /// graphs use the same ones.
+    /// Names that are in the file have their colours from there. Other names are added to it with their colours, so
+    /// that later graphs use the same ones.
     #[arg(long, hide_short_help = true)]
     pub cp: bool,
 
@@ -156,14 +156,14 @@ pub struct ColourArgs {
 
     /// Colour a differential graph by `total` or `self` weights
     ///
-    /// `total` compares the weights of all stacks through a frame, and `self` those of the stacks that end in it.
+    /// `total` compares the weights of all stacks through a frame; `self`, only those of the stacks that end in it.
     #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
     pub delta: Delta,
 
-    /// Mark the significant differences by FILE, a table of fg-csv(1)
+    /// Mark significant differences, as judged in FILE, a table of fg-csv(1)
     ///
-    /// The table is the output of `fg-csv` for the same differential profile or, better, for its runs. In a browser,
-    /// frames and rows of functions whose difference may be noise are grey. Without the table, all differences are
+    /// FILE is the output of `fg-csv` for the same differential profile or, better, for its runs. In a browser,
+    /// functions whose difference may be noise are grey in the graph and the table. Without FILE, all differences are
     /// coloured.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub chances: Option<PathBuf>,
@@ -199,28 +199,28 @@ pub struct LayoutArgs {
 
     /// Draw the static picture as an icicle, root at the top
     ///
-    /// In a browser, the root is at the top; the key `u` moves it to the bottom.
+    /// In a browser, a graph starts with the root at the top; the key `u` moves it to the bottom.
     #[arg(short, long)]
     pub inverted: bool,
 
     /// Draw only stacks with FRAME, starting at it; may be repeated
     ///
-    /// With several, a stack starts at the one nearest to its root.
+    /// With several FRAMEs, a stack starts at the one nearest to its root.
     #[arg(long, value_name = "FRAME", hide_short_help = true)]
     pub base: Vec<String>,
 
     /// Draw only the stacks of a differential profile that have vanished
     ///
-    /// These stacks have the weight 0 after. They are drawn as wide as their weight before. If all stacks have
-    /// vanished, they are drawn without this option, too.
+    /// Their weight after is 0, so they are drawn as wide as their weight before. If all stacks have vanished, they are
+    /// drawn even without this option.
     #[arg(long, hide_short_help = true)]
     pub elided: bool,
 
     /// Draw a flame chart: stacks in input order from left to right
     ///
-    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time. In a browser, each first frame,
-    /// such as a thread, has a lane below a time axis. The axis leaves out time without samples, which
-    /// fg-heatmap(1) shows.
+    /// The input must be in the order of time, as `fg-collapse --in-order` writes it. In a browser, each first frame,
+    /// such as a thread, has a lane below a time axis. The axis leaves out time without samples; fg-heatmap(1) shows
+    /// it.
     #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
     pub flamechart: bool,
 
@@ -244,13 +244,13 @@ pub struct FileArgs {
 
     /// Write an HTML page instead of an SVG image
     ///
-    /// The page has the same viewer. Use it where SVG files are shown as images, such as artifacts of a CI system.
+    /// The page has the same viewer. Use it where SVG files are shown as images only, such as artifacts of a CI system.
     #[arg(long, conflicts_with = "plain")]
     pub html: bool,
 
     /// Read titles, links and attributes of frames from FILE
     ///
-    /// For the format, see NAME ATTRIBUTES in fg-svg(1).
+    /// See NAME ATTRIBUTES in fg-svg(1).
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub nameattr: Option<PathBuf>,
 

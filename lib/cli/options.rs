@@ -87,7 +87,7 @@ pub struct InputArgs {
     #[arg(value_name = "FILE", help_heading = None)]
     pub files: Vec<PathBuf>,
 
-    /// Read the files that LIST names, each name followed by a null byte
+    /// Read the files in LIST; a null byte ends each name
     ///
     /// `find -print0` writes such a list. If LIST is `-`, it is read from standard input.
     #[arg(long, value_name = "LIST", conflicts_with = "files", hide_short_help = true, display_order = 799)]

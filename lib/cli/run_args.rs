@@ -19,9 +19,9 @@ use crate::stats::sample_weight::WeightOptions;
 pub struct RunArgs {
     /// Add a run to BEFORE; may be repeated
     ///
-    /// Several runs show how much each function varies from run to run. Alternate the two
-    /// versions, so that both meet the same state of the machine. The order of the files does not matter. The same file
-    /// cannot be given twice for one side, and identical runs are reported.
+    /// Several runs show how much each function varies from run to run. Alternate the two versions, so that both meet
+    /// the same state of the machine. The order of the files does not matter. A file cannot be given twice for one
+    /// side; a warning names identical runs.
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
@@ -29,7 +29,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_after", requires = "runs_before")]
     after: Vec<PathBuf>,
 
-    /// Take the runs of BEFORE from the files that LIST names, each name followed by a null byte
+    /// Use the files in LIST as the runs of BEFORE; a null byte ends each name
     ///
     /// Use this instead of --before for more files than a command line can have.
     #[arg(
@@ -42,7 +42,7 @@ pub struct RunArgs {
     )]
     before0_from: Option<FileList>,
 
-    /// Take the runs of AFTER from the files that LIST names, each name followed by a null byte
+    /// Use the files in LIST as the runs of AFTER; a null byte ends each name
     #[arg(
         long,
         hide_short_help = true,
@@ -64,8 +64,8 @@ pub struct RunArgs {
 
     /// Multiply the weights of BEFORE by FACTOR, or by the `median` change of the functions
     ///
-    /// `median` scales each run so that the typical function has the same weight in all runs. A slowdown of all functions
-    /// alike is then not a difference.
+    /// `median` scales each run so that the typical function has the same weight in all runs. A slowdown that affects
+    /// all functions equally is then not a difference.
     #[arg(
         long,
         hide_short_help = true,
@@ -85,10 +85,10 @@ pub struct RunArgs {
 pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
-    /// By default, two source folders such as old/ and new/ are compared as one if their files have functions of the same
-    /// names, and so are two files that only one side has each. The heaviest programs that only one side has, such as app-v1
-    /// and app-v2, are one if they call the same functions. The names that are compared as one are printed. fg-report also
-    /// looks for functions that were renamed.
+    /// By default, copies of a program are matched. These are two source folders such as old/ and new/, or two files
+    /// that only one side has each, if they have functions of the same names; and the heaviest programs that only one
+    /// side has, such as app-v1 and app-v2, if they call the same functions. Matched names are printed. fg-report also
+    /// looks for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }

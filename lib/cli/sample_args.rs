@@ -11,17 +11,17 @@ pub struct SampleArgs {
     /// Use this event or value type, or `all` [default: first]
     ///
     /// By default, the first event in the input is used, and a message lists the others. If each sample has several
-    /// values, as in pprof, the default is the value that is usual for the format, and -v lists the others.
+    /// values, as in pprof, the default is the usual value of the format, and -v lists the others.
     ///
-    /// Events of a Java Flight Recorder recording also have the names `cpu`, `wall`, `alloc`, `nativemem`, `lock`, `live`
-    /// and `native`: the default is the first of these that it has. Those of a dump of Java threads are the states of
-    /// threads: the default is `RUNNABLE`, without the threads in native functions that wait (`RUNNABLE, but waits`).
+    /// For Java Flight Recorder, the names `cpu`, `wall`, `alloc`, `nativemem`, `lock`, `live` and `native` also select
+    /// events; the default is the first of these in the recording. For Java thread dumps, events are thread states, and
+    /// the default is `RUNNABLE`. Threads in native functions that wait are the event `RUNNABLE, but waits`.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1
     ///
-    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the earliest sample of the
-    /// input. FROM is included, TO is not; either may be omitted.
+    /// Times are in seconds on the clock of the samples; with a plus sign, since the earliest sample of the input. FROM
+    /// is included, TO is not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     time: Option<TimeSpan>,
     /// Use samples in this part of every second, like 0.2,0.25

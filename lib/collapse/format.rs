@@ -29,8 +29,8 @@ impl Format {
     /// Returns what the reader was tried with, as a part of a sentence.
     pub fn trial(&self) -> String {
         match self.tried_with {
-            "" => "not tried with real files".to_owned(),
-            tried_with => format!("tried with {tried_with}"),
+            "" => "not tested with real files".to_owned(),
+            tried_with => format!("tested with {tried_with}"),
         }
     }
 }
