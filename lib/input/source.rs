@@ -52,7 +52,7 @@ impl Source {
             return Err(Error::Invalid(format!("{name}: the list names no file")));
         }
         if text.ends_with(b"\n") && !text.contains(&0) {
-            let what = "each name must end with a zero byte, as `find -print0` writes them, not with a line end";
+            let what = "each name must end with a null byte, as `find -print0` writes them, not with a line end";
             return Err(Error::Invalid(format!("{name}: {what}")));
         }
         let names = text.strip_suffix(b"\0").unwrap_or(&text).split(|byte| *byte == 0);

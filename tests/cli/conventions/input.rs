@@ -55,7 +55,7 @@ fn reads_the_files_of_a_list() {
         for (list, message) in [
             ("", "the list names no file"),
             ("in.folded\0\0in.folded\0", "name 2 is empty"),
-            ("in.folded\nhalf of it.folded\n", "each name must end with a zero byte, as `find -print0` writes them"),
+            ("in.folded\nhalf of it.folded\n", "each name must end with a null byte, as `find -print0` writes them"),
             ("-\0", "name 1 is -, but the list is read from standard input"),
         ] {
             let outcome = workspace.run_with(["--files0-from=-"], list.as_bytes());
