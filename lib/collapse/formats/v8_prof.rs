@@ -66,6 +66,9 @@ struct Memory {
     libraries: CodeMap,
 }
 
+/// The kinds of records that have no fields.
+const KINDS_WITHOUT_FIELDS: [&[u8]; 1] = [b"shared-library-end"];
+
 /// Returns true for the name of a kind of records, such as `code-source-info`.
 fn is_kind(kind: &[u8]) -> bool {
     !kind.is_empty()
@@ -88,6 +91,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 None => None,
             },
             _ if line.is_empty() || is_kind(kind) && !fields.is_empty() => Some(()),
+            _ if fields.is_empty() && KINDS_WITHOUT_FIELDS.contains(&kind) => Some(()),
             _ => {
                 document.report_malformed("expected a record: its kind and its fields")?;
                 continue;

@@ -111,3 +111,10 @@ fn a_log_with_few_stacks_names_their_format() {
     assert_eq!(outcome.text(), "a.B.main;a.B.f 3\n", "{outcome:?}");
     assert!(outcome.stderr.contains("4800 lines of other text left out"), "{outcome:?}");
 }
+
+#[test]
+fn a_record_of_v8_may_have_no_fields() {
+    let text = "v8-version,11,3,244,8,-node.38,0\nshared-library,/usr/bin/a,0x10,0x20,0\nshared-library-end\n";
+    let outcome = run("fg-collapse", ["--strict"], format!("{text}tick,0x11,1,0,0x0,0\n").as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("[a] 1\n", ""));
+}
