@@ -11,7 +11,10 @@
 //! ```
 //! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel
 //! stack goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless
-//! `--event @NAME` names another. Maps without stacks and histograms are left out.
+//! `--event @NAME` names another. Maps without stacks and histograms are left out; a message names these maps. A key that
+//! contains a stack, even an empty one, has several lines, as bpftrace begins each stack with a line end.
+
+use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
@@ -70,6 +73,11 @@ pub(super) fn is_one_line_entry(line: &[u8]) -> bool {
     parse_opening(line).is_some_and(|(_, keys)| parse_closing(keys).is_some())
 }
 
+/// Returns true for a row of a histogram: `[1, 2)   3 |@@@@   |`.
+fn is_histogram_row(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'[' | b'(')) && line.ends_with(b"|")
+}
+
 /// Returns the map's name and the text after the opening bracket.
 fn parse_opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let bracket = memchr::memchr(b'[', line).filter(|_| line.starts_with(b"@"))?;
@@ -87,12 +95,14 @@ fn parse_closing(line: &[u8]) -> Option<(&[u8], u64)> {
 }
 
 /// The error for input whose maps have no stacks.
-pub(super) const NO_STACKS: &str = "bpftrace output, but no map in it is keyed by a stack";
+const NO_STACKS: &str = "bpftrace output, but no map in it is keyed by a stack";
 
 /// An entry of a map.
 #[derive(Default)]
 pub(super) struct Entry {
     map: Vec<u8>,
+    /// True if a key contains a stack, which may be empty.
+    has_stacks: bool,
     keys: Vec<Vec<u8>>,
     /// In the order in which they were printed. The last one is being read.
     stacks: Vec<EntryStack>,
@@ -105,24 +115,93 @@ struct EntryStack {
     is_kernel: bool,
 }
 
+/// The maps of a text in which an entry was read.
+#[derive(Default)]
+struct Maps {
+    /// The entries of the last map, none of which has a stack so far.
+    held: Vec<(Entry, Weight)>,
+    /// The last map, if one of its entries has a stack.
+    with_stacks: Option<Vec<u8>>,
+    without_stacks: PlainMaps,
+}
+
+impl Maps {
+    /// Adds an entry to its map. It counts if the map is keyed by stacks, as the entry itself or another one shows.
+    fn add(&mut self, entry: Entry, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if self.held.first().is_some_and(|(held, _)| held.map != entry.map) {
+            self.drop_held();
+        }
+        if entry.has_stacks {
+            self.with_stacks = Some(entry.map.clone());
+        }
+        if self.with_stacks.as_ref() != Some(&entry.map) {
+            self.held.push((entry, weight));
+            return Ok(());
+        }
+        self.held.drain(..).try_for_each(|(held, weight)| held.add(weight, document, sink))?;
+        entry.add(weight, document, sink)
+    }
+
+    /// Leaves out a map that has no stacks.
+    fn leave_out(&mut self, map: &[u8]) {
+        self.drop_held();
+        self.without_stacks.add(map);
+    }
+
+    /// Leaves out the entries of a map without stacks.
+    fn drop_held(&mut self) {
+        self.held.drain(..).for_each(|(entry, _)| self.without_stacks.add(&entry.map));
+    }
+}
+
+/// The names of maps that are not keyed by stacks.
+#[derive(Default)]
+pub(super) struct PlainMaps(Vec<Vec<u8>>);
+
+impl PlainMaps {
+    /// Adds a map, which may be known already.
+    pub(super) fn add(&mut self, name: &[u8]) {
+        if self.0.last().is_none_or(|last| last != name) && !self.0.iter().any(|known| known == name) {
+            self.0.push(name.to_vec());
+        }
+    }
+
+    /// Says which maps were left out.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if no other map was read.
+    pub(super) fn report(&self, document: &mut Document<'_>) -> Result<(), Error> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        if document.events.seen().is_empty() {
+            return Err(document.unreadable(NO_STACKS));
+        }
+        let names = self.0.join(&b", "[..]);
+        document.warn(&format!("left out maps that are not keyed by stacks: {}", names.to_str_lossy()));
+        Ok(())
+    }
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut entry, mut has_plain_maps) = (Vec::new(), None::<Entry>, false);
+    let (mut line, mut entry, mut maps) = (Vec::new(), None::<Entry>, Maps::default());
     while document.read_line(&mut line)? {
         let (mut rest, mut is_opening) = (&line[..], false);
         if let Some((map, keys)) = parse_opening(&line) {
             if entry.is_some() {
                 document.report_malformed("an entry begins before the last one has ended")?;
             }
-            entry = Some(Entry::new(map));
+            entry = Some(Entry { has_stacks: has_more_keys(keys), ..Entry::new(map) });
             (rest, is_opening) = (keys, true);
         }
         let Some(current) = &mut entry else {
-            has_plain_maps |= line.starts_with(b"@");
-            if line.starts_with(b"Lost ") {
+            if let Some((name, _)) = split_once(&line, ":").filter(|_| line.starts_with(b"@")) {
+                maps.leave_out(name);
+            } else if line.starts_with(b"Lost ") {
                 document.warn("bpftrace reports that it lost events");
-            } else if line.starts_with(b"Attaching ") || line == b"^C" {
+            } else if line.starts_with(b"Attaching ") || line == b"^C" || is_histogram_row(&line) {
                 document.skip_own_line();
-            } else if !line.starts_with(b"@") {
+            } else {
                 document.skip_line();
             }
             continue;
@@ -131,11 +210,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             Some((keys, value)) => {
                 current.add_keys(keys);
                 let last = entry.take().unwrap_or_default();
-                last.add(Weight::new(value), document, sink)?;
+                maps.add(last, Weight::new(value), document, sink)?;
             }
             None if rest.ends_with(b"]:") || rest.ends_with(b"]: ") => {
-                entry = None;
-                document.report_malformed("expected a number, found a histogram")?;
+                let last = entry.take().unwrap_or_default();
+                match last.has_stacks {
+                    true => document.report_malformed("expected a number, found a histogram")?,
+                    false => maps.leave_out(&last.map),
+                }
             }
             None if rest.starts_with(b" ") => current.push_frame(rest.trim_ascii(), document.options, sink),
             None if rest.trim_ascii().is_empty() => current.end_stack(),
@@ -143,9 +225,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None => document.report_malformed("expected a frame, or keys and a value")?,
         }
     }
-    if document.events.seen().is_empty() && has_plain_maps {
-        return Err(document.unreadable(NO_STACKS));
-    }
+    maps.drop_held();
+    maps.without_stacks.report(document)?;
     if entry.is_some() { document.report_malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 

@@ -113,6 +113,24 @@ fn a_log_with_few_stacks_names_their_format() {
 }
 
 #[test]
+fn maps_of_bpftrace_without_stacks_are_left_out() {
+    let plain = "@begin[1234]: 5678901234567\n@begin[4321]: 5678901299999\n\n@us[cat]:\n[1, 2)  3 |@@@|\n\n";
+    let text = format!("Attaching 3 probes...\n\n{plain}@ns[\n    f+1\n    g+8\n]: 812\n@ns[cat]: 3\n");
+    let json = r#"{"type": "map", "data": {"@begin": {"1234": 5678901234567}}}
+{"type": "map", "data": {"@us": {"cat": 3}}}
+{"type": "map", "data": {"@ns": {"\n    f+1\n    g+8\n": 812, "cat": 3}}}
+"#;
+    for text in [&text, json] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        let message = "fg-collapse: stdin: left out maps that are not keyed by stacks: @begin, @us\n";
+        assert_eq!(outcome.text(), "cat 3\ng;f 812\n", "{outcome:?}");
+        assert_eq!(outcome.stderr, message);
+        let outcome = run("fg-collapse", ["--event=@begin"], text.as_bytes());
+        assert!(outcome.code() == 1 && outcome.stdout.is_empty(), "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_record_of_v8_may_have_no_fields() {
     let text = "v8-version,11,3,244,8,-node.38,0\nshared-library,/usr/bin/a,0x10,0x20,0\nshared-library-end\n";
     let outcome = run("fg-collapse", ["--strict"], format!("{text}tick,0x11,1,0,0x0,0\n").as_bytes()).ok();

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::weight_from_millionths;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::formats::bpftrace::{Entry, NO_STACKS};
+use crate::collapse::formats::bpftrace::{Entry, PlainMaps};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 
@@ -27,7 +27,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut has_plain_maps) = (Vec::new(), false);
+    let (mut line, mut without_stacks) = (Vec::new(), PlainMaps::default());
     while document.read_line(&mut line)? {
         if line.trim_ascii().is_empty() {
             continue;
@@ -44,7 +44,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
             // If some keys of a map have stacks, a key without one has an empty stack.
             if !map.members().any(|(key, _)| key.contains(&b'\n')) {
-                has_plain_maps = true;
+                without_stacks.add(&name);
                 continue;
             }
             for (key, count) in map.members() {
@@ -56,10 +56,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    match sink.is_empty() && document.events.seen().is_empty() && has_plain_maps {
-        true => Err(document.unreadable(NO_STACKS)),
-        false => Ok(()),
-    }
+    without_stacks.report(document)
 }
 
 fn parse_entry(map: &[u8], key: &[u8], options: &Options, sink: &mut Sink) -> Entry {
