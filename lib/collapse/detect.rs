@@ -3,7 +3,8 @@
 use bstr::ByteSlice as _;
 
 use super::format::{Format, FormatReader};
-use super::formats::{self, FORMATS, folded, headings};
+use super::formats::json::start::StartEnd;
+use super::formats::{self, FORMATS, folded, headings, json};
 use super::line_helpers::first_lines;
 use super::options::Options;
 use super::{mixed_text, text_kind, trial, unsupported};
@@ -35,7 +36,10 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         }
         return Ok(Some(Detected { format, text_before: 0 }));
     }
-    let found = detect(head, 0);
+    if let Some(format) = detect_json(input)? {
+        return Ok(Some(Detected { format, text_before: 0 }));
+    }
+    let found = detect(input.head()?, 0);
     let found = match found {
         Err(_) if input.skip_blank_lines()? => {
             let lines = input.skipped_lines();
@@ -52,6 +56,28 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
             }
             None => Err(Error::Unreadable { name: input.name().to_owned(), what }),
         },
+    }
+}
+
+/// Returns the format of an input that is JSON; `None` if it is none, or if other text follows a value of no format. Text of
+/// other formats is not looked for within JSON.
+///
+/// The beginning of the input tells the format, unless the keys that do come late: then the whole of it is parsed, once.
+///
+/// # Errors
+/// [`Error::Unreadable`] if the input is JSON of no format.
+fn detect_json(input: &mut Blocks) -> Result<Option<&'static Format>, Error> {
+    let head = input.head()?;
+    let Some(start) = json::start::parse(&head[..head.len().min(json::DETECTION_BYTES)]) else { return Ok(None) };
+    let format = match start.end {
+        _ if start.format.is_some() => start.format,
+        StartEnd::Before => return Ok(None),
+        StartEnd::AtEnd => None,
+        StartEnd::Behind => json::start::parse(input.whole_head()?).and_then(|start| start.format),
+    };
+    match format {
+        Some(_) => Ok(format),
+        None => Err(Error::Unreadable { name: input.name().to_owned(), what: describe_unknown_kind(text_kind::JSON) }),
     }
 }
 
@@ -97,8 +123,12 @@ fn describe_unknown(head: &[u8]) -> String {
                 "if it contains Java exceptions, name --format java-exceptions; if a profile, give its lines alone";
             format!("{what}; {advice}, without the time before each")
         }
-        _ => format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats"),
+        _ => describe_unknown_kind(what),
     }
+}
+
+fn describe_unknown_kind(what: &str) -> String {
+    format!("{what} of unknown format; name the format with --format, see fg-collapse --list-formats")
 }
 
 /// Most lines of other text before a profile: the banner of a shell, or warnings of the program that wrote it.

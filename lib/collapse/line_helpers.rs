@@ -20,7 +20,14 @@ pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
         None => head.len(),
     };
     let head = &head[..end];
-    head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+    let mut next = Some(head);
+    std::iter::from_fn(move || {
+        let rest = next.take()?;
+        let end = memchr::memchr(b'\n', rest);
+        next = end.map(|end| &rest[end + 1..]);
+        let line = &rest[..end.unwrap_or(rest.len())];
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    })
 }
 
 /// Returns true if a line begins with one of these texts, as what programs say beside their stacks.

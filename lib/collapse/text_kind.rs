@@ -10,6 +10,9 @@ pub(super) const STRACE: &str = "output of strace";
 /// The kind of a text that may contain a profile.
 pub(super) const LOG: &str = "a log";
 
+/// The kind of a JSON document.
+pub(super) const JSON: &str = "JSON";
+
 /// Most lines with control characters in a text with zero bytes, of which they are a tenth at most.
 const MAX_BINARY_LINES: usize = 4;
 
@@ -43,7 +46,7 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
     } else if most_lines_fit(head, 60, begins_with_time) {
         LOG
     } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
-        "JSON"
+        JSON
     } else if is_markup(start) && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
         "XML"
     } else if is_table(head) {

@@ -34,7 +34,7 @@ mod java_exceptions;
 mod javacore;
 mod jfr;
 mod jfr_print;
-mod json;
+pub(super) mod json;
 mod jstack;
 mod little_endian;
 mod ljp;
@@ -204,9 +204,11 @@ pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
 
 /// Returns the format of JSON or XML that begins with these bytes.
 pub(super) fn find_markup(text: &[u8]) -> Option<&'static Format> {
-    let is_markup = matches!(text.first(), Some(b'{' | b'[' | b'<'));
-    let mut documents = FORMATS.iter().copied().filter(|format| is_markup && is_document(format));
-    documents.find(|format| (format.recognizes)(text))
+    match text.first()? {
+        b'{' | b'[' => json::start::parse(&text[..text.len().min(json::DETECTION_BYTES)])?.format,
+        b'<' => FORMATS.iter().copied().find(|format| is_document(format) && (format.recognizes)(text)),
+        _ => None,
+    }
 }
 
 /// Returns the name of the format of a binary document that begins with these bytes, and not behind the first one.

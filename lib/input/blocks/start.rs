@@ -2,11 +2,25 @@
 
 use std::io;
 
-use super::{Block, Blocks, last_line_end};
+use super::{Block, Blocks, MAX_RECORD, last_line_end};
 use crate::Error;
 use crate::input::colours::{self, Uncoloured};
+use crate::input::read::READ_SIZE;
 
 impl Blocks {
+    /// Returns all bytes without consuming them, or the first 64 MiB.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn whole_head(&mut self) -> Result<&[u8], Error> {
+        let mut buffered = std::mem::take(&mut self.buffered);
+        while !self.at_end && buffered.len() <= MAX_RECORD {
+            self.read_into(&mut buffered, READ_SIZE);
+        }
+        self.buffered = buffered;
+        self.head()
+    }
+
     /// Returns true if the first bytes have escape sequences of colours.
     ///
     /// # Errors

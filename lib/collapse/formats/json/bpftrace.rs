@@ -22,9 +22,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "bpftrace maps keyed by stacks, JSON (-f json)",
     tried_with: "bpftrace 0.17, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Lines(read),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"type").is_some() && root.get(b"data").is_some()
+}
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut without_stacks) = (Vec::new(), PlainMaps::default());

@@ -23,11 +23,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 CPU profile (.cpuprofile)",
     tried_with: "Node.js, published files",
     has_times: false,
-    recognizes: |head| super::document_matches(head, recognizes),
+    recognizes: |head| super::document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),
 };
 
-fn recognizes(root: Value<'_>) -> bool {
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
     let first = root.get_items(b"nodes").next();
     first.is_some_and(|node| node.get(b"callFrame").is_some())
         || root.get_path([b"head", b"functionName"]).is_some_and(|_| root.get_path([b"head", b"callFrame"]).is_none())

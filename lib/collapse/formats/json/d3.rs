@@ -23,11 +23,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "d3-flame-graph JSON (a tree of name, value, children)",
     tried_with: "perf 6.1",
     has_times: false,
-    recognizes: |head| document_matches(head, recognizes),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn recognizes(root: Value<'_>) -> bool {
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
     // The root's value may come after its children, in a part of the document that is not seen yet.
     [LONG, SHORT].iter().any(|keys| keys.are_in(root))
 }

@@ -28,9 +28,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "DHAT (valgrind --tool=dhat, the Rust crate dhat)",
     tried_with: "valgrind 3.19",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| root.get(b"dhatFileVersion").is_some()),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"dhatFileVersion").is_some()
+}
 
 /// The names of the values, and their keys.
 const HEAP_VALUES: [(&str, &[u8]); 6] = [

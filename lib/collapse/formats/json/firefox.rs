@@ -30,9 +30,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
     tried_with: "published files",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| is_profile(find_profile(root))),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    is_profile(find_profile(root))
+}
 
 fn is_profile(profile: Value<'_>) -> bool {
     profile.get(b"libs").is_some() && profile.get(b"traceEvents").is_none()

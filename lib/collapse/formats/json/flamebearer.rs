@@ -24,13 +24,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Pyroscope's flame graphs as JSON (flamebearer)",
     tried_with: "Pyroscope (published files)",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            find_bars(root).is_some_and(|bars| bars.get(b"names").is_some() || bars.get(b"levels").is_some())
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    find_bars(root).is_some_and(|bars| bars.get(b"names").is_some() || bars.get(b"levels").is_some())
+}
 
 /// Returns the object with the names and the levels.
 fn find_bars(root: Value<'_>) -> Option<Value<'_>> {

@@ -24,11 +24,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "GHC profile as JSON (+RTS -pj)",
     tried_with: "GHC 9.0, published files",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some())
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some()
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["ticks", "bytes"], 0)?;

@@ -25,15 +25,16 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "gprof2dot JSON (memray transform gprof2dot)",
     tried_with: "memray 1.20",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            let has_cost = root.get_items(b"costs").next().is_some_and(|cost| cost.get(b"unit").is_some());
-            let mut functions = root.get_items(b"functions");
-            has_cost && (root.get(b"functions").is_none() || functions.all(|function| function.get(b"name").is_some()))
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    let has_cost = root.get_items(b"costs").next().is_some_and(|cost| cost.get(b"unit").is_some());
+    let mut functions = root.get_items(b"functions");
+    has_cost && (root.get(b"functions").is_none() || functions.all(|function| function.get(b"name").is_some()))
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let costs: Vec<(String, String)> = root

@@ -19,9 +19,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 sampling heap profile (.heapprofile)",
     tried_with: "Node.js 20, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| root.get_path([b"head", b"callFrame"]).is_some()),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get_path([b"head", b"callFrame"]).is_some()
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("bytes");

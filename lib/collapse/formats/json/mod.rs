@@ -1,4 +1,4 @@
-//! JSON formats. Each is recognized by the keys of its document.
+//! JSON formats. Each is recognized by the keys of its document. To add one, add it to the table in `start.rs`, too.
 
 pub(super) mod bpftrace;
 pub(super) mod call_stack;
@@ -24,6 +24,7 @@ mod span_documents;
 mod spans;
 pub(super) mod speedscope;
 pub(super) mod stackprof;
+pub(in crate::collapse) mod start;
 mod tape;
 pub(super) mod thread_dump;
 pub(super) mod trace_event;
@@ -43,7 +44,7 @@ use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 
 /// Number of bytes at the beginning of a document that detection looks at.
-const DETECTION_BYTES: usize = 256 * 1024;
+pub(in crate::collapse) const DETECTION_BYTES: usize = 256 * 1024;
 
 /// Returns true if an input begins with JSON, which may be truncated, that passes a test.
 fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {

@@ -25,9 +25,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "OpenTelemetry profiles, JSON (OTLP 1.8 and later)",
     tried_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
-    recognizes: |head| document_matches(head, |root| root.get(b"resourceProfiles").is_some()),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(read),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"resourceProfiles").is_some()
+}
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = read_bytes(document)?;

@@ -28,9 +28,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "perf data convert --to-json (Linux)",
     tried_with: "perf 6.1",
     has_times: true,
-    recognizes: |head| document_matches(head, |root| root.get(b"linux-perf-json-version").is_some()),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"linux-perf-json-version").is_some()
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("samples");

@@ -22,11 +22,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "pyinstrument -r json (Python)",
     tried_with: "pyinstrument 5.1",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| root.get(b"sample_count").is_some() && root.get(b"root_frame").is_some())
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"sample_count").is_some() && root.get(b"root_frame").is_some()
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("microseconds");

@@ -22,16 +22,16 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "py-spy dump --json (Python)",
     tried_with: "py-spy 0.4",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            root.items().next().is_some_and(|thread| {
-                thread.get(b"owns_gil").is_some()
-                    || thread.get(b"os_thread_id").is_some() && thread.get(b"active").is_some()
-            })
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.items().next().is_some_and(|thread| {
+        thread.get(b"owns_gil").is_some() || thread.get(b"os_thread_id").is_some() && thread.get(b"active").is_some()
+    })
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     count_threads(document);

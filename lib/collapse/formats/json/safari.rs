@@ -23,16 +23,17 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Safari timelines (JavaScript)",
     tried_with: "Safari 13 (published files)",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            let recording = root.get(b"recording");
-            recording.is_some_and(|recording| {
-                recording.get(b"sampleStackTraces").is_some() || recording.get(b"instrumentTypes").is_some()
-            })
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    let recording = root.get(b"recording");
+    recording.is_some_and(|recording| {
+        recording.get(b"sampleStackTraces").is_some() || recording.get(b"instrumentTypes").is_some()
+    })
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(recording) = root.get(b"recording") else { return Ok(()) };

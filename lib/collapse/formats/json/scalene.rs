@@ -28,14 +28,15 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Scalene (Python)",
     tried_with: "Scalene 2.4",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            let others: [&[u8]; 3] = [b"elapsed_time_sec", b"entrypoint_dir", b"combined_stacks"];
-            root.get(b"alloc_samples").is_some() && others.iter().any(|key| root.get(key).is_some())
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    let others: [&[u8]; 3] = [b"elapsed_time_sec", b"entrypoint_dir", b"combined_stacks"];
+    root.get(b"alloc_samples").is_some() && others.iter().any(|key| root.get(key).is_some())
+}
 
 /// A value: its name, the list of stacks that has it, its key and index there, and its unit.
 struct Measure {

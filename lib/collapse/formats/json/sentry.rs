@@ -28,16 +28,17 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Sentry profiles (sample format)",
     tried_with: "sentry-sdk 2.75 for Python",
     has_times: true,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            let profile = root.get(b"profile");
-            let samples = root.get_path([b"profile", b"samples"]).into_iter().flat_map(Value::items);
-            profile.is_some_and(|profile| profile.get(b"stacks").is_some() && profile.get(b"frames").is_some())
-                || samples.take(8).any(|sample| sample.get(b"stack_id").is_some() && sample.get(b"thread_id").is_some())
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    let profile = root.get(b"profile");
+    let samples = root.get_path([b"profile", b"samples"]).into_iter().flat_map(Value::items);
+    profile.is_some_and(|profile| profile.get(b"stacks").is_some() && profile.get(b"frames").is_some())
+        || samples.take(8).any(|sample| sample.get(b"stack_id").is_some() && sample.get(b"thread_id").is_some())
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(profile) = root.get(b"profile") else { return Ok(()) };

@@ -29,11 +29,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
     tried_with: "py-spy 0.4, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, recognizes),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn recognizes(root: Value<'_>) -> bool {
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
     root.get_string(b"$schema").starts_with(b"https://www.speedscope.app/")
         || root.get_path([b"shared", b"frames"]).is_some()
 }

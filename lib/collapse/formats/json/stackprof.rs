@@ -26,13 +26,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "stackprof JSON (Ruby)",
     tried_with: "stackprof 0.2, published files",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            [&b"mode"[..], b"interval", b"samples"].iter().all(|name| root.get(name).is_some())
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    [&b"mode"[..], b"interval", b"samples"].iter().all(|name| root.get(name).is_some())
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(raw) = root.get(b"raw") else {

@@ -24,14 +24,15 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "jcmd Thread.dump_to_file -format=json (JDK)",
     tried_with: "JDK 21 and 25",
     has_times: false,
-    recognizes: |head| {
-        document_matches(head, |root| {
-            root.get(b"threadDump")
-                .is_some_and(|dump| dump.get(b"threadContainers").is_some() || dump.get(b"runtimeVersion").is_some())
-        })
-    },
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
+    root.get(b"threadDump")
+        .is_some_and(|dump| dump.get(b"threadContainers").is_some() || dump.get(b"runtimeVersion").is_some())
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("threads");

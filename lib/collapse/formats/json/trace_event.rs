@@ -34,7 +34,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "trace events (Chrome and others), including V8 samples",
     tried_with: "published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_trace),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(read),
 };
 
@@ -57,7 +57,8 @@ fn find_events(root: Value<'_>) -> Option<Items<'_>> {
     if root.is_object() { root.get(b"traceEvents").map(Value::items) } else { Some(root.items()) }
 }
 
-fn is_trace(root: Value<'_>) -> bool {
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
     let has_samples = root.get_items(b"samples").any(|sample| sample.get(b"sf").is_some());
     has_samples || find_events(root).is_some_and(|mut events| events.any(is_event))
 }

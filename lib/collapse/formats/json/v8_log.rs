@@ -23,11 +23,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 tick log, from node --prof-process --preprocess",
     tried_with: "Node.js 20, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, recognizes),
+    recognizes: |head| document_matches(head, is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn recognizes(root: Value<'_>) -> bool {
+/// Returns true for the root of a document of this format.
+pub(super) fn is_root(root: Value<'_>) -> bool {
     let first = root.get(b"code").and_then(|code| code.items().next());
     first.is_some_and(|code| code.get(b"type").is_some() && code.get(b"name").is_some())
 }
