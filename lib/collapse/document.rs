@@ -48,6 +48,8 @@ pub(super) struct Document<'a> {
     choice: Option<String>,
     /// True if the samples have several values, or one with a name.
     has_values: bool,
+    /// The message about values that have weight if the selected one has none.
+    weightless: Option<String>,
     /// The documents that begin in the input.
     appended: Appended,
     starts: DocumentStarts,
@@ -95,6 +97,7 @@ impl<'a> Document<'a> {
             is_cut: false,
             choice: None,
             has_values: false,
+            weightless: None,
             appended: Appended::new(format),
             starts: DocumentStarts::new(format),
             start: None,
@@ -199,7 +202,8 @@ impl<'a> Document<'a> {
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
         let is_explained = !self.events.seen().is_empty() || !self.summary.events.is_empty();
-        if is_explained { Ok(()) } else { self.log.report_no_stacks() }
+        let what = self.weightless.as_deref().unwrap_or("no stacks found");
+        if is_explained { Ok(()) } else { self.log.report_no_stacks(what) }
     }
 
     /// Returns true if another document begins within the input.

@@ -210,12 +210,11 @@ impl<'a> OrderedLog<'a> {
         Error::Unreadable { name: self.name.clone(), what }
     }
 
-    /// Warns that the input has no stacks, unless a problem was reported.
+    /// Warns that the input has no stacks, as a message says, unless a problem was reported.
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
-        let what = "no stacks found";
+    pub(super) fn report_no_stacks(&mut self, what: &str) -> Result<(), Error> {
         if self.problems > 0 {
             return Ok(());
         }

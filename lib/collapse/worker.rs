@@ -151,7 +151,7 @@ pub(super) fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut
     lock(&shared.log).end_strays(RunEnd::EndOfInput)?;
     let is_empty = first.sink.is_input_empty() && others.iter().all(|worker| worker.sink.is_input_empty());
     if is_empty && count_samples(shared.format, first, others) == before {
-        lock(&shared.log).report_no_stacks()
+        lock(&shared.log).report_no_stacks("no stacks found")
     } else {
         lock(&shared.log).check_malformed_share()
     }

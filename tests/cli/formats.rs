@@ -410,3 +410,12 @@ fn a_cut_binary_profile_that_ends_like_a_weight_is_no_folded_text() {
     assert_eq!(outcome.text(), "[unknown];[unknown] 5\n");
     assert!(outcome.stderr.contains("cut short"), "{outcome:?}");
 }
+
+#[test]
+fn names_the_values_with_weight_if_the_first_one_has_none() {
+    let graph = "# callgrind format\nevents: RB PB DB DBk\nfn=main\n1 0 0 0 0\ncfn=f\ncalls=1 2\n1 0 0 100 1\nfn=f\n2 0 0 100 1\n";
+    let outcome = run("fg-collapse", [""; 0], graph.as_bytes());
+    let message = "fg-collapse: stdin: no stack has a weight of RB; use --event to select one of DB, DBk\n";
+    assert_eq!((outcome.code(), &*outcome.stderr), (1, message), "{outcome:?}");
+    assert_eq!(run("fg-collapse", ["--event=DB"], graph.as_bytes()).ok().text(), "main;f 100\n");
+}

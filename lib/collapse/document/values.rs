@@ -38,6 +38,13 @@ impl Document<'_> {
         Ok(index)
     }
 
+    /// Notes which values have weight, for the message if the selected one has none and so there are no stacks.
+    pub(in crate::collapse) fn set_values_with_weight(&mut self, selected: &str, with_weight: &[&str]) {
+        let others = with_weight.join(", ");
+        self.weightless = (!with_weight.is_empty() && !with_weight.contains(&selected))
+            .then(|| format!("no stack has a weight of {selected}; use --event to select one of {others}"));
+    }
+
     /// Returns an error if `--event` names an event and the input has neither events nor values.
     ///
     /// # Errors

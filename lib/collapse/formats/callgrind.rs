@@ -67,6 +67,8 @@ struct GraphReader {
     in_call: bool,
     /// Number of positions before the costs of a line.
     position_count: usize,
+    /// The names of the costs, and whether a function has any of them.
+    events: Vec<(String, bool)>,
     /// Index of the cost that is the weight.
     column: usize,
     /// The cost of all functions, as `totals:` states it.
@@ -122,6 +124,7 @@ impl GraphReader {
         if let Some(name) = names.get(self.column) {
             document.set_unit(name);
         }
+        self.events = names.iter().map(|name| ((*name).to_owned(), false)).collect();
         Ok(())
     }
 
@@ -197,6 +200,11 @@ impl GraphReader {
         // Trailing costs that are zero may be missing.
         let cost = words.get(self.position_count + self.column).map_or(Some(Weight::ZERO), |cost| Weight::parse(cost));
         let Some(cost) = cost else { return Ok(false) };
+        if !self.in_call {
+            for ((_, has_cost), cost) in self.events.iter_mut().zip(&words[self.position_count..]) {
+                *has_cost |= *cost != b"0";
+            }
+        }
         match (std::mem::take(&mut self.in_call), self.callee) {
             (false, _) => self.graph.add_own_cost(function, cost)?,
             (true, Some(callee)) => self.graph.add_call(function, callee, cost)?,
@@ -208,6 +216,9 @@ impl GraphReader {
     /// Adds the stacks, and reports a text that is cut short or whose costs do not add up to its totals.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let total = self.graph.total_cost()?;
+        let with_cost = self.events.iter().filter(|(_, has_cost)| *has_cost).map(|(name, _)| name.as_str());
+        let selected = self.events.get(self.column).map_or("", |(name, _)| name);
+        document.set_values_with_weight(selected, &with_cost.collect::<Vec<&str>>());
         if self.in_call {
             document.report_malformed("the input ends within a call")?;
         }
