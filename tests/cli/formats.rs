@@ -419,3 +419,26 @@ fn names_the_values_with_weight_if_the_first_one_has_none() {
     assert_eq!((outcome.code(), &*outcome.stderr), (1, message), "{outcome:?}");
     assert_eq!(run("fg-collapse", ["--event=DB"], graph.as_bytes()).ok().text(), "main;f 100\n");
 }
+
+#[test]
+fn the_snapshots_of_a_tree_of_allocations_are_values() {
+    let heading = "desc: xtree.produce_report\ncmd: ./w\ntime_unit: ms\n";
+    let snapshot = |number: usize, bytes: u64, root: &str| {
+        let rule = "#-----------\n";
+        let values = "time=5\nmem_heap_B=1\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=detailed\n";
+        let nodes = format!(" n1: {bytes} 0x1091D8: f (w.c:6)\n  n0: {bytes} 0x1092A4: main (w.c:8)\n");
+        format!("{rule}snapshot={number}\n{rule}{values}n1: {bytes} {root}\n{nodes}")
+    };
+    let bytes = snapshot(0, 100, "curB : currently allocated Bytes");
+    let blocks = snapshot(1, 3, "curBk : currently allocated Blocks");
+    let text = format!("{heading}{bytes}{blocks}");
+    for (options, folded, message) in [
+        (&[][..], "main;f 100\n", "fg-collapse: stdin: samples have curB, curBk; using curB; use --event to select\n"),
+        (&["--event=curBk"], "main;f 3\n", ""),
+    ] {
+        let outcome = run("fg-collapse", options, text.as_bytes()).ok();
+        assert_eq!((&*outcome.text(), &*outcome.stderr), (folded, message));
+    }
+    let cut = run("fg-collapse", [""; 0], &text.as_bytes()[..text.len() - 30]).ok();
+    assert!(cut.stderr.contains("cut short"), "{cut:?}");
+}

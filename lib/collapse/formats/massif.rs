@@ -11,6 +11,9 @@
 //! The weight is the bytes at the peak, unless `--event end` asks for the last moment that has a tree. Addresses are left
 //! out; so are files and lines, unless `--srcline` asks for them. Allocations below massif's threshold are
 //! `[below threshold]`.
+//!
+//! A tree of all allocations (`valgrind --xtree-memory-file=X.ms`) has the same syntax, but its snapshots are values, which
+//! the roots name: `n4: 100 curB : currently allocated Bytes`. `--event` selects one, by default the first.
 
 use bstr::ByteSlice as _;
 
@@ -45,6 +48,9 @@ pub(super) fn begins(text: &[u8]) -> bool {
             && lines.next().is_some_and(|line| line.starts_with(UNIT))
     }
 }
+
+/// The first line of a tree of all allocations.
+const TREE_DESCRIPTION: &[u8] = b"desc: xtree.";
 
 fn is_snapshot(line: &[u8]) -> bool {
     line.strip_prefix(b"snapshot=").is_some_and(|number| parse_number(number).is_some())
@@ -91,6 +97,9 @@ fn is_value(line: &[u8]) -> bool {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    if document.head()?.starts_with(TREE_DESCRIPTION) {
+        return read_values(document, sink);
+    }
     let wants_end = document.select_value(&["peak", "end"], 0)? == 1;
     document.set_unit_silently("bytes");
     let (mut line, mut nodes, mut tree, mut is_peak) = (Vec::new(), Vec::new(), Vec::new(), false);
@@ -123,7 +132,52 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.check_end(missing == Some(0), "its last snapshot does")
 }
 
-/// Adds a tree. Its root, the functions that allocate, is the leaf of all stacks.
+/// A value of a tree of all allocations: its name, and the nodes below the root.
+struct Value {
+    name: String,
+    /// The value of the root.
+    total: u64,
+    nodes: Vec<Node>,
+}
+
+/// Returns the name in the root of a value: `n4: 100 curB : currently allocated Bytes`.
+fn value_name(root: &[u8]) -> Option<String> {
+    let (_, text) = split_once(root, ": ")?;
+    let (name, _) = split_once(split_once(text, " ")?.1, " : ")?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// Reads a tree of all allocations, whose snapshots are values.
+fn read_values(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut values, mut missing) = (Vec::new(), Vec::<Value>::new(), 0u64);
+    while document.read_line(&mut line)? {
+        let node = parse_node(&line, document.options);
+        let name = node.as_ref().filter(|node| node.depth == 0).and_then(|_| value_name(&line));
+        match (node, name, values.last_mut()) {
+            (Some(root), Some(name), _) => {
+                missing = root.callers;
+                values.push(Value { name, total: root.bytes, nodes: Vec::new() });
+            }
+            (Some(node), None, Some(value)) if node.depth > 0 => {
+                missing = missing.saturating_sub(1).saturating_add(node.callers);
+                value.nodes.push(Node { depth: node.depth - 1, ..node });
+            }
+            (None, ..) if line.starts_with(b"#-") || is_value(&line) => {}
+            _ => document.report_malformed("expected a node of a tree, or KEY=VALUE")?,
+        }
+    }
+    let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+    let index = document.select_value(&names, 0)?;
+    if let Some(value) = values.get(index) {
+        let with_weight = values.iter().filter(|value| value.total > 0).map(|value| value.name.as_str());
+        document.set_values_with_weight(&value.name, &with_weight.collect::<Vec<&str>>());
+        document.set_unit_silently(&value.name);
+        add_tree(&value.nodes, document, sink)?;
+    }
+    document.check_end(missing == 0 && !values.is_empty(), "its last snapshot does")
+}
+
+/// Adds trees. Their roots, the functions that allocate, are leaves of stacks.
 fn add_tree(nodes: &[Node], document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut tree, mut left_out) = (CallTree::new_inverted(), 0);
     for node in nodes {
