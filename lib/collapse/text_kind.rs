@@ -166,7 +166,15 @@ fn is_code(line: &[u8]) -> bool {
         b"return",
         b"if",
     ];
-    matches!(line.last(), Some(b';' | b'{' | b'}' | b')' | b':' | b'\\')) || starts_with_any(line, &starts)
+    matches!(line.last(), Some(b';' | b'{' | b'}' | b':' | b'\\'))
+        || ends_with_call(line)
+        || starts_with_any(line, &starts)
+}
+
+/// Returns true for a line that ends with a call, whose bracket follows a name: `f(x)`, but not `f (x.c)`.
+fn ends_with_call(line: &[u8]) -> bool {
+    let name = line.ends_with(b")").then(|| split_once(line, "(")).flatten().map(|(name, _)| name);
+    name.and_then(<[u8]>::last).is_some_and(|last| last.is_ascii_alphanumeric() || *last == b'_')
 }
 
 fn is_name_and_number(line: &[u8]) -> bool {
@@ -203,6 +211,8 @@ mod tests {
             ("int main() {\n  return 0;\n}\n", "source code"),
             ("nr_free_pages 1\nnr_zone_active 12\n", "text of names and numbers"),
             ("std::map<int, int, long> a\nf(int, char, long) b\ng(int, char, long) c\n", "text"),
+            ("1: 14 [B (java.base@17)\n2: 13 java.lang.String (java.base@17)\n", "text"),
+            ("print(a)\nb = f(g(x), 2)\n", "source code"),
             ("There is no profile in\nthese two lines of text.\n", "prose"),
         ] {
             assert_eq!(describe(text.as_bytes()), kind, "{text}");

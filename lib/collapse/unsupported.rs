@@ -24,6 +24,8 @@ const MAGIC: [(&[u8], &str); 13] = [
 
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
 const JAVA_PROF: &str = "a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples";
+const CLASS_HISTOGRAM: &str =
+    "a histogram of Java classes, which has objects but no stacks; record allocations with JFR";
 const GO_TRACE: &str = "an execution trace of Go 1.21 or older; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync or syscall";
 const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
 const GPROF: &str =
@@ -98,9 +100,18 @@ fn explain_line(line: &[u8]) -> Option<&'static str> {
     let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
-    } else if parse_number(count).is_some() && rest.starts_with(b"function calls") {
+    } else if is_pstats_line(count, rest.trim_ascii()) {
         Some(CPROFILE)
+    } else if count == b"num" && rest.trim_ascii_start().starts_with(b"#instances") {
+        Some(CLASS_HISTOGRAM)
     } else {
         None
     }
+}
+
+/// Returns true for the first lines of tables that `pstats` prints: `4 function calls in 0.005 seconds`, and the headings of
+/// callers and callees.
+fn is_pstats_line(word: &[u8], rest: &[u8]) -> bool {
+    parse_number(word).is_some() && rest.starts_with(b"function calls")
+        || word == b"Function" && matches!(rest, b"was called by..." | b"called...")
 }

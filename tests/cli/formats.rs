@@ -55,7 +55,7 @@ fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
     let expected = "fg-collapse: no sample is of the default event; the input has WAITING (1); use --event to select one, or all\n";
     assert_eq!((waiting.code(), waiting.stdout.len(), waiting.stderr.as_str()), (1, 0, expected));
-    let texts: [(&[u8], &str); 14] = [
+    let texts: [(&[u8], &str); 16] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
         (b"FLR\0\0\x02\0\0", "no chunk begins at byte 0"),
@@ -64,6 +64,8 @@ fn reports_what_to_do_about_inputs_without_stacks() {
         (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a gprof profile, "),
         (b"\xfb\xa9\x03\xfa\x04a.py", "py-spy record -f raw"),
         (b"1\n         4 function calls in 0.005 seconds\n\n", "py-spy record -f raw"),
+        (b"   Random listing order was used\n\nFunction    was called by...\n  a.py:1(f)  <-  1  0.0  0.0  b.py:2(g)\n", "py-spy record"),
+        (b"42:\n num  #instances  #bytes  class name (module)\n---\n 1:  14  940 [B (java.base@17)\n", "a histogram of Java"),
         (b"PK\x03\x04\x14\0", "unzip -p"),
         (b"<?xml version=\"1.0\"?>\n<svg width=\"1\">", "an SVG picture"),
         (b"\n<!DOCTYPE html>\n<html>", "an HTML page"),
