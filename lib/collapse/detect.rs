@@ -31,7 +31,7 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         return Ok(None);
     }
     if let Some(format) = options.format.and_then(formats::get_format) {
-        if !(format.recognizes)(head) {
+        if !format.recognizes(head) {
             input.skip_blank_lines()?;
         }
         return Ok(Some(Detected { format, text_before: 0 }));
@@ -68,7 +68,9 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
 /// [`Error::Unreadable`] if the input is JSON of no format.
 fn detect_json(input: &mut Blocks) -> Result<Option<&'static Format>, Error> {
     let head = input.head()?;
-    let Some(start) = json::start::parse(&head[..head.len().min(json::DETECTION_BYTES)]) else { return Ok(None) };
+    let Some(start) = json::start::parse(&head[..head.len().min(json::start::DETECTION_BYTES)]) else {
+        return Ok(None);
+    };
     let format = match start.end {
         _ if start.format.is_some() => start.format,
         StartEnd::Before => return Ok(None),
@@ -108,11 +110,10 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
     let what = if head.iter().any(text_kind::is_control) { "a binary file" } else { text_kind::describe(head) };
-    let with_few_stacks =
-        FORMATS.iter().filter(|format| (format.recognizes)(head)).find(|format| match format.reader {
-            FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
-            FormatReader::Bytes(_) | FormatReader::Blocks { .. } => false,
-        });
+    let with_few_stacks = FORMATS.iter().filter(|format| format.recognizes(head)).find(|format| match format.reader {
+        FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),
+        FormatReader::Bytes(_) | FormatReader::Blocks { .. } => false,
+    });
     match (with_few_stacks, what) {
         (Some(Format { name, .. }), _) => {
             format!("{what} with few stacks ({name}); read them with --format {name}, or give their lines alone")
@@ -199,7 +200,7 @@ pub(super) fn find_formats(head: &[u8]) -> Vec<&'static Format> {
     let mut found: Vec<&'static Format> = Vec::new();
     for format in FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_))) {
         let is_folded = formats::is_folded(format);
-        if is_folded && !found.is_empty() || !(format.recognizes)(head) {
+        if is_folded && !found.is_empty() || !format.recognizes(head) {
             continue;
         }
         match format.reader {
@@ -259,7 +260,7 @@ pub(super) fn find_markup_within(line: &[u8]) -> Option<(usize, &'static str)> {
 /// Returns the format of a text, other than `own`, if it is certainly a profile.
 fn find_document_of(text: &[u8], own: &str) -> Option<&'static str> {
     let others = FORMATS.iter().filter(|format| format.name != own && !formats::is_folded(format));
-    let mut recognizing = others.filter(|format| (format.recognizes)(text));
+    let mut recognizing = others.filter(|format| format.recognizes(text));
     let found = recognizing.find(|format| match format.reader {
         FormatReader::Lines(read) => trial::finds_stacks(format.name, read, text),
         FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
@@ -294,12 +295,12 @@ mod tests {
 
     /// Returns the formats that claim an input by its first bytes. Folded text is claimed only if nothing else is.
     fn claims(head: &[u8]) -> Vec<&'static str> {
-        let special = FORMATS.iter().filter(|format| (format.recognizes)(head) && format.name != "folded");
+        let special = FORMATS.iter().filter(|format| format.recognizes(head) && format.name != "folded");
         let special: Vec<_> = special.map(|format| format.name).collect();
         match special.is_empty() {
             true if unsupported::explain(head).is_some() => vec!["none"],
             false if unsupported::explain(head).is_some() => [special, vec!["none"]].concat(),
-            true if (folded::FORMAT.recognizes)(head) => vec!["folded"],
+            true if folded::FORMAT.recognizes(head) => vec!["folded"],
             false if folded::is_certain(head) => [special, vec!["folded"]].concat(),
             _ => special,
         }

@@ -1,6 +1,8 @@
 //! The declaration of an input format: its name, how to recognize it, and the function that reads it.
 
 use super::document::Document;
+use super::formats::json;
+use super::formats::json::value::Value;
 use super::options::Options;
 use super::parser::Parser;
 use super::sink::Sink;
@@ -13,24 +15,39 @@ pub struct Format {
     pub name: &'static str,
     /// The program or command that writes the format, in a few words.
     pub description: &'static str,
-    /// The programs whose own files the reader was tried with, and files that others published. If it is empty, only
+    /// The programs whose own files the reader was tested with, and files that others published. If it is empty, only
     /// the specification or the program's source was at hand.
-    pub tried_with: &'static str,
+    pub tested_with: &'static str,
     /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
     /// their like apply.
     pub(super) has_times: bool,
-    /// Returns true if an input that begins with these bytes has this format. They are its first 128 KiB and at least
-    /// its first line, or all of it. No other format may recognize the same input.
-    pub(super) recognizes: fn(&[u8]) -> bool,
+    pub(super) recognizer: Recognizer,
     pub(super) reader: FormatReader,
 }
 
+/// What tells if an input has a format. No other format may recognize the same input.
+#[derive(Debug)]
+pub(super) enum Recognizer {
+    /// Returns true for the first bytes of an input: 128 KiB and at least its first line, or all of it.
+    Head(fn(&[u8]) -> bool),
+    /// Returns true for the root of JSON, which may be truncated.
+    Json(fn(Value<'_>) -> bool),
+}
+
 impl Format {
-    /// Returns what the reader was tried with, as a part of a sentence.
+    /// Returns true if an input that begins with these bytes has this format. See [`Recognizer::Head`].
+    pub(super) fn recognizes(&self, head: &[u8]) -> bool {
+        match self.recognizer {
+            Recognizer::Head(recognizes) => recognizes(head),
+            Recognizer::Json(is_root) => json::start::root_matches(head, is_root),
+        }
+    }
+
+    /// Returns what the reader was tested with, as a part of a sentence.
     pub fn trial(&self) -> String {
-        match self.tried_with {
+        match self.tested_with {
             "" => "not tested with real files".to_owned(),
-            tried_with => format!("tested with {tried_with}"),
+            tested_with => format!("tested with {tested_with}"),
         }
     }
 }

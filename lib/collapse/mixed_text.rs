@@ -33,7 +33,7 @@ pub(super) fn describe_binary_before(head: &[u8], skipped: u64, found: &Format) 
         return None;
     }
     let (line, offset) = first_line(head, found);
-    let is_behind = head[..offset].iter().any(text_kind::is_control) && (found.recognizes)(&head[offset..]);
+    let is_behind = head[..offset].iter().any(text_kind::is_control) && found.recognizes(&head[offset..]);
     let line = line + skipped;
     let what =
         || format!("binary data of unknown format, from line {line} on {}; give each file by itself", found.name);
@@ -61,7 +61,7 @@ pub(super) fn describe_in_order(head: &[u8], skipped: u64, first: &Format, secon
 /// Returns the number of the line up to which a text must be read so that a format recognizes it, and its offset.
 fn first_line(text: &[u8], format: &Format) -> (u64, usize) {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text).map(|end| end + 1).collect();
-    let index = ends.partition_point(|end| !(format.recognizes)(&text[..*end]));
+    let index = ends.partition_point(|end| !format.recognizes(&text[..*end]));
     let start = index.checked_sub(1).map_or(0, |before| ends[before]);
     (index as u64 + 1, start)
 }

@@ -17,7 +17,7 @@ use self::streamed::{Streamed, is_streamed};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, read_bytes};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::little_endian::Bytes;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -28,9 +28,11 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "art-trace",
     description: "method traces of Android's runtime (.trace)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes: |head| head.starts_with(TEXT) && head.contains_str("\n*threads\n") || is_streamed(head),
+    recognizer: Recognizer::Head(|head| {
+        head.starts_with(TEXT) && head.contains_str("\n*threads\n") || is_streamed(head)
+    }),
     reader: FormatReader::Bytes(read),
 };
 

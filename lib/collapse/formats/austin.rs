@@ -16,7 +16,7 @@ use super::little_endian::Bytes;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, read_bytes, thread_name, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_STACK_LENGTH, intern_frame};
@@ -26,9 +26,11 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "austin",
     description: "Austin's binary files (MOJO, Python)",
-    tried_with: "Austin 4.0",
+    tested_with: "Austin 4.0",
     has_times: false,
-    recognizes: |head| head.starts_with(MAGIC) && head.get(3).is_some_and(|version| VERSIONS.contains(version)),
+    recognizer: Recognizer::Head(|head| {
+        head.starts_with(MAGIC) && head.get(3).is_some_and(|version| VERSIONS.contains(version))
+    }),
     reader: FormatReader::Bytes(read),
 };
 

@@ -16,7 +16,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -26,9 +26,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "bcc",
     description: "profile, offcputime, offwaketime, wakeuptime of bcc and libbpf-tools",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

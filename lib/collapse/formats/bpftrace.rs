@@ -18,7 +18,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -29,9 +29,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "bpftrace",
     description: "bpftrace maps keyed by stacks",
-    tried_with: "bpftrace 0.17, published files",
+    tested_with: "bpftrace 0.17, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, is_address, parse_number, split_once, split_words};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -37,9 +37,9 @@ use self::graph::Graph;
 pub(super) static FORMAT: Format = Format {
     name: "callgrind",
     description: "Callgrind format (valgrind, Xdebug profiler, KCachegrind)",
-    tried_with: "valgrind 3.19, published files",
+    tested_with: "valgrind 3.19, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

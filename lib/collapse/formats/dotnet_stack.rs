@@ -11,7 +11,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, is_address, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -21,9 +21,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "dotnet-stack",
     description: "dotnet-stack report (.NET)",
-    tried_with: "published output",
+    tested_with: "published output",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

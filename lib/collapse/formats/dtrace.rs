@@ -12,7 +12,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, is_address, parse_number, split_words, strip_llvm_suffix, strip_offset,
 };
@@ -30,9 +30,9 @@ const INDENTATION: usize = 10;
 pub(super) static FORMAT: Format = Format {
     name: "dtrace",
     description: "DTrace stack() and ustack()",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

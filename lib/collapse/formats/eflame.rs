@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{most_lines_fit, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -17,9 +17,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "eflame",
     description: "eflame (Erlang)",
-    tried_with: "eflame with Erlang/OTP 25",
+    tested_with: "eflame with Erlang/OTP 25",
     has_times: false,
-    recognizes: |head| most_lines_fit(head, 90, |line| parse_line(line).is_some()),
+    recognizer: Recognizer::Head(|head| most_lines_fit(head, 90, |line| parse_line(line).is_some())),
     reader: FormatReader::Lines(read),
 };
 

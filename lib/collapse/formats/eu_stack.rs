@@ -11,7 +11,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, indentation, is_address, parse_number, split_once, split_word,
 };
@@ -22,9 +22,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "eu-stack",
     description: "elfutils eu-stack",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

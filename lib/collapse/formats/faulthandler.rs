@@ -12,7 +12,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, starts_with_any};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -22,9 +22,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "faulthandler",
     description: "Python faulthandler",
-    tried_with: "Python 3.11, published files",
+    tested_with: "Python 3.11, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -12,7 +12,7 @@ use bstr::ByteSlice as _;
 
 use super::{bpftrace, goroutines};
 use crate::Error;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_word, split_words};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
@@ -24,9 +24,9 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "folded",
     description: "folded stacks (also from async-profiler, Austin, py-spy, bcc -f)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
 

@@ -22,7 +22,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, strip_offset};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -34,9 +34,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ftrace",
     description: "ftrace text, trace-cmd report, systrace (Linux kernel)",
-    tried_with: "Linux 6.18 (tracefs), published files",
+    tested_with: "Linux 6.18 (tracefs), published files",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

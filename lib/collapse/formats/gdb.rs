@@ -11,7 +11,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, is_address, parse_number, split_once, split_word, starts_with_any,
 };
@@ -22,9 +22,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "gdb",
     description: "gdb thread apply all bt",
-    tried_with: "gdb 13, published files",
+    tested_with: "gdb 13, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, read_bytes};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
@@ -23,9 +23,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "ghc-eventlog",
     description: "GHC event log (.eventlog, +RTS -l with -p or -h)",
-    tried_with: "GHC 9.0",
+    tested_with: "GHC 9.0",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC),
+    recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
 

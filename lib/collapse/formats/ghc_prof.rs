@@ -15,7 +15,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, indentation, parse_scaled, split_words};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::CallTree;
@@ -24,9 +24,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ghc-prof",
     description: "GHC time and allocation profile (.prof, +RTS -p)",
-    tried_with: "GHC 9.0, published files",
+    tested_with: "GHC 9.0, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, indentation, is_address, parse_number, split_once, split_word, split_words,
 };
@@ -33,9 +33,9 @@ use crate::profile::{Stacks, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "pprof-raw",
     description: "go tool pprof -raw",
-    tried_with: "Go 1.19, published files",
+    tested_with: "Go 1.19, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

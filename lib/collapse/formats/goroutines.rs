@@ -20,7 +20,7 @@ use super::mapped::parse_hex;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, is_address, parse_number, split_once, split_word, split_words, starts_with_any, strip_offset,
 };
@@ -32,9 +32,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
     description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
-    tried_with: "Go 1.19, published files",
+    tested_with: "Go 1.19, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

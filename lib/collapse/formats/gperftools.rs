@@ -8,7 +8,7 @@ use super::mapped::Addresses;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::read_bytes;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_STACK_LENGTH, Stack};
 use crate::profile::Weight;
@@ -16,9 +16,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "gperftools",
     description: "gperftools CPU profile",
-    tried_with: "gperftools 2.10",
+    tested_with: "gperftools 2.10",
     has_times: false,
-    recognizes: |head| Words::new(head).is_some(),
+    recognizer: Recognizer::Head(|head| Words::new(head).is_some()),
     reader: FormatReader::Bytes(read),
 };
 

@@ -25,7 +25,7 @@ use self::scale::Sampling;
 use super::mapped::{Addresses, parse_hex};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, strip_offset};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -36,9 +36,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "heap-text",
     description: "heap and contention profiles as text (jemalloc, gperftools, Go debug=1)",
-    tried_with: "jemalloc 5.3, gperftools 2.10, Go 1.19",
+    tested_with: "jemalloc 5.3, gperftools 2.10, Go 1.19",
     has_times: false,
-    recognizes: |head| first_lines(head).next().is_some_and(is_heading),
+    recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(is_heading)),
     reader: FormatReader::Lines(read),
 };
 

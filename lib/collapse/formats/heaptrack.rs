@@ -23,7 +23,7 @@ use self::costs::Costs;
 use super::mapped::parse_hex;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -34,13 +34,13 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "heaptrack",
     description: "heaptrack (C, C++)",
-    tried_with: "heaptrack 1.4",
+    tested_with: "heaptrack 1.4",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         lines.next().is_some_and(is_version)
             && lines.next().is_some_and(|line| line.starts_with(b"X ") || line.starts_with(b"x "))
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::java;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_words};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -29,13 +29,13 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "hprof-text",
     description: "HPROF text (JDK 8 and older)",
-    tried_with: "JDK 8",
+    tested_with: "JDK 8",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         first_lines(head).next().is_some_and(|line| line.starts_with(b"JAVA PROFILE 1.0") && line.contains(&b','))
             || first_lines(head).any(|line| parse_trace(line).is_some())
                 && first_lines(head).any(|line| line.starts_with(b"\t") && line.ends_with(b")"))
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

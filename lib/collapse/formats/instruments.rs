@@ -14,7 +14,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, indentation};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::CallTree;
@@ -24,9 +24,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "instruments",
     description: "Instruments call tree, copied with Deep Copy",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -14,7 +14,7 @@
 use super::{java, jstack};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, indentation, parse_number};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -24,9 +24,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "java-exceptions",
     description: "Java exceptions in a log",
-    tried_with: "JDK 17, published files",
+    tested_with: "JDK 17, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

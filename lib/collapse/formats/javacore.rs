@@ -13,7 +13,7 @@ use bstr::ByteSlice as _;
 use super::java;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -23,9 +23,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "javacore",
     description: "OpenJ9 javacore",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, split_words, starts_with_any};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -28,9 +28,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "jstack",
     description: "Java thread dumps (jstack, jcmd, kill -3)",
-    tried_with: "JDK 17, 21 and 25, published files",
+    tested_with: "JDK 17, 21 and 25, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

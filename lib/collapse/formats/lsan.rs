@@ -13,7 +13,7 @@ use bstr::ByteSlice as _;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::module_frame;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -23,12 +23,12 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "lsan",
     description: "LeakSanitizer, AddressSanitizer's leaks",
-    tried_with: "GCC 12",
+    tested_with: "GCC 12",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         lines.any(|line| parse_leak(line).is_some()) && lines.next().is_some_and(|line| parse_frame(line).is_some())
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

@@ -19,7 +19,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, indentation, is_address, parse_number, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -29,11 +29,11 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "massif",
     description: "massif (valgrind)",
-    tried_with: "valgrind 3.19",
+    tested_with: "valgrind 3.19",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         first_lines(head).take(3).any(|line| line.starts_with(UNIT)) && first_lines(head).any(is_snapshot)
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

@@ -13,7 +13,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -23,14 +23,14 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "memcheck",
     description: "memcheck's leaks (valgrind --leak-check=full)",
-    tried_with: "valgrind 3.19",
+    tested_with: "valgrind 3.19",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| {
             let text = strip_process(line).unwrap_or_default();
             text.starts_with(HEADING) || parse_leak(text).is_some()
         })
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

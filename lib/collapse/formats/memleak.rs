@@ -14,7 +14,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -24,13 +24,13 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "memleak",
     description: "memleak (bcc, libbpf-tools)",
-    tried_with: "libbpf-tools 0.37, published output of bcc",
+    tested_with: "libbpf-tools 0.37, published output of bcc",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         // A list may be empty.
         lines.any(is_heading) && lines.any(|line| parse_entry(line).is_some())
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

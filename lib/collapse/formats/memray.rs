@@ -10,7 +10,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_csv, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -20,9 +20,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "memray",
     description: "memray transform csv (Python)",
-    tried_with: "memray 1.20",
+    tested_with: "memray 1.20",
     has_times: false,
-    recognizes: |head| first_lines(head).next().is_some_and(|line| line == HEADING),
+    recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(|line| line == HEADING)),
     reader: FormatReader::Lines(read),
 };
 

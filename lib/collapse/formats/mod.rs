@@ -195,18 +195,14 @@ pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
 
 /// Returns the name of the format of a document that begins with these bytes: a binary one, or JSON or XML.
 pub(super) fn find_document(text: &[u8]) -> Option<&'static str> {
-    FORMATS
-        .iter()
-        .filter(|format| is_document(format))
-        .find(|format| (format.recognizes)(text))
-        .map(|format| format.name)
+    FORMATS.iter().filter(|format| is_document(format)).find(|format| format.recognizes(text)).map(|format| format.name)
 }
 
 /// Returns the format of JSON or XML that begins with these bytes.
 pub(super) fn find_markup(text: &[u8]) -> Option<&'static Format> {
     match text.first()? {
-        b'{' | b'[' => json::start::parse(&text[..text.len().min(json::DETECTION_BYTES)])?.format,
-        b'<' => FORMATS.iter().copied().find(|format| is_document(format) && (format.recognizes)(text)),
+        b'{' | b'[' => json::start::parse(&text[..text.len().min(json::start::DETECTION_BYTES)])?.format,
+        b'<' => FORMATS.iter().copied().find(|format| is_document(format) && format.recognizes(text)),
         _ => None,
     }
 }
@@ -214,7 +210,7 @@ pub(super) fn find_markup(text: &[u8]) -> Option<&'static Format> {
 /// Returns the name of the format of a binary document that begins with these bytes, and not behind the first one.
 pub(super) fn find_binary(bytes: &[u8]) -> Option<&'static str> {
     let mut binary = FORMATS.iter().filter(|format| matches!(format.reader, FormatReader::Bytes(_)));
-    let found = binary.find(|format| (format.recognizes)(bytes) && !(format.recognizes)(&bytes[1..]));
+    let found = binary.find(|format| format.recognizes(bytes) && !format.recognizes(&bytes[1..]));
     found.map(|format| format.name)
 }
 

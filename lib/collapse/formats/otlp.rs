@@ -11,7 +11,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{function_with_source, module_frame, read_bytes, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
@@ -24,9 +24,9 @@ use crate::profile::FrameId;
 pub(super) static FORMAT: Format = Format {
     name: "otlp",
     description: "OpenTelemetry profiles, protobuf (OTLP 1.8 and later)",
-    tried_with: "OpenTelemetry eBPF profiler (published file)",
+    tested_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
-    recognizes: |head| is_otlp(head) || head.get(4..).is_some_and(is_otlp) && head[0] < 0x40,
+    recognizer: Recognizer::Head(|head| is_otlp(head) || head.get(4..).is_some_and(is_otlp) && head[0] < 0x40),
     reader: FormatReader::Bytes(read),
 };
 

@@ -17,7 +17,7 @@ pub(super) use self::off_cpu::{SWITCH_EVENT, wait_weight};
 pub(super) use self::samples::Samples;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::input_summary::InputSummary;
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
@@ -26,9 +26,9 @@ use crate::perf::data::{MAGIC, ReadError, Reader, SWAPPED_MAGIC};
 pub(super) static FORMAT: Format = Format {
     name: "perf-data",
     description: "perf.data of perf record (Linux)",
-    tried_with: "perf 6.1, published files",
+    tested_with: "perf 6.1, published files",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };
 

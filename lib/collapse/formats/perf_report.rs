@@ -20,7 +20,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, multiply_weight, parse_number, split_once, split_word,
 };
@@ -31,9 +31,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "perf-report",
     description: "perf report --stdio --no-children -g folded",
-    tried_with: "perf 6.1, published files",
+    tested_with: "perf 6.1, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -39,7 +39,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{read_bytes, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::diagnostics::plural;
@@ -49,9 +49,9 @@ use crate::protobuf::{Fields, Value, read_messages, read_numbers};
 pub(super) static FORMAT: Format = Format {
     name: "perfetto",
     description: "Perfetto traces (samples, heapprofd, track events)",
-    tried_with: "test data of Perfetto",
+    tested_with: "test data of Perfetto",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };
 

@@ -16,7 +16,7 @@ use super::xml::{self, ParseError, find_attribute, parse, parse_entity};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_partial_stack, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
 use crate::markers;
@@ -25,13 +25,13 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "perfview",
     description: "PerfView XML (.NET, Windows)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         xml::begins(head)
             && (head.contains_str("<StackWindow") || head.contains_str("<StackSource"))
             && head.contains_str("<Frame")
-    },
+    }),
     reader: FormatReader::Bytes(read),
 };
 

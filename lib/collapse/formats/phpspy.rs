@@ -13,7 +13,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit, parse_number, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -23,9 +23,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "phpspy",
     description: "phpspy (PHP)",
-    tried_with: "phpspy 0.8 with PHP 8.2",
+    tested_with: "phpspy 0.8 with PHP 8.2",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

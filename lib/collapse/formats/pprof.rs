@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{function_with_source, module_frame, read_bytes};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, MAX_STACK_LENGTH};
@@ -22,9 +22,9 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
     description: "pprof protobuf (Go, gperftools and many others)",
-    tried_with: "Go 1.19, published files",
+    tested_with: "Go 1.19, published files",
     has_times: false,
-    recognizes: is_pprof,
+    recognizer: Recognizer::Head(is_pprof),
     reader: FormatReader::Bytes(read),
 };
 

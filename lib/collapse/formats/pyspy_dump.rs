@@ -19,7 +19,7 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::thread_name;
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, indentation, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -29,9 +29,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "py-spy",
     description: "py-spy dump (Python)",
-    tried_with: "py-spy 0.4",
+    tested_with: "py-spy 0.4",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::uses_input_weights;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -23,9 +23,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "rprof",
     description: "Rprof (R)",
-    tried_with: "R 4.2",
+    tested_with: "R 4.2",
     has_times: false,
-    recognizes: |head| first_lines(head).next().is_some_and(|line| parse_heading(line).is_some()),
+    recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(|line| parse_heading(line).is_some())),
     reader: FormatReader::Lines(read),
 };
 

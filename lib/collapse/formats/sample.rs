@@ -12,7 +12,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, parse_number, split_once, split_word, starts_with_any,
 };
@@ -24,9 +24,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "sample",
     description: "macOS sample",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -16,7 +16,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -26,9 +26,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf",
     description: "Android simpleperf report-sample",
-    tried_with: "simpleperf of NDK 27, published files",
+    tested_with: "simpleperf of NDK 27, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{module_frame, read_bytes, thread_name, uses_input_weights};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::function_name;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_STACK_LENGTH, intern_frame};
@@ -22,9 +22,9 @@ use crate::protobuf::{Fields, read_messages, read_numbers};
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf-proto",
     description: "simpleperf report-sample --protobuf (Android)",
-    tried_with: "simpleperf of NDK 27",
+    tested_with: "simpleperf of NDK 27",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC),
+    recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
 

@@ -13,7 +13,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, indentation, most_lines_fit, parse_number, split_word,
 };
@@ -25,9 +25,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "stackcount",
     description: "stackcount (bcc)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

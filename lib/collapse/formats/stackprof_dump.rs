@@ -11,7 +11,7 @@ use self::marshal::{Value, parse};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, read_bytes, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::markers;
@@ -20,12 +20,12 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "stackprof-dump",
     description: "stackprof dump (Ruby)",
-    tried_with: "stackprof 0.2",
+    tested_with: "stackprof 0.2",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         // A hash whose first key is the symbol `version`, or has it among the first ones.
         head.starts_with(b"\x04\x08{") && memchr::memmem::find(&head[..head.len().min(256)], b":\x0cversion").is_some()
-    },
+    }),
     reader: FormatReader::Bytes(read),
 };
 

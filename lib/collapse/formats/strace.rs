@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::module_frame;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
     first_lines, function_name, most_lines_fit, parse_number, parse_scaled, split_once, split_word,
 };
@@ -28,13 +28,13 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "strace",
     description: "strace -k (Linux)",
-    tried_with: "strace 6.1",
+    tested_with: "strace 6.1",
     has_times: false,
-    recognizes: |head| {
+    recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| parse_frame(line).is_some())
             && first_lines(head).any(|line| parse_call(line).is_some())
             && most_lines_fit(head, 60, |line| parse_frame(line).is_some() || parse_call(line).is_some())
-    },
+    }),
     reader: FormatReader::Lines(read),
 };
 

@@ -10,7 +10,7 @@ use super::perf_data::{self, Samples};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::read_bytes;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::input_summary::InputSummary;
 use crate::collapse::line_helpers::split_word;
 use crate::collapse::sink::Sink;
@@ -19,9 +19,9 @@ use crate::perf::event::{Callchain, Event, Mmap, Sample, Stamp, sample_type as b
 pub(super) static FORMAT: Format = Format {
     name: "sysprof",
     description: "sysprof captures (.syscap)",
-    tried_with: "sysprof 3.46",
+    tested_with: "sysprof 3.46",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC),
+    recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
 

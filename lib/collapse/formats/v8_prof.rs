@@ -16,7 +16,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::parse_number;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{self, Stack};
@@ -26,9 +26,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "v8-prof",
     description: "V8 log (node --prof)",
-    tried_with: "Node.js 20, published files",
+    tested_with: "Node.js 20, published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };
 

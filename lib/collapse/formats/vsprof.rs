@@ -12,7 +12,7 @@ use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_csv};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::CallTree;
@@ -21,9 +21,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "vsprof",
     description: "Visual Studio call tree, CSV",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

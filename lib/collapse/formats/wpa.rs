@@ -11,7 +11,7 @@
 
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_csv};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -21,9 +21,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "wpa",
     description: "Windows Performance Analyzer, CSV with stacks",
-    tried_with: "",
+    tested_with: "",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 

@@ -20,7 +20,7 @@ use super::xml::{self, ParseError, find_attribute, parse};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::markers;
@@ -30,9 +30,9 @@ use crate::symbol_name::demangle;
 pub(super) static FORMAT: Format = Format {
     name: "xctrace",
     description: "Instruments, xctrace export (XML)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };
 

@@ -25,7 +25,7 @@ use self::sums::Sums;
 use self::tables::Tables;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::parse_number;
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
@@ -34,9 +34,9 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "go-trace",
     description: "Go execution traces (runtime/trace, Go 1.22 and later)",
-    tried_with: "Go 1.27",
+    tested_with: "Go 1.27",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };
 

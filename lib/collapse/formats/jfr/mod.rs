@@ -35,15 +35,15 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 
 pub(super) static FORMAT: Format = Format {
     name: "jfr",
     description: "Java Flight Recorder (JDK 8u262 and later, async-profiler)",
-    tried_with: "JDK 8, 11, 17, 21 and 25",
+    tested_with: "JDK 8, 11, 17, 21 and 25",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC),
+    recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
 

@@ -27,7 +27,7 @@ use self::values::{parse_amount, parse_time};
 use super::jfr::printed_weight;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -38,9 +38,9 @@ use crate::symbol_name::java::class_name;
 pub(super) static FORMAT: Format = Format {
     name: "jfr-print",
     description: "jfr print (Java Flight Recorder as text)",
-    tried_with: "JDK 17 and 25",
+    tested_with: "JDK 17 and 25",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     // Events may contain whole thread dumps, which other formats recognize.
     reader: FormatReader::Bytes(read),
 };

@@ -6,13 +6,12 @@
 //! The parts of a key are separated by commas; its stacks are indented lines, leaf first. Weights, root frames and
 //! events are as in the [text format](crate::collapse::formats::bpftrace).
 
-use super::document_matches;
 use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::weight_from_millionths;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::bpftrace::{Entry, PlainMaps};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -20,14 +19,14 @@ use crate::collapse::sink::Sink;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
     description: "bpftrace maps keyed by stacks, JSON (-f json)",
-    tried_with: "bpftrace 0.17, published files",
+    tested_with: "bpftrace 0.17, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Lines(read),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"type").is_some() && root.get(b"data").is_some()
 }
 

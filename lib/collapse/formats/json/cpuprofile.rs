@@ -15,20 +15,20 @@ use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::uses_input_weights;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
     description: "V8 CPU profile (.cpuprofile)",
-    tried_with: "Node.js, published files",
+    tested_with: "Node.js, published files",
     has_times: false,
-    recognizes: |head| super::document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let first = root.get_items(b"nodes").next();
     first.is_some_and(|node| node.get(b"callFrame").is_some())
         || root.get_path([b"head", b"functionName"]).is_some_and(|_| root.get_path([b"head", b"callFrame"]).is_none())

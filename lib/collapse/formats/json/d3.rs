@@ -8,27 +8,27 @@
 //! are those of the nodes alone, as `perf script flamegraph -f json` writes them, with the members `n`, `v` and `c`. A
 //! root named `root`, `all` or `total`, or without a name, is left out.
 
+use super::read_root;
 use super::tree::{Node, fold_tree};
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::weight_from_millionths;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::CallTree;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "d3-flame-graph",
     description: "d3-flame-graph JSON (a tree of name, value, children)",
-    tried_with: "perf 6.1",
+    tested_with: "perf 6.1",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     // The root's value may come after its children, in a part of the document that is not seen yet.
     [LONG, SHORT].iter().any(|keys| keys.are_in(root))
 }

@@ -10,12 +10,12 @@
 
 use bstr::ByteSlice as _;
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{function_name, is_address};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -26,14 +26,14 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "dhat",
     description: "DHAT (valgrind --tool=dhat, the Rust crate dhat)",
-    tried_with: "valgrind 3.19",
+    tested_with: "valgrind 3.19",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"dhatFileVersion").is_some()
 }
 

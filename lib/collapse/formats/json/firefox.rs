@@ -14,13 +14,13 @@
 use std::borrow::Cow;
 
 use super::forest::{CYCLIC, Forest};
+use super::read_root;
 use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_partial_stack, function_with_source, module_frame, thread_name};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::profile::FrameId;
@@ -28,14 +28,14 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     is_profile(find_profile(root))
 }
 

@@ -9,11 +9,11 @@
 //! name; it becomes a differential profile. The root, `total`, is left out. What Pyroscope answers to a query of its
 //! interface is read as well: `{"flamegraph":{"names":["total"],"levels":[{"values":["0","3","0","0"]}]}}`.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
 use crate::markers;
@@ -22,14 +22,14 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "flamebearer",
     description: "Pyroscope's flame graphs as JSON (flamebearer)",
-    tried_with: "Pyroscope (published files)",
+    tested_with: "Pyroscope (published files)",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     find_bars(root).is_some_and(|bars| bars.get(b"names").is_some() || bars.get(b"levels").is_some())
 }
 

@@ -10,26 +10,26 @@
 use rustc_hash::FxHashMap;
 
 use super::heapprofile::visit_nodes;
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::markers;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "ghc-json",
     description: "GHC profile as JSON (+RTS -pj)",
-    tried_with: "GHC 9.0, published files",
+    tested_with: "GHC 9.0, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some()
 }
 

@@ -9,12 +9,12 @@
 //! Callchains are leaf first. Modules are left out unless `--srcline` asks for them. Specification:
 //! <https://github.com/jrfonseca/gprof2dot/wiki/Format>.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::markers;
@@ -23,14 +23,14 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "gprof2dot",
     description: "gprof2dot JSON (memray transform gprof2dot)",
-    tried_with: "memray 1.20",
+    tested_with: "memray 1.20",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let has_cost = root.get_items(b"costs").next().is_some_and(|cost| cost.get(b"unit").is_some());
     let mut functions = root.get_items(b"functions");
     has_cost && (root.get(b"functions").is_none() || functions.all(|function| function.get(b"name").is_some()))

@@ -6,25 +6,25 @@
 //! The weight is `selfSize`, the bytes that the function itself allocated. The list of samples is left out.
 
 use super::value::{Items, Value};
-use super::{document_matches, read_root, v8_samples};
+use super::{read_root, v8_samples};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "heapprofile",
     description: "V8 sampling heap profile (.heapprofile)",
-    tried_with: "Node.js 20, published files",
+    tested_with: "Node.js 20, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get_path([b"head", b"callFrame"]).is_some()
 }
 

@@ -9,11 +9,11 @@
 //! is given), of which nothing in the document tells: if no stack has more than 5, those that have 5 begin with
 //! `[truncated]`.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::jfr::{kind_suffix, printed_weight};
 use crate::collapse::formats::jfr_print::samples::{Printed, PrintedEvent, Samples};
 use crate::collapse::formats::jfr_print::values::{parse_amount, parse_iso_duration, parse_iso_time};
@@ -26,11 +26,16 @@ use crate::symbol_name::java::class_name;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "jfr-json",
     description: "jfr print --json (Java Flight Recorder)",
-    tried_with: "JDK 17 and 25",
+    tested_with: "JDK 17 and 25",
     has_times: true,
-    recognizes: |head| document_matches(head, |root| root.get_path([b"recording", b"events"]).is_some()),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
+
+/// Returns true for the root of a document of this format.
+fn is_root(root: Value<'_>) -> bool {
+    root.get(b"recording").is_some_and(|recording| recording.get(b"events").is_some())
+}
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let options = document.options;

@@ -1,4 +1,4 @@
-//! JSON formats. Each is recognized by the keys of its document. To add one, add it to the table in `start.rs`, too.
+//! JSON formats. Each is recognized by the keys of its document.
 
 pub(super) mod bpftrace;
 pub(super) mod call_stack;
@@ -32,7 +32,7 @@ mod trace_samples;
 mod tree;
 pub(super) mod v8_log;
 mod v8_samples;
-mod value;
+pub(in crate::collapse) mod value;
 mod weights;
 
 use self::tape::{SyntaxError, Tape};
@@ -42,18 +42,6 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{function_with_source, read_bytes};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-
-/// Number of bytes at the beginning of a document that detection looks at.
-pub(in crate::collapse) const DETECTION_BYTES: usize = 256 * 1024;
-
-/// Returns true if an input begins with JSON, which may be truncated, that passes a test.
-fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
-    let head = head.trim_ascii_start();
-    if !matches!(head.first(), Some(b'{' | b'[')) {
-        return false;
-    }
-    Tape::parse(&head[..head.len().min(DETECTION_BYTES)]).is_ok_and(|tape| Value::root(&tape).is_some_and(test))
-}
 
 /// Returns the name of a frame, whose function, file and line are members with these keys.
 fn frame_name(frame: Value<'_>, [function, file, line]: [&[u8]; 3], options: &Options) -> Vec<u8> {

@@ -8,14 +8,14 @@
 //! ```
 //! Weights and frames are those of [`otlp`](crate::collapse::formats::otlp).
 
+use super::SyntaxError;
 use super::locate_error;
 use super::tape::Tape;
 use super::value::Value;
-use super::{SyntaxError, document_matches};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::read_bytes;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::otlp;
 use crate::collapse::sink::Sink;
 use crate::otlp::{Dictionary, Function, Location, Profile, ProfilesData, Sample};
@@ -23,14 +23,14 @@ use crate::otlp::{Dictionary, Function, Location, Profile, ProfilesData, Sample}
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "otlp-json",
     description: "OpenTelemetry profiles, JSON (OTLP 1.8 and later)",
-    tried_with: "OpenTelemetry eBPF profiler (published file)",
+    tested_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(read),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"resourceProfiles").is_some()
 }
 

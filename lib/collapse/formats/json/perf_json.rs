@@ -10,13 +10,13 @@
 
 use std::borrow::Cow;
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{module_frame, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{function_name, parse_number};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
@@ -26,14 +26,14 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-json",
     description: "perf data convert --to-json (Linux)",
-    tried_with: "perf 6.1",
+    tested_with: "perf 6.1",
     has_times: true,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"linux-perf-json-version").is_some()
 }
 

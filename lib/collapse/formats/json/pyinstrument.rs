@@ -9,10 +9,10 @@
 
 use super::tree::{Node, fold_tree};
 use super::value::Value;
-use super::{document_matches, frame_name, read_root};
+use super::{frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::profile::Weight;
@@ -20,14 +20,14 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "pyinstrument",
     description: "pyinstrument -r json (Python)",
-    tried_with: "pyinstrument 5.1",
+    tested_with: "pyinstrument 5.1",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"sample_count").is_some() && root.get(b"root_frame").is_some()
 }
 

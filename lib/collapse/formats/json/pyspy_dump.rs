@@ -8,11 +8,11 @@
 //! `active`, `active+gil` or `idle`. Files and lines are left out unless `--srcline` asks for them.
 
 use super::value::Value;
-use super::{document_matches, frame_name, read_root};
+use super::{frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::thread_name;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::pyspy_dump::{add_thread, count_threads};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -20,14 +20,14 @@ use crate::collapse::stack::Stack;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "py-spy-json",
     description: "py-spy dump --json (Python)",
-    tried_with: "py-spy 0.4",
+    tested_with: "py-spy 0.4",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.items().next().is_some_and(|thread| {
         thread.get(b"owns_gil").is_some() || thread.get(b"os_thread_id").is_some() && thread.get(b"active").is_some()
     })

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{count_truncated_frames, function_with_source, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::parse_number;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -26,9 +26,11 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "rbspy",
     description: "rbspy record --raw-file (Ruby)",
-    tried_with: "rbspy 0.55 with Ruby 3.1",
+    tested_with: "rbspy 0.55 with Ruby 3.1",
     has_times: true,
-    recognizes: |head| head.strip_prefix(MAGIC).is_some_and(|rest| matches!(rest.get(2), Some(b'\n' | b'\r'))),
+    recognizer: Recognizer::Head(|head| {
+        head.strip_prefix(MAGIC).is_some_and(|rest| matches!(rest.get(2), Some(b'\n' | b'\r')))
+    }),
     reader: FormatReader::Lines(read),
 };
 

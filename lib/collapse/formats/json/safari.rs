@@ -7,12 +7,12 @@
 //! The weight is the sample's duration in microseconds, or 1 with `--weight samples` and if there are no durations.
 //! Stacks are leaf first. Files and lines are left out unless `--srcline` asks for them.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::parse_scaled;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
@@ -21,14 +21,14 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "safari",
     description: "Safari timelines (JavaScript)",
-    tried_with: "Safari 13 (published files)",
+    tested_with: "Safari 13 (published files)",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let recording = root.get(b"recording");
     recording.is_some_and(|recording| {
         recording.get(b"sampleStackTraces").is_some() || recording.get(b"instrumentTypes").is_some()

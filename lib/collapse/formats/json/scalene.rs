@@ -12,11 +12,11 @@
 
 use super::value::Value;
 use super::weights::INVALID_WEIGHT;
-use super::{document_matches, frame_name, read_root};
+use super::{frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{multiply_weight, parse_number};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -26,14 +26,14 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "scalene",
     description: "Scalene (Python)",
-    tried_with: "Scalene 2.4",
+    tested_with: "Scalene 2.4",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let others: [&[u8]; 3] = [b"elapsed_time_sec", b"entrypoint_dir", b"combined_stacks"];
     root.get(b"alloc_samples").is_some() && others.iter().any(|key| root.get(key).is_some())
 }

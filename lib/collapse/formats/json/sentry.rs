@@ -10,13 +10,13 @@
 
 use std::collections::BTreeSet;
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{function_with_source, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
@@ -26,14 +26,14 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "sentry",
     description: "Sentry profiles (sample format)",
-    tried_with: "sentry-sdk 2.75 for Python",
+    tested_with: "sentry-sdk 2.75 for Python",
     has_times: true,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let profile = root.get(b"profile");
     let samples = root.get_path([b"profile", b"samples"]).into_iter().flat_map(Value::items);
     profile.is_some_and(|profile| profile.get(b"stacks").is_some() && profile.get(b"frames").is_some())

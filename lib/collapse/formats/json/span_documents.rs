@@ -11,9 +11,9 @@
 
 use std::collections::BTreeSet;
 
-use super::document_matches;
 use super::otlp::parse_attribute;
 use super::spans::parse_number;
+use super::start::root_matches;
 use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
@@ -39,7 +39,7 @@ pub(super) fn is_protobuf(head: &[u8]) -> bool {
 
 /// Returns true if the first document of a file is a request to export traces.
 pub(super) fn is_trace_document(head: &[u8]) -> bool {
-    document_matches(head, |root| root.get(b"resourceSpans").is_some())
+    root_matches(head, |root| root.get(b"resourceSpans").is_some())
 }
 
 /// The spans of traces, and what is left out.

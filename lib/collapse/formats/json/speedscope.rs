@@ -14,11 +14,11 @@
 use super::call_stack::CallStack;
 use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
-use super::{document_matches, frame_name, read_root};
+use super::{frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
 use crate::markers;
@@ -27,14 +27,14 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "speedscope",
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
-    tried_with: "py-spy 0.4, published files",
+    tested_with: "py-spy 0.4, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get_string(b"$schema").starts_with(b"https://www.speedscope.app/")
         || root.get_path([b"shared", b"frames"]).is_some()
 }

@@ -11,12 +11,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::read_root;
 use super::value::{Items, Value};
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights, weight_from_millionths};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
@@ -24,14 +24,14 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "stackprof",
     description: "stackprof JSON (Ruby)",
-    tried_with: "stackprof 0.2, published files",
+    tested_with: "stackprof 0.2, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     [&b"mode"[..], b"interval", b"samples"].iter().all(|name| root.get(name).is_some())
 }
 

@@ -2,40 +2,11 @@
 
 use super::tape::Tape;
 use super::value::Value;
-use super::{
-    bpftrace, cpuprofile, d3, dhat, firefox, flamebearer, ghc, gprof2dot, heapprofile, jfr_print, otlp, perf_json,
-    pyinstrument, pyspy_dump, safari, scalene, sentry, speedscope, stackprof, thread_dump, trace_event, v8_log,
-};
-use crate::collapse::format::Format;
+use crate::collapse::format::{Format, Recognizer};
+use crate::collapse::formats::FORMATS;
 
-/// Returns true for the root of a document of a format.
-type IsRoot = fn(Value<'_>) -> bool;
-
-/// The formats whose documents are JSON, in the order in which they are tried.
-static DOCUMENTS: [(&Format, IsRoot); 22] = [
-    (&trace_event::FORMAT, trace_event::is_root),
-    (&cpuprofile::FORMAT, cpuprofile::is_root),
-    (&heapprofile::FORMAT, heapprofile::is_root),
-    (&v8_log::FORMAT, v8_log::is_root),
-    (&speedscope::FORMAT, speedscope::is_root),
-    (&firefox::FORMAT, firefox::is_root),
-    (&stackprof::FORMAT, stackprof::is_root),
-    (&ghc::FORMAT, ghc::is_root),
-    (&jfr_print::FORMAT, |root| root.get_path([b"recording", b"events"]).is_some()),
-    (&bpftrace::FORMAT, bpftrace::is_root),
-    (&otlp::FORMAT, otlp::is_root),
-    (&thread_dump::FORMAT, thread_dump::is_root),
-    (&perf_json::FORMAT, perf_json::is_root),
-    (&pyspy_dump::FORMAT, pyspy_dump::is_root),
-    (&dhat::FORMAT, dhat::is_root),
-    (&gprof2dot::FORMAT, gprof2dot::is_root),
-    (&pyinstrument::FORMAT, pyinstrument::is_root),
-    (&scalene::FORMAT, scalene::is_root),
-    (&sentry::FORMAT, sentry::is_root),
-    (&flamebearer::FORMAT, flamebearer::is_root),
-    (&safari::FORMAT, safari::is_root),
-    (&d3::FORMAT, d3::is_root),
-];
+/// Number of bytes at the beginning of a document that detection looks at.
+pub(in crate::collapse) const DETECTION_BYTES: usize = 256 * 1024;
 
 /// The array or object with which a text begins.
 pub(in crate::collapse) struct Start {
@@ -62,13 +33,23 @@ pub(in crate::collapse) fn parse(text: &[u8]) -> Option<Start> {
     }
     let tape = Tape::parse(text).ok()?;
     let root = Value::root(&tape)?;
-    let found = DOCUMENTS.iter().find(|(_, is_root)| is_root(root));
+    let is_root = |format: &&Format| matches!(format.recognizer, Recognizer::Json(is_root) if is_root(root));
+    let format = FORMATS.iter().copied().find(is_root);
     let end = match text[tape.end..].trim_ascii() {
         _ if tape.is_truncated => StartEnd::Behind,
         b"" => StartEnd::AtEnd,
         _ => StartEnd::Before,
     };
-    Some(Start { format: found.map(|(format, _)| *format), end })
+    Some(Start { format, end })
+}
+
+/// Returns true if a text begins with JSON, which may be truncated, whose root passes a test.
+pub(in crate::collapse) fn root_matches(text: &[u8], is_root: fn(Value<'_>) -> bool) -> bool {
+    let text = text.trim_ascii_start();
+    if !matches!(text.first(), Some(b'{' | b'[')) {
+        return false;
+    }
+    Tape::parse(&text[..text.len().min(DETECTION_BYTES)]).is_ok_and(|tape| Value::root(&tape).is_some_and(is_root))
 }
 
 #[cfg(test)]

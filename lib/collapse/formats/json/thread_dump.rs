@@ -7,13 +7,13 @@
 //! Weights, root frames and states are those of [`jstack`](crate::collapse::formats::jstack). Threads without a name
 //! are virtual threads.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::{java, jstack};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -22,14 +22,14 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "java-thread-dump",
     description: "jcmd Thread.dump_to_file -format=json (JDK)",
-    tried_with: "JDK 21 and 25",
+    tested_with: "JDK 21 and 25",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     root.get(b"threadDump")
         .is_some_and(|dump| dump.get(b"threadContainers").is_some() || dump.get(b"runtimeVersion").is_some())
 }

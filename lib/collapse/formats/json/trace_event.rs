@@ -17,14 +17,14 @@ use std::collections::BTreeMap;
 
 use super::call_stack::{CallStack, sort_events};
 use super::forest::CYCLIC;
+use super::parse;
 use super::trace_samples;
 use super::v8_samples::Samples;
 use super::value::{Items, Value};
-use super::{document_matches, parse};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{read_bytes, thread_name, uses_input_weights};
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
 use crate::profile::FrameId;
@@ -32,9 +32,9 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
-    tried_with: "published files",
+    tested_with: "published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(read),
 };
 
@@ -58,7 +58,7 @@ fn find_events(root: Value<'_>) -> Option<Items<'_>> {
 }
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let has_samples = root.get_items(b"samples").any(|sample| sample.get(b"sf").is_some());
     has_samples || find_events(root).is_some_and(|mut events| events.any(is_event))
 }

@@ -8,12 +8,12 @@
 //! `s` alternates between an index in the table, leaf first, and an offset. Each tick has weight 1. Source positions,
 //! times and VM states are left out.
 
+use super::read_root;
 use super::value::Value;
-use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::add_stack;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
@@ -21,14 +21,14 @@ use crate::profile::{FrameId, Weight};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "v8-log",
     description: "V8 tick log, from node --prof-process --preprocess",
-    tried_with: "Node.js 20, published files",
+    tested_with: "Node.js 20, published files",
     has_times: false,
-    recognizes: |head| document_matches(head, is_root),
+    recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 /// Returns true for the root of a document of this format.
-pub(super) fn is_root(root: Value<'_>) -> bool {
+fn is_root(root: Value<'_>) -> bool {
     let first = root.get(b"code").and_then(|code| code.items().next());
     first.is_some_and(|code| code.get(b"type").is_some() && code.get(b"name").is_some())
 }

@@ -7,7 +7,7 @@ use crate::profile::Weight;
 
 /// A value. Methods for another type of value than it has return `None` or no items.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value<'t> {
+pub(in crate::collapse) struct Value<'t> {
     tape: &'t Tape<'t>,
     node: u32,
 }

@@ -25,7 +25,7 @@ use crate::collapse::document_helpers::{count_truncated_frames, thread_name, use
 use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::SampleInfo;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
@@ -36,9 +36,9 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "nettrace",
     description: ".NET EventPipe traces (dotnet-trace, .nettrace)",
-    tried_with: ".NET Core 3.1, files of .NET Core 3.0, .NET 5 and 6 that others published",
+    tested_with: ".NET Core 3.1, files of .NET Core 3.0, .NET 5 and 6 that others published",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC),
+    recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
 

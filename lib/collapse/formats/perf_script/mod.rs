@@ -40,7 +40,7 @@ use self::selection::Selection;
 use self::split::Lines;
 use self::symbol_cache::{SymbolCache, join_key};
 use crate::Error;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::input_summary::InputSummary;
 use crate::collapse::options::Options;
 use crate::collapse::parser::{BlockReport, Parser};
@@ -55,9 +55,9 @@ use crate::symbol_name::inlined;
 pub(super) static FORMAT: Format = Format {
     name: "perf-script",
     description: "perf script text (Linux)",
-    tried_with: "perf 6.1, published files",
+    tested_with: "perf 6.1, published files",
     has_times: true,
-    recognizes,
+    recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks {
         find_boundary: split::last_sample_end,
         new_parser: |options| Box::new(PerfScript::new(options)),

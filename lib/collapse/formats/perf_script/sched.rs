@@ -24,7 +24,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::{EventChoice, parse_seconds};
 use crate::collapse::filter::event::EventFilter;
-use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::formats::perf_data::{self, SWITCH_EVENT as EVENT};
 use crate::collapse::line_helpers::{parse_number, split_once, split_word};
 use crate::collapse::options::Options;
@@ -38,9 +38,9 @@ use crate::symbol_name::inlined;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
     description: "perf.data or perf script of sched:sched_switch, as off-CPU time; only if named by --format",
-    tried_with: "perf 6.1, published files",
+    tested_with: "perf 6.1, published files",
     has_times: true,
-    recognizes: |_| false,
+    recognizer: Recognizer::Head(|_| false),
     reader: FormatReader::Bytes(read),
 };
 
