@@ -103,9 +103,9 @@ const PARTS: &[(&str, &str)] = &[
     (
         "quality",
         "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time without \
-         a stack; in a comparison, for each side. Stacks lack their outermost callers if they begin with [unknown], or \
-         with a function that has callers in stacks that begin at the start of the process or thread: unwinding by \
-         frame pointers ends in code that keeps none. This part is below the own functions if less than 2% are missing. \
+         a stack; in a comparison, for each side. Stacks lack their outermost callers if they begin with [unknown] (a \
+         wrong return address), or with a function of the C library that calls nothing of the program: unwinding by frame pointers \
+         ends in code that keeps none. Stacks that begin with other functions may lack them, too. This part is below the own functions if less than 2% are missing. \
          Lost samples belong to no function, path or thread; they are in the total of one profile, but not in those of a \
          comparison.",
     ),

@@ -14,6 +14,7 @@ use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CO
 use super::measure::is_at_least;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
+use crate::markers;
 use crate::profile::{FrameId, Frames, Profile};
 
 /// Roots are functions if stacks of a single frame have this part of the weight.
@@ -39,6 +40,8 @@ pub(super) struct Origins<'a> {
     has_own_pattern: bool,
     /// True if functions of scripts have frames.
     has_scripts: bool,
+    /// True if code without a symbol is named by its file.
+    names_files: bool,
     /// True if the roots of stacks are names of threads.
     has_thread_names: bool,
     /// True if the roots of stacks are functions. If neither is known, roots may be both.
@@ -54,7 +57,9 @@ impl<'a> Origins<'a> {
         let known: Vec<Known<'_>> =
             frames.iter().map(|(frame, name)| classifier.classify(frames, frame, name)).collect();
         let has_scripts = known.iter().any(|known| known.is_script && known.origin == Origin::Own);
-        Self { known, has_own_pattern, has_scripts, has_thread_names: false, has_function_roots: false }
+        let is_file = |name: &[u8]| markers::is_without_symbol(name) && name != markers::UNKNOWN;
+        let names_files = frames.iter().any(|(_, name)| is_file(name));
+        Self { known, has_own_pattern, has_scripts, names_files, has_thread_names: false, has_function_roots: false }
     }
 
     /// Learns from the stacks if their roots are names of threads or functions.
@@ -97,6 +102,16 @@ impl<'a> Origins<'a> {
     /// Returns the origin of a frame by its name.
     pub(super) fn origin(&self, frame: FrameId) -> Origin {
         self.known[frame.index()].origin
+    }
+
+    /// True if the roots of stacks are names of threads.
+    pub(super) fn has_thread_names(&self) -> bool {
+        self.has_thread_names
+    }
+
+    /// True if the profile names the file of code without a symbol.
+    pub(super) fn names_files(&self) -> bool {
+        self.names_files
     }
 
     /// True for functions of the kernel, and for those by which it is entered.

@@ -102,7 +102,7 @@ impl Side {
 /// Returns the kinds of defects with their weights.
 fn defects(quality: &Quality) -> [Defect; 6] {
     let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts } = *quality;
-    let middle = "without their outermost callers";
+    let middle = "or more without their outermost callers";
     let without = "in an interpreter or virtual machine, without the functions that it runs";
     [
         (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, "of the samples lost"),

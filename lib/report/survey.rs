@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lost::Lost;
 use super::measure::is_at_least;
-use super::missing_callers::MissingCallers;
+use super::missing_callers::lacks_callers;
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -41,7 +41,7 @@ pub(super) struct Quality {
     pub(super) lost: Weights,
     /// Stacks that were cut before their root.
     pub(super) truncated: Weights,
-    /// Stacks that begin in the middle of the program.
+    /// Stacks that certainly begin in the middle of the program.
     pub(super) without_callers: Weights,
     /// Stacks whose leaf has no symbol.
     pub(super) unknown: Weights,
@@ -100,16 +100,13 @@ impl<'a> Survey<'a> {
         let functions = vec![Function::default(); profile.frames.len()];
         let mut survey = Self { total: profile.total(), stacks: profile.len(), functions, ..Self::default() };
         let mut path = Path::default();
-        let mut missing_callers = MissingCallers::default();
         let charging = Charging::new(&profile.frames);
         profile.for_each_sorted(|stack| {
             path.pop_to(stack.shared, &mut survey.functions)?;
             path.push(&stack, &mut survey.functions)?;
-            missing_callers.add(profile, origins, &stack)?;
             survey.add_stack(profile, origins, &charging, stack.frames, stack.weights)
         })?;
         path.pop_to(0, &mut survey.functions)?;
-        survey.quality.without_callers = missing_callers.weights()?;
         Ok(survey)
     }
 
@@ -169,6 +166,9 @@ impl Quality {
         let names = stack.iter().map(|frame| profile.frames.name(*frame));
         if names.clone().take(2).any(|name| name == markers::TRUNCATED) {
             self.truncated.add(weights)?;
+        }
+        if lacks_callers(profile, origins, stack) {
+            self.without_callers.add(weights)?;
         }
         if origins.origin(leaf) == Origin::Unknown {
             self.unknown.add(weights)?;

@@ -250,6 +250,12 @@ fn printed_recordings_have_the_sums_of_the_recording() {
 }
 
 #[test]
+fn addresses_that_bpftrace_prints_have_no_symbol() {
+    let text = b"@[\n    0x7faf4b9df24a\n    main+16\n    0x555f8d72a34a\n, t]: 5\n";
+    assert_eq!(run("fg-collapse", [""; 0], text).ok().text(), "t;[unknown];main;[unknown] 5\n");
+}
+
+#[test]
 fn stacks_of_as_many_frames_as_are_printed_by_default_are_cut() {
     let event = |frames: usize| {
         let frames = (0..frames).map(|frame| format!(r#"{{"method":{{"type":{{"name":"A"}},"name":"f{frame}"}}}}"#));

@@ -19,7 +19,7 @@ use bstr::ByteSlice as _;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -246,7 +246,9 @@ impl Entry {
     pub(super) fn push_frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
         if let Some(stack) = self.stacks.last_mut() {
             stack.is_kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
-            stack.frames.push(&function_name(name, options), sink);
+            // The address itself is printed if there is no symbol, or if the process has ended.
+            let name = if is_address(name) { markers::UNKNOWN.into() } else { function_name(name, options) };
+            stack.frames.push(&name, sink);
         }
     }
 
