@@ -90,8 +90,7 @@ fn says_what_names_functions_where_the_kernel_takes_stacks() {
     }
     let program = sources().join("functions.js").display().to_string();
     let outcome = record(["--call-graph", "fp", "-F", "997", "--", "node", &program, "1"]).ok();
-    let hint =
-        "in code that node generated; start node with --perf-basic-prof; as root, --call-graph dwarf names it without that";
+    let hint = "in code that node generated; start node with --perf-basic-prof; as root, --call-graph dwarf names it without that";
     assert_eq!(outcome.stderr.matches(hint).count(), 1, "{}", outcome.stderr);
 }
 
