@@ -28,7 +28,7 @@ const NAMED: usize = 3;
 ///
 /// The standard input of the commands is empty, and their output is discarded.
 ///
-/// A function that was extracted, inlined, wrapped or renamed is not growth if the cost is the same: the weight of a
+/// A function that was extracted, inlined, wrapped or renamed does not count as growth if the cost is the same: the weight of a
 /// function that only one side has is charged to its nearest caller that both have, or to `[unmatched]` if there is
 /// none. Unlike fg-bench, fg-check(1) also judges new functions by themselves.
 ///
@@ -37,7 +37,7 @@ const NAMED: usize = 3;
 ///
 /// The result is judged after 5, 10, 20 pairs of runs and so on. fg-bench ends as soon as a function has grown by
 /// --min-growth, when such growth can be ruled out, or after --max-time. The judgements share the error rate: if
-/// nothing changed, the chance that any of them finds growth is at most 5 %.
+/// nothing changed, the chance that any of them finds growth is at most 5%.
 ///
 /// The profiles of the runs stay in a folder, for fg-diff(1), fg-csv(1) and fg-check(1).
 #[derive(clap::Parser)]
@@ -103,7 +103,7 @@ struct EndArgs {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration)]
     timeout: Option<Duration>,
 
-    /// Choose the random order of runs by N [default: the time]
+    /// Seed the random order of the runs [default: the time]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = cli::integer_in::<u64>(..))]
     seed: Option<u64>,
 }
@@ -127,7 +127,8 @@ struct MeasureArgs {
     ///
     /// It must run the command in the variable FG_COMMAND, for example with `sh -c "$FG_COMMAND"`. FG_SIDE is `b`
     /// (before) or `a` (after). The result goes to standard output or to the file that FG_FILE names: folded stacks,
-    /// any other profile that fg-collapse(1) reads, or a number. More is slower.
+    /// any other profile that fg-collapse(1) reads, or a number. A
+    /// larger number means slower.
     #[arg(long, value_name = "COMMAND")]
     measure: Option<String>,
 }

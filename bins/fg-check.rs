@@ -22,7 +22,7 @@ use fgkit::output::Output;
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
 /// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that a kind of growth breaks any
-/// rule is at most 5 %. With the runs of both sides (--before and --after), growth is judged by how much each function
+/// rule is at most 5%. With the runs of both sides (--before and --after), growth is judged by how much each function
 /// varies from run to run. A differential profile contains only sums: it is judged as one run per side, which counts as
 /// at most 1000 samples and cannot distinguish a slower program from a busy machine.
 #[derive(clap::Parser)]
@@ -96,8 +96,8 @@ struct GrowthArgs {
     ///
     /// Without RE, each function is checked by itself. The weight of a function that only one side has is then charged
     /// to its nearest caller that both sides have, or to `[unmatched]` if there is none. So a function that was
-    /// extracted, inlined into all of its callers, wrapped or renamed is not growth if the cost is the same. Cost that
-    /// moved below another caller is growth of that caller. Functions with so few samples that they may be on one side
+    /// extracted, inlined into all of its callers, wrapped or renamed does not count as growth if the cost is the same.
+    /// Cost that moved below another caller counts as growth of that caller. Functions with so few samples that they may be on one side
     /// by chance are checked by themselves.
     ///
     /// New functions are also checked by themselves, because the variation of their callers may hide them. A new
@@ -172,7 +172,7 @@ impl ReportArgs {
     }
 }
 
-/// Most findings of a rule that are shown although they are within noise. With a limit of 0 %, a program has hundreds.
+/// Most findings of a rule that are shown although they are within noise. With a limit of 0%, a program has hundreds.
 const MAX_WITHIN_NOISE: usize = 10;
 
 /// The rules with the findings of their check.
@@ -304,7 +304,7 @@ impl Tool for Args {
     const EXAMPLES: Entries = &[
         (
             "fg-check --inclusive-growth 2% --before before.* --after after.*",
-            "Fail if a function grew by more than 2 % of the total, and by more than runs vary:",
+            "Fail if a function grew by more than 2% of the total, and by more than runs vary:",
         ),
         (
             "fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded",

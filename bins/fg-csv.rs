@@ -99,11 +99,14 @@ const COLUMNS: &[(&str, &str)] = &[
     ("self_samples, self_pct", "The self weight, and its percentage of the total."),
     ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
     ("category", "The function's category: see --categories."),
-    ("before, after, delta", "For a differential profile, instead of samples and pct, with the same prefixes."),
     (
-        "chance",
-        "The probability that noise alone causes such a delta, adjusted for the number of rows. It has the same \
-         prefixes, and is empty if the weights are durations.",
+        "self_before, self_after, self_delta, inclusive_before, ...",
+        "For a differential profile, instead of samples and pct: the weights, and the change.",
+    ),
+    (
+        "self_chance, inclusive_chance",
+        "The probability that noise alone causes such a change, adjusted for the number of rows; empty if the weights \
+         are durations.",
     ),
 ];
 
@@ -151,8 +154,8 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
-             category. With --by comm, stack, edge or waker, there is only one weight, samples and pct without a prefix, and no \
-             category. With --summary, there are only category and the self weight.";
+             category. With --by comm, stack, edge or waker, there is only one weight, in columns without self_ or inclusive_, \
+             and no category. With --summary, there are only category and the self weight.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
 

@@ -96,7 +96,7 @@ struct SignificanceArgs {
     ///
     /// For these stacks, the weight before is set to the weight after, and a stack `[flattened]` is added, as with
     /// --min-change. Differences are judged by function and corrected for their number: if nothing changed, the chance
-    /// that any difference remains is at most 5 %. A stack keeps its difference if the self weight of its leaf changed
+    /// that any difference remains is at most 5%. A stack keeps its difference if the self weight of its leaf changed
     /// significantly. If only the inclusive weight of a function did, all stacks that contain the function keep theirs.
     ///
     /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with
@@ -206,7 +206,7 @@ impl Tool for Args {
         ),
         (
             "fg-diff -n --min-change 0.5% --exit-code old.folded new.folded",
-            "Exit with status 1 if any stack changed by 0.5 % of the total or more:",
+            "Exit with status 1 if any stack changed by 0.5% of the total or more:",
         ),
         (
             "fg-diff --rename 'v[0-9]+::=' --strip-hex v1.folded v2.folded",

@@ -28,8 +28,8 @@ const LINES: usize = 50;
 /// the chains, which kept them waiting.
 ///
 /// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
-/// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The
-/// same input gives the same page.
+/// part of that function's weight. Percentages are of the total weight, or of what their line names; in a comparison,
+/// of the total before. The same input gives the same page.
 #[derive(clap::Parser)]
 #[command(name = "fg-report")]
 struct Args {
@@ -60,7 +60,8 @@ struct ContentArgs {
 
     /// Treat the functions that match REGEX as the program's own
     ///
-    /// By default, these are all functions except those of the kernel and of well-known libraries and runtimes.
+    /// By default, all functions are the program's own, except those of the kernel and of well-known libraries and
+    /// runtimes.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 
@@ -87,7 +88,7 @@ struct FormatArgs {
 
     /// Write a JSON object
     ///
-    /// Unless --budget is given, its tables have all rows, except branches of the call tree below 1 %.
+    /// Unless --budget is given, its tables have all rows, except branches of the call tree below 1%.
     #[arg(long)]
     json: bool,
 }
@@ -102,53 +103,57 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "quality",
-        "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time without \
-         a stack; in a comparison, for each side. Stacks lack their outermost callers if they begin with [unknown] (a \
-         wrong return address), or with a function of the C library that calls nothing of the program: unwinding by frame pointers \
-         ends in code that keeps none. Stacks that begin with other functions may lack them, too. This part is below the own functions if less than 2% are missing. \
-         Lost samples belong to no function, path or thread; they are in the total of one profile, but not in those of a \
-         comparison.",
+        "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time \
+         without a stack; in a comparison, for each side. Stacks that begin with [unknown] (a wrong return address), \
+         or with a function of the C library that calls no function of the program, lack their outermost callers: \
+         unwinding by frame pointers ends in code that keeps none. Stacks that begin with other functions may lack \
+         them, too; those are not counted. If less than 2% are missing, this part comes after the own functions. Lost \
+         samples belong to no function, path or thread; the total of a profile includes them, those of a comparison \
+         do not.",
     ),
     (
         "threads",
-        "Shares of threads, if there are several with different work. Threads that run the same own function and whose names \
-         differ only in a number are one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the \
-         place where a thread spent most of its time, in percent `of it`. The shares are below the own functions if nearly \
-         all weight is in one thread, or if all others only wait for threads to end.",
+        "Shares of threads, if several do different work. Threads that run the same own function and whose names \
+         differ only in a number are shown as one, also on the hot path and in the call tree: `worker-N ×8`. In \
+         parentheses is the place where a thread spent most of its time; `of it` marks its share of the thread's \
+         time. If nearly all weight is in one thread, or all other threads only wait for threads to end, this part \
+         comes after the own functions.",
     ),
     (
         "work",
-        "Shares by kind of work, with the own functions that it is done for: sleep, lock, file sync, allocation, copying, \
-         sorting and others. The kind follows from the names of functions below an own one: from a system call or wait if \
-         there is one, then from exceptions, garbage collection and compilation, else from the outermost function whose kind \
-         is known. `own code` is the weight of own functions themselves. Allocation and copying are often part of \
-         other work: if they are large, all of their weight is shown (`allocation in all`), and the shares add up to \
-         more than 100%.",
+        "Shares by kind of work, with the own functions that it is done for: sleep, lock, file sync, allocation, \
+         copying, sorting and others. The kind follows from the names of the functions that an own function calls: a \
+         system call or wait decides if there is one; then exceptions, garbage collection and compilation; else the \
+         outermost function whose kind is known. `own code` is the weight of own functions themselves. Allocation and \
+         copying are often part of other work: if they are large, all of their weight is shown (`allocation in all`), \
+         and the shares add up to more than 100%.",
     ),
     (
         "hot path, branches",
-        "The path from the root along the largest callees, as far as each has three fifths of its caller's weight. The share \
-         is shown where it drops. If the path ends in an own function, the branches are the largest callees there.",
+        "The path from the root to the largest callee, its largest callee, and so on, while each has at least three \
+         fifths of its caller's weight. The share is shown where it drops. If the path ends in an own function, the \
+         branches are the largest callees there.",
     ),
     (
         "own functions",
-        "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this weight: in \
-         itself, or in the first function below it that does more than pass the call on; after `>`, a function further down \
-         that has at least 70% of that callee's weight; in parentheses, the kinds of work. `calls itself` is the number of \
-         calls in the median stack. `called by` lists the own functions above a large function that is not on the hot path. \
-         A thread without an own function is ranked by a quarter of its weight, and comes last if it only waits. \
-         Recordings with wakers show who ended the waits of a function, and where these threads wait themselves, except for \
-         locks.",
+        "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this \
+         weight: in itself, or in the first function below it that does more than pass the call on; after `>`, a \
+         function further down that has at least 70% of that callee's weight; in parentheses, the kinds of work. \
+         `calls itself` is the number of calls in the median stack. `called by` lists the own functions above a large \
+         function that is not on the hot path. Threads without an own function are ranked as if they had a quarter of \
+         their weight, and come last if they only wait. Recordings with wakers show who ended the waits of a function \
+         and, except for locks, where these threads wait themselves.",
     ),
     (
         "states, code, depth",
-        "Shares of the thread states; shares of self weight by kind of code: own code, libraries, and the categories of \
-         fg-csv(1), such as allocator or kernel-net; the number of frames of stacks.",
+        "Shares of the thread states; shares of self weight by kind of code: own code, libraries, and the categories \
+         of fg-csv(1), such as allocator or kernel-net; the number of frames of stacks.",
     ),
-    ("functions by self weight", "Leaves of stacks, whatever their origin, and the own functions above them."),
+    ("functions by self weight", "The largest leaves of stacks, own or not, with the own functions above them."),
     (
         "functions by inclusive weight",
-        "Functions whose weight is spread over many branches of the tree, by the weight of all stacks that contain them.",
+        "Functions whose weight is spread over many branches of the tree. Their weight is that of all stacks that \
+         contain them.",
     ),
     (
         "call tree",
@@ -157,32 +162,33 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "renamed?",
-        "In a comparison: functions that probably have another name after, as fg-diff --match-renames finds them. They count as \
-         one function that has neither grown nor shrunk. --exact-names keeps them apart.",
+        "In a comparison: functions that probably have another name after, as fg-diff --match-renames finds them. \
+         They count as one function that has neither grown nor shrunk. --exact-names keeps them apart.",
     ),
     (
         "verdict",
-        "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
-         causes such a change, judged together with all functions of the profile. If a function calls no library, it is \
-         the self_chance of fg-csv(1). The change of a library's function counts for the own function that has half of it \
-         or more.",
+        "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise \
+         alone causes such a change, judged together with all functions of the profile. For a function that calls no \
+         library, it is the self_chance of fg-csv(1). If a library's function changed, this counts for the own \
+         function that has half of the change or more.",
     ),
     (
         "grew at",
-        "In a comparison in which something grew by more than noise: the path from the root along the callees that grew the \
-         most, as far as each has three fifths of its caller's growth, and the growth of the last one. Only stacks whose own \
-         function grew by more than noise count. If the path divides above the function with most of this growth, that \
-         function comes last.",
+        "In a comparison in which something grew by more than noise: the path from the root along the callees that \
+         grew the most, while each has at least three fifths of its caller's growth, and the growth of the last one. \
+         Only stacks whose own function grew by more than noise count. If the path divides above the function with \
+         most of this growth, that function comes last.",
     ),
     (
         "callees",
-        "In a comparison: functions of libraries and the kernel whose own weight changed by more than noise, with the change.",
+        "In a comparison: functions of libraries and the kernel whose self weight changed by more than noise, with \
+         the change.",
     ),
     (
         "before, after, change",
-        "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before, or of the \
-         total after if that is 0. Changes add up to that of the total. The JSON object has both weights in percent of the \
-         total before.",
+        "In a comparison: both weights, in the unit of the totals, and the change in percent of the total before, or \
+         of the total after if the total before is 0. Changes add up to that of the total. The JSON object has both \
+         weights in percent of the total before.",
     ),
 ];
 
@@ -246,8 +252,8 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<Section> {
-        let text = "A page has these parts, as far as there is something to say and room for it. The JSON object has the same \
-             keys; those of the tables are own, self, waits, inclusive, tree, grew, shrank and noise.";
+        let text = "A page has these parts; those without content are left out, and those for which there is no room. The \
+             JSON object has the same keys; those of the tables are own, self, waits, inclusive, tree, grew, shrank and noise.";
         vec![Section { heading: "PARTS OF THE PAGE", text, entries: PARTS.to_vec() }]
     }
 

@@ -55,7 +55,7 @@ pub const EXAMPLES: Entries = &[
     ),
     (
         "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",
-        "Record continuously with at most 2 % of a CPU, and write a file every ten minutes:",
+        "Record continuously with at most 2% of a CPU, and write a file every ten minutes:",
     ),
 ];
 

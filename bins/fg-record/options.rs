@@ -21,10 +21,10 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 ///
 /// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
-/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. fg-record then writes the
-/// profile; a second signal before it has finished ends it without a profile. SIGTERM and SIGHUP are passed on to the
-/// command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record
-/// writes the profile, and waits for the command to exit.
+/// The recording ends when the target exits, after the time of -d, or on Ctrl-C, Ctrl-\, SIGTERM or SIGHUP. fg-record
+/// then writes the profile; a second signal before it has finished ends it without a profile. SIGTERM and SIGHUP are
+/// passed on to the command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command:
+/// fg-record writes the profile, and waits for the command to exit.
 ///
 /// If fg-record is killed, even by SIGKILL, the kernel sends SIGTERM to the command, but not to the command's children.
 /// It sends none if the command is set-user-ID or set-group-ID, has file capabilities, or changes its user or group.
@@ -33,8 +33,8 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 /// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
 /// SIGTERM.
 ///
-/// With BPF (root, or CAP_BPF and CAP_PERFMON, on x86-64 with Linux 6.1 or later), a BPF program captures the stacks
-/// (see --call-graph), and clocks and hardware events are counted per CPU. Without it, each thread has its own counter,
+/// If the requirements for BPF are met (see PERMISSIONS in fg-record(1)), a BPF program captures the stacks, and clocks
+/// and hardware events are counted per CPU. Without it, each thread has its own counter,
 /// and a thread that exits before its first sample is not recorded: if the program starts many short-lived threads or
 /// processes, raise -F. The summary shows how much of the CPU time the samples cover.
 #[derive(clap::Parser)]
@@ -92,8 +92,8 @@ pub struct TargetArgs {
 
     /// Record the processes of a cgroup
     ///
-    /// PATH is the directory of the cgroup, absolute or relative to /sys/fs/cgroup. It cannot be used with --pair and
-    /// its short forms.
+    /// PATH is the directory of the cgroup, absolute or relative to /sys/fs/cgroup. --cgroup cannot be used with --pair
+    /// and its short forms.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub cgroup: Option<PathBuf>,
 
@@ -292,7 +292,7 @@ pub struct FormatArgs {
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///
-    /// Use this for recordings that last for days. TIME is at least 1s. It cannot be used with options that record
+    /// Use this for recordings that last for days. TIME is at least 1s. --interval cannot be used with options that record
     /// time, such as --off-cpu, --wall and --pair. In the file name of -o, `%t` is the time at which a profile begins:
     /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
     /// after each profile, to limit memory.

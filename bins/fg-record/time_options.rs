@@ -17,9 +17,9 @@ pub struct OffCpuArgs {
     ///
     /// Threads of -p and -t that already sleep when the recording begins count from then on, with the stack in which
     /// they sleep: this shows what a hanging process waits for. Reading this stack requires BPF (see PERMISSIONS in
-    /// fg-record(1)); otherwise, it is `[unsampled]`. It has functions of Python, Ruby and PHP, but not those that a
-    /// virtual machine such as Java's has compiled. With -a, --cgroup, -C or --bpf, such threads are left out until
-    /// they run.
+    /// fg-record(1)); otherwise, the stack is `[unsampled]`. Functions of Python, Ruby and PHP are part of the stack;
+    /// code that a virtual machine such as Java's has compiled is not. With -a, --cgroup, -C or --bpf, such threads are
+    /// left out until they run.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
@@ -165,7 +165,7 @@ pub struct PairArgs {
     /// the stack must be that of TO (--pair-stack). Pairs that have not ended when the recording ends are left out and
     /// counted. At most 64 nested calls of a thread are followed; deeper ones are left out.
     ///
-    /// Every pair has its stack, as long as capturing stacks takes less than 2.5 % of a CPU. Beyond that, one pair in
+    /// Every pair has its stack, as long as capturing stacks takes less than 2.5% of a CPU. Beyond that, one pair in
     /// 17 or 289 has one, chosen at random, and the time of all pairs is divided among those. If the stack is that of
     /// TO, pairs of 1 ms or more are chosen first.
     #[arg(long, value_name = "FROM,TO", hide_short_help = true)]

@@ -163,8 +163,8 @@ pub struct ColourArgs {
     /// Mark significant differences, as judged in FILE, a table of fg-csv(1)
     ///
     /// FILE is the output of `fg-csv` for the same differential profile or, better, for its runs. In a browser,
-    /// functions whose difference may be noise are grey in the graph and the table. Without FILE, all differences are
-    /// coloured.
+    /// functions whose difference may be noise are grey in the graph and the table. Without this option, all
+    /// differences are coloured.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub chances: Option<PathBuf>,
 

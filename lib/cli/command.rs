@@ -62,7 +62,7 @@ fn add_help_flags(command: clap::Command) -> clap::Command {
         .disable_help_flag(true)
         .disable_version_flag(true)
         .next_help_heading(GENERAL_HEADING)
-        .arg(help.help("Print help (see more with --help)").long_help("Print help (see a summary with -h)"))
+        .arg(help.help("Print help (see more with --help)").long_help("Print help; -h prints a summary"))
         .arg(version.help("Print the version (with -v, build details)"))
 }
 

@@ -20,8 +20,8 @@ pub(super) const GENERAL_HEADING: &str = "General options";
 pub struct CommonArgs {
     /// Write to FILE [default: standard output]
     ///
-    /// FILE is created or replaced when the output is complete. Until then, the output is a temporary file in the same
-    /// directory. If its name ends with `.gz`, it is compressed with gzip.
+    /// FILE is compressed with gzip if its name ends with `.gz`. It is created or replaced when the output is complete;
+    /// until then, the output is a temporary file in the same directory.
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 

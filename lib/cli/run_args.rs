@@ -17,7 +17,7 @@ use crate::stats::sample_weight::WeightOptions;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Runs and scale")]
 pub struct RunArgs {
-    /// Add a run to BEFORE; may be repeated
+    /// Add one or more runs to BEFORE; may be repeated
     ///
     /// Several runs show how much each function varies from run to run. Alternate the two versions, so that both meet
     /// the same state of the machine. The order of the files does not matter. A file cannot be given twice for one
@@ -25,7 +25,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
-    /// Add a run to AFTER; may be repeated
+    /// Add one or more runs to AFTER; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_after", requires = "runs_before")]
     after: Vec<PathBuf>,
 
@@ -85,10 +85,10 @@ pub struct RunArgs {
 pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
-    /// By default, copies of a program are matched. These are two source folders such as old/ and new/, or two files
-    /// that only one side has each, if they have functions of the same names; and the heaviest programs that only one
-    /// side has, such as app-v1 and app-v2, if they call the same functions. Matched names are printed. fg-report also
-    /// looks for renamed functions.
+    /// By default, names that differ only because the program was copied are matched, and printed: two source folders
+    /// such as old/ and new/, or two source files, if each is on one side only and both have functions of the same
+    /// names; and the heaviest programs of each side, such as app-v1 and app-v2, if they call the same functions.
+    /// fg-report also looks for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }
