@@ -104,12 +104,13 @@ const PARTS: &[(&str, &str)] = &[
     (
         "quality",
         "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time \
-         without a stack; in a comparison, for each side. Stacks that begin with [unknown] (a wrong return address), \
-         or with a function of the C library that calls no function of the program, lack their outermost callers: \
-         unwinding by frame pointers ends in code that keeps none. Stacks that begin with other functions may lack \
-         them, too; those are not counted. If less than 2% are missing, this part comes after the own functions. Lost \
-         samples belong to no function, path or thread; the total of a profile includes them, those of a comparison \
-         do not.",
+         without a stack; in a comparison, for each side. Stacks that begin with a wrong return address ([unknown], \
+         where the profile names the files of other code without symbols), or with a function of the C library that \
+         calls no function of the program, lack their outermost callers: unwinding by frame pointers ends in code \
+         that keeps none. Stacks that begin with other functions may lack them, too; those are not counted. No stack \
+         has more than two frames if a profiler recorded no callers, as perf does without -g. If less than 2% are \
+         missing, this part comes after the own functions. Lost samples belong to no function, path or thread; the \
+         total of a profile includes them, those of a comparison do not.",
     ),
     (
         "threads",

@@ -32,6 +32,15 @@ pub(super) fn is_defect(quality: &Fact) -> bool {
     quality.numbers.iter().any(|(name, number)| *number >= MIN_DEFECT || !name.ends_with("_pct") && *number > 0.0)
 }
 
+/// The number of functions of a profile from which on it is remarkable that none has a caller but the root.
+const MIN_FLAT_FUNCTIONS: usize = 3;
+
+/// True if stacks have a root and a leaf only, as those of perf without -g, or a leaf alone.
+fn is_flat(context: &Context<'_>) -> bool {
+    let leaves = context.survey.functions.iter().filter(|function| function.self_weights != Weights::default()).count();
+    leaves >= MIN_FLAT_FUNCTIONS && context.survey.depths.keys().all(|depth| *depth <= 2)
+}
+
 /// Returns what is missing from the stacks, for each side of a comparison.
 pub(super) fn quality(context: &Context<'_>) -> Fact {
     let missing = context.missing;
@@ -65,6 +74,10 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
     let lines = missing.lines + missing.lines_of_sides.iter().sum::<u64>();
     if lines > 0 {
         numbers.push(("malformed_lines", lines as f64));
+    }
+    if is_flat(context) {
+        numbers.push(("flat", 1.0));
+        parts.push("no stack has more than two frames: recorded without call graphs?".to_owned());
     }
     if missing.has_inputs {
         numbers.push(("missing_inputs", 1.0));

@@ -135,3 +135,16 @@ fn the_return_from_a_signal_handler_resolves_no_names() {
     let text = page(&[], b"ap;_start;main;compute;__restore_rt;[libtimer.so] 40\nap;_start;main;compute 60\n");
     assert!(!text.contains("name resolution"), "{text}");
 }
+
+/// A profiler that recorded no callers writes a root and a function.
+#[test]
+fn profiles_without_callers_say_so() {
+    let says_so = |profile: &[u8]| page(&[], profile).contains("no stack has more than two frames");
+    assert!(says_so(b"app;parse 5\napp;read 3\napp;write 2\n"));
+    assert!(says_so(b"parse 5\nread 3\nwrite 2\n"));
+    // The state of a thread is no function.
+    assert!(says_so(b"app;parse;[off-cpu] 5\napp;read 3\napp;write 2\n"));
+    for profile in [&b"app;parse 5\napp;read 3\n"[..], b"app;main;parse 5\napp;read 3\napp;write 2\n"] {
+        assert!(!says_so(profile), "{}", String::from_utf8_lossy(profile));
+    }
+}
