@@ -118,9 +118,14 @@ pub struct OffCpuArgs {
     /// Capture the stacks of one in N switches [default: adaptive]
     ///
     /// By default, every stack is captured, but only one in 17 while there are more than 20000 switches a second or
-    /// samples are lost. With BPF and the default --call-graph, these are chosen at random. Otherwise it is every Nth,
-    /// which may always hit the same place in a program that repeats itself. Every switch is timed in any case. The
-    /// time of blocks without a stack is assigned to stacks of the same thread whose blocks lasted about as long.
+    /// samples are lost. Every switch is timed in any case. The time of blocks without a stack is assigned to stacks of
+    /// the same thread whose blocks lasted about as long.
+    ///
+    /// With BPF and the default --call-graph, switches are chosen at random, and the longest of the other blocks have
+    /// their stacks, too, from 1 ms on: up to 1000 a second on each CPU. Kernels that permit no BPF programs at their
+    /// functions, such as some with lockdown, take no stacks of long blocks; the summary says if they are taken.
+    /// Without BPF, every Nth switch has its stack, which may always be at the same place in a program that repeats
+    /// itself.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 

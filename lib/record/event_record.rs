@@ -35,6 +35,10 @@ pub enum EventKind {
     Sleeper,
     /// A thread was woken because its process ends: the subject. There is no stack.
     Killed,
+    /// A thread leaves its CPU.
+    Switch,
+    /// A thread comes back after a long block, and this is the stack with which it left its CPU.
+    LongBlock,
 }
 
 /// An event, and where its thread was.
@@ -78,6 +82,8 @@ impl EventRecord {
             3 => EventKind::PairEnd,
             4 => EventKind::Sleeper,
             5 => EventKind::Killed,
+            6 => EventKind::Switch,
+            7 => EventKind::LongBlock,
             _ => return None,
         };
         let (subject, nanoseconds, program, ids) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);

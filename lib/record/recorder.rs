@@ -45,11 +45,11 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
     let read_label = request.roots.read_label();
     let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
-    let (thinned_period, pair) = (sampling.thinned_period().unwrap_or(1), request.pair.as_ref());
+    let (switch_period, pair) = (sampling.period_of_program().unwrap_or(0), request.pair.as_ref());
     let with_sleepers = request.off_cpu.is_some_and(|options| options.includes_sleepers(&target));
     let interrupts = with_wakers.then(interrupt_entries).flatten().unwrap_or_default();
     let uses =
-        StackUses { kinds, thinned_period, with_wakers, interrupts, with_sleepers, with_context, with_task, pair };
+        StackUses { kinds, switch_period, with_wakers, interrupts, with_sleepers, with_context, with_task, pair };
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),

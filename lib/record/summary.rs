@@ -135,8 +135,9 @@ fn earlier_blocks(totals: &StateTotals) -> Option<String> {
 
 fn sparse_stacks(totals: &StateTotals) -> Option<String> {
     let period = totals.sparse_period?;
+    let longest = if totals.finds_long_blocks { " and of the longest blocks" } else { "" };
     Some(format!(
-        "stacks of one in {period} switches, which share the time of other blocks of similar length \
+        "stacks of one in {period} switches{longest}, which share the time of other blocks of similar length \
          (--off-cpu-period 1 captures every stack)"
     ))
 }

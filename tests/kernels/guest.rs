@@ -20,6 +20,8 @@ pub struct GuestOutcomes {
     pub callers: Vec<Outcome>,
     /// Of who wakes a thread that sleeps.
     pub wakers: Outcome,
+    /// Of the program `rare_blocks`, with a period of stacks.
+    pub rare_blocks: Outcome,
     /// The recording of a process that sleeps already.
     pub sleeper: Outcome,
     /// Of the program `spans`.
@@ -28,15 +30,19 @@ pub struct GuestOutcomes {
     pub pairs: Outcome,
 }
 
-/// Boots a kernel, and records the program `callers` once for each depth, a thread that sleeps, and the program `spans`.
+/// Boots a kernel, and records the program `callers` once for each depth, a thread that sleeps, and the other programs.
 ///
 /// # Errors
 /// The console if the kernel panicked.
-pub fn record(kernel: &Path, [callers, spans]: [&str; 2], depths: &[usize]) -> Result<GuestOutcomes, String> {
+pub fn record(
+    kernel: &Path,
+    [callers, spans, rare_blocks]: [&str; 3],
+    depths: &[usize],
+) -> Result<GuestOutcomes, String> {
     let folder = directory();
     let folder = folder.path();
     let mut initramfs = command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/initramfs"));
-    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers, spans]);
+    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers, spans, rare_blocks]);
     run_command(initramfs, b"").ok();
     let depths: Vec<String> = depths.iter().map(usize::to_string).collect();
     let mut qemu = command("qemu-system-x86_64");
@@ -54,6 +60,7 @@ pub fn record(kernel: &Path, [callers, spans]: [&str; 2], depths: &[usize]) -> R
     Ok(GuestOutcomes {
         callers: depths.iter().map(|depth| read_outcome(folder, depth)).collect(),
         wakers: read_outcome(folder, "wakers"),
+        rare_blocks: read_outcome(folder, "rare_blocks"),
         sleeper: read_outcome(folder, "sleeper"),
         spans: read_outcome(folder, "spans"),
         pairs: read_outcome(folder, "pairs"),

@@ -79,10 +79,10 @@ fn check_recordings(
     check_callers: impl Fn(&Outcome, usize) -> Check,
     check_others: impl Fn(&GuestOutcomes) -> Check,
 ) {
-    let programs = (programs::program("callers"), programs::program("spans"));
-    let (Some(kernel), (Some(callers), Some(spans))) = (kernel(path, suite), programs) else { return };
+    let programs = ["callers", "spans", "rare_blocks"].map(programs::program);
+    let (Some(kernel), [Some(callers), Some(spans), Some(rare)]) = (kernel(path, suite), programs) else { return };
     statistical(|| {
-        let outcomes = guest::record(&kernel, [&callers, &spans], &DEPTHS)?;
+        let outcomes = guest::record(&kernel, [&callers, &spans, &rare], &DEPTHS)?;
         check_others(&outcomes)?;
         outcomes.callers.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check_callers(&outcome.ok(), depth))
     });
@@ -91,17 +91,29 @@ fn check_recordings(
 /// Checks that a timer is the waker of a thread that sleeps, that its system call is as long, and that samples have the span of
 /// their thread.
 fn check_others(outcomes: &GuestOutcomes) -> Check {
-    let GuestOutcomes { wakers, sleeper, spans, pairs, .. } = outcomes;
+    let GuestOutcomes { wakers, rare_blocks, sleeper, spans, pairs, .. } = outcomes;
     let in_span =
         Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "[no task]", "server", "handle_0"]);
     ensure!(in_span >= 5, "{in_span}: {spans:?}");
     assert!(wakers.status.success() && pairs.status.success(), "{wakers:?} {pairs:?}");
     let slept = Profile::from_stdout(wakers).weight(&["sleep", "schedule", "--", "[timer]_[w]", "[off-cpu]"]);
     ensure!(slept >= 250_000, "{slept}: {wakers:?}");
+    check_rare_blocks(rare_blocks)?;
     let slept = Profile::from_stdout(sleeper).weight(&["sleep", "hrtimer_nanosleep", "[off-cpu]"]);
     ensure!(slept >= 900_000, "{slept}: {sleeper:?}");
     let slept = Profile::from_stdout(pairs).weight(&["sleep"]);
     ensure!(slept >= 250_000, "{slept}: {pairs:?}");
+    Ok(())
+}
+
+/// Checks that each long block has its own stack and waker, though few of all switches have theirs.
+fn check_rare_blocks(outcome: &Outcome) -> Check {
+    assert!(outcome.stderr.contains("stacks of one in 17 switches and of the longest blocks"), "{outcome:?}");
+    let profile = Profile::from_stdout(outcome);
+    for function in (0..20).map(|number| format!("rare_{number:02o}")) {
+        let slept = profile.weight(&["rare_blocks", "main", &function, "schedule", "--", "[timer]_[w]", "[off-cpu]"]);
+        ensure!((19_000..40_000).contains(&slept), "{function}: {slept}: {outcome:?}");
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 18] = [
+const PROGRAMS: [(&str, &[&str]); 19] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("chains", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "chains.c", "-pthread"]),
@@ -34,6 +34,7 @@ const PROGRAMS: [(&str, &[&str]); 18] = [
     ("stalls", &["-fno-optimize-sibling-calls", "stalls.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
+    ("rare_blocks", &["-fno-optimize-sibling-calls", "rare_blocks.c"]),
     ("wakers", &["-fno-optimize-sibling-calls", "wakers.c", "-pthread"]),
     ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
 ];

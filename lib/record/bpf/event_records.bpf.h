@@ -17,7 +17,7 @@ struct event_record {
 #define EVENT_SIZE(frames) ((7 + EVENT_REGISTERS + (frames)) * 8)
 #define EVENT (1ull << 63)
 #define EVENT_TYPE(type, count) (EVENT | (u64)(type) << 56 | ((count) & 0xffffffff) << 16)
-enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END, SLEEPER, KILLED };
+enum { WAKING, PAIR, PAIR_BEGIN, PAIR_END, SLEEPER, KILLED, SWITCH, LONG_BLOCK };
 
 // Sends an event without its context.
 static __always_inline void send_event(void *context, struct scratch *s, u64 kind, u64 subject, u64 nanoseconds) {

@@ -13,6 +13,7 @@ mod pairs;
 mod process_map;
 mod sampler;
 mod sleepers;
+mod switches;
 mod tables;
 
 pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};

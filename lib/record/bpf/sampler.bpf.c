@@ -712,7 +712,9 @@ static __always_inline int take_user_stack(void *context, u32 process) {
 }
 
 #include "event_records.bpf.h"
+#include "long_blocks.bpf.h"
 #include "wakers.bpf.h"
+#include "switches.bpf.h"
 #include "sleepers.bpf.h"
 #include "pairs.bpf.h"
 
@@ -736,15 +738,6 @@ static __always_inline int take_sample(void *context) {
 SEC("perf_event")
 int on_sample(void *context) {
     return take_sample(context);
-}
-
-// One in so many samples is taken.
-const volatile u64 thinned_period = 1;
-
-// Which samples are taken is random: a program that repeats itself may make as many switches each time.
-SEC("perf_event")
-int on_thinned_sample(void *context) {
-    return bpf_get_prandom_u32() % thinned_period ? 0 : take_sample(context);
 }
 
 // The kernel runs the programs of a tracepoint for every process, and drops the samples of all counters, those of other

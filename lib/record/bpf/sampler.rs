@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, MapData};
@@ -15,6 +16,7 @@ use super::errors::{BoxError, Refusal, repeat_if_interrupted};
 use super::maps::{map_file, take_map};
 use super::pairs::{PairVariables, Pairs};
 use super::sleepers;
+use super::switches::SwitchFunctions;
 use super::tables::Tables;
 use crate::record::event_record::EventRecord;
 use crate::record::events::spec::ProgramKind;
@@ -40,6 +42,10 @@ const THREADS: u64 = 2;
 
 /// The largest numbers of threads that are blocked, and of pairs that have begun.
 const MAX_BLOCKED: u32 = 65_536;
+
+/// The number of entries for threads that left their CPUs without a stack.
+const ABSENCES: u32 = 65_536;
+
 const MAX_OPEN_PAIRS: u32 = 65_536;
 
 /// `struct target`: a task, and whether it runs its program yet.
@@ -70,6 +76,8 @@ pub struct StackSampler {
     with_wakers: bool,
     /// True if the program tells which threads sleep.
     finds_sleepers: bool,
+    /// Takes the stacks of some switches where there are many, if that is wanted.
+    switches: Option<SwitchFunctions>,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
     /// The CPU time of those that are gone.
@@ -90,8 +98,8 @@ pub struct FollowedTime {
 pub struct StackUses<'a> {
     /// The kinds of functions that take the stacks of samples.
     pub kinds: FxHashSet<ProgramKind>,
-    /// The period of samples where they are thinned: a random one in this number is taken.
-    pub thinned_period: u64,
+    /// Where switches are many, the stack of a random one in this number is taken; 0 if all are taken otherwise.
+    pub switch_period: u64,
     /// True if the stacks of those that wake threads of the target are taken.
     pub with_wakers: bool,
     /// The kernel's code that interrupts enter; empty if it is not known.
@@ -126,7 +134,7 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, thinned_period, with_wakers, with_sleepers, with_context, with_task, pair, .. } =
+        let StackUses { ref kinds, switch_period, with_wakers, with_sleepers, with_context, with_task, pair, .. } =
             *uses;
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
@@ -137,10 +145,12 @@ impl StackSampler {
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
         let cpus_word = u64::from(cpus);
         // These are not kept from interrupting each other, or being interrupted.
-        let is_nested = with_wakers || pair.is_some() || kinds.contains(&ProgramKind::Probe);
+        let is_nested = with_wakers || switch_period > 0 || pair.is_some() || kinds.contains(&ProgramKind::Probe);
         let [with_wakers_word, with_context_word, with_task_word] =
             [with_wakers, with_context, with_task].map(u64::from);
         let own_pid = u64::from(std::process::id());
+        // The ID of a cgroup is the number of its directory's inode.
+        let cgroup = if let Target::Cgroup(directory) = target { directory.metadata()?.ino() } else { 0 };
         let interrupt_size = uses.interrupts.end - uses.interrupts.start;
         let variables = pair.map(PairVariables::new);
         // The loader reads the kernel's types itself, and does not give them away.
@@ -148,7 +158,8 @@ impl StackSampler {
         let mut loader = EbpfLoader::new();
         loader
             .override_global("scope", &scope, true)
-            .override_global("thinned_period", &thinned_period, true)
+            .override_global("switch_period", &switch_period, true)
+            .override_global("recorded_cgroup", &cgroup, true)
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("with_context", &with_context_word, true)
             .override_global("with_task", &with_task_word, true)
@@ -161,6 +172,7 @@ impl StackSampler {
             .map_max_entries("waking_outputs", cpus)
             // The kernel allocates all entries at once.
             .map_max_entries("blocked", if with_wakers { MAX_BLOCKED } else { 1 })
+            .map_max_entries("absences", if switch_period > 0 { ABSENCES } else { 1 })
             .map_max_entries("pair_starts", if pair.is_some() { MAX_OPEN_PAIRS } else { 1 });
         if let Some(variables) = &variables {
             variables.set(&mut loader);
@@ -179,6 +191,7 @@ impl StackSampler {
         if let Some(spec) = pair {
             Pairs::load(&mut program, spec)?;
         }
+        let finds_long_blocks = (switch_period > 0).then(|| SwitchFunctions::load(&mut program)).transpose()?;
         let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
         let state = if matches!(target, Target::Command(_)) { HELD } else { WANTED };
         for id in ids {
@@ -189,6 +202,7 @@ impl StackSampler {
         let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
+        let switches = finds_long_blocks.map(|found| SwitchFunctions::open(&mut program, found)).transpose()?;
         Ok(Self {
             program,
             functions,
@@ -199,6 +213,7 @@ impl StackSampler {
             scope,
             with_wakers,
             finds_sleepers,
+            switches,
             pairs,
             ended_time,
         })
@@ -210,6 +225,25 @@ impl StackSampler {
     /// The reason in words if the kernel refuses it.
     pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
         self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
+    }
+
+    /// Makes the program take the stacks of some switches from now on, or of none, if it can.
+    ///
+    /// # Errors
+    /// The reason in words if the system call fails.
+    pub fn take_some_switches(&mut self, are_many: bool) -> Result<(), String> {
+        let Some(switches) = &mut self.switches else { return Ok(()) };
+        switches.set_many(are_many).map_err(|error| error.to_string())
+    }
+
+    /// True if the program also takes the kernel stacks of switches or wake-ups.
+    pub fn takes_kernel_stacks(&self) -> bool {
+        self.with_wakers || self.switches.is_some()
+    }
+
+    /// True if the program takes the stacks of long blocks where it takes those of some switches.
+    pub fn finds_long_blocks(&self) -> bool {
+        self.switches.as_ref().is_some_and(|switches| switches.finds_long_blocks)
     }
 
     /// Makes the program measure the pairs of events, if there are some.
@@ -237,6 +271,9 @@ impl StackSampler {
     fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {
         if self.with_wakers {
             self.follow(WAKERS.0, WAKERS.1)?;
+        }
+        if let Some(switches) = &self.switches {
+            switches.attach(&mut self.program)?;
         }
         FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
         if self.scope == EVERYBODY {
@@ -328,7 +365,6 @@ impl StackSampler {
 fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxError> {
     let name = match kind {
         ProgramKind::Sample => "on_sample",
-        ProgramKind::ThinnedSample => "on_thinned_sample",
         ProgramKind::Tracepoint => "on_tracepoint",
         ProgramKind::Probe => "on_probe",
     };

@@ -1,7 +1,7 @@
 // Takes the stacks of wakers: of the threads that end the blocks of recorded threads, in their context.
 //
-// A wake-up is sent only if the block that it ends is recorded with its stack: `note_block` marks the thread at the sample of
-// its switch. So the rate of switch stacks limits that of wakers, too.
+// A wake-up is sent only if the block that it ends is recorded with its stack: `note_block` marks the thread when that is taken
+// at its switch, and the stack of a long block may be taken later. So the rate of switch stacks limits that of wakers, too.
 
 // True if wakers are recorded, and the recorder's own process, whose blocks are left out.
 const volatile u64 with_wakers, own;
@@ -25,14 +25,15 @@ static __always_inline int is_recorded_block(struct task_struct *wakee, u32 thre
         bpf_map_delete_elem(&blocked, &thread);
         return 1;
     }
+    if (switch_period && note_waker_of_long_block(thread)) return 1;
     if (!BPF_CORE_READ(wakee, on_cpu)) return 0;
     u32 process = BPF_CORE_READ(wakee, tgid);
     return process != own && is_wanted(process, thread);
 }
 
-// The program runs in the context of the waker. If that is an interrupt, only the kernel stack is taken. A thread of a process that ends is woken to exit: nobody has ended what it
-// waited for. A thread that an interrupt has interrupted is none: the recorder tells by
-// the kernel's stack.
+// The program runs in the context of the waker. If that is an interrupt, only the kernel stack is taken, by which the recorder
+// tells it from the thread that it has interrupted. A thread of a process that ends is woken to exit: nobody has ended what it
+// waited for.
 SEC("raw_tp/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *wakee) {
     u32 thread = BPF_CORE_READ(wakee, pid);

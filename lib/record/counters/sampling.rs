@@ -119,16 +119,16 @@ impl Sampling {
         Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false, takes_stacks: false }
     }
 
-    /// Returns of how many samples the BPF program is to choose one, if it chooses some.
-    pub(in crate::record) fn thinned_period(&self) -> Option<u64> {
-        self.events.iter().find(|event| event.spec.is_thinned).and_then(|event| event.rate.period())
+    /// Returns of how many events the BPF program is to take one, if it takes some without counters.
+    pub(in crate::record) fn period_of_program(&self) -> Option<u64> {
+        self.events.iter().find(|event| event.spec.is_taken_by_program).and_then(|event| event.rate.period())
     }
 
-    /// Has a BPF program take the user stacks. It sees each event of those of which it chooses some.
+    /// Has a BPF program take the user stacks. Where it needs no counters, those of an event that never happens replace them.
     pub(in crate::record) fn take_stacks(&mut self) {
         self.takes_stacks = true;
-        for event in self.events.iter_mut().filter(|event| event.spec.is_thinned) {
-            event.rate = Rate::Period(1);
+        for event in self.events.iter_mut().filter(|event| event.spec.is_taken_by_program) {
+            *event = SampledEvent { spec: EventSpec::dummy(), rate: Rate::Period(1) };
         }
     }
 
@@ -140,7 +140,7 @@ impl Sampling {
         self.call_graph == CallGraph::Dwarf(None)
             && kinds.all(|(kind, rate)| match kind {
                 Some(ProgramKind::Tracepoint | ProgramKind::Probe) => rate == Rate::Period(1) && !is_in_cgroup,
-                Some(ProgramKind::Sample | ProgramKind::ThinnedSample) => true,
+                Some(ProgramKind::Sample) => true,
                 None => false,
             })
     }

@@ -29,8 +29,8 @@ pub struct EventSpec {
     is_probe: bool,
     /// The required precision of a sample's address, 0 to 3: `perf_event_attr::precise_ip`.
     pub precise: u8,
-    /// True if it does not matter which event of each period is sampled.
-    pub is_thinned: bool,
+    /// True if a BPF program takes the stacks of the event, where one does, without counters.
+    pub is_taken_by_program: bool,
 }
 
 /// Contexts in which an event is not counted.
@@ -47,8 +47,6 @@ pub struct Excluded {
 pub enum ProgramKind {
     /// The kernel runs it for each sample of a counter.
     Sample,
-    /// The same, and the program chooses some of the samples at random.
-    ThinnedSample,
     /// The kernel runs it each time that a tracepoint is reached.
     Tracepoint,
     /// The same for a tracepoint that was made for a probe.
@@ -150,7 +148,7 @@ impl EventSpec {
     pub(in crate::record) fn program_kind(&self) -> Option<ProgramKind> {
         match (&self.uprobe, self.is_tracepoint()) {
             (Some(_), _) => None,
-            (None, false) => Some(if self.is_thinned { ProgramKind::ThinnedSample } else { ProgramKind::Sample }),
+            (None, false) => Some(ProgramKind::Sample),
             (None, true) => Some(if self.is_probe { ProgramKind::Probe } else { ProgramKind::Tracepoint }),
         }
     }
@@ -158,8 +156,18 @@ impl EventSpec {
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
-        let (is_probe, is_thinned) = (false, false);
-        Self { name, config, excluded, value: None, filter: None, uprobe: None, is_probe, precise: 0, is_thinned }
+        let (is_probe, is_taken_by_program) = (false, false);
+        Self {
+            name,
+            config,
+            excluded,
+            value: None,
+            filter: None,
+            uprobe: None,
+            is_probe,
+            precise: 0,
+            is_taken_by_program,
+        }
     }
 
     /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in

@@ -43,10 +43,14 @@ const ENTRIES: [&[u8]; 2] = [b"asm_common_interrupt", b"asm_sysvec_*"];
 /// The function that wakes threads. The frames that it calls only run the BPF program.
 const WAKER: &[u8] = b"try_to_wake_up";
 
-/// The addresses of functions of the running kernel by which kernel stacks of wakers are understood.
+/// The function that switches from one thread to another. It is left out, as the kernel does in samples of switches.
+const SCHEDULER: &[u8] = b"__schedule";
+
+/// The addresses of functions of the running kernel by which kernel stacks of wakers and switches are understood.
 #[derive(Debug, Default)]
 pub struct KernelFunctions {
     waker: Vec<Range<u64>>,
+    scheduler: Vec<Range<u64>>,
     entries: Vec<Range<u64>>,
     kinds: Vec<(&'static [u8], Vec<Range<u64>>)>,
 }
@@ -83,13 +87,13 @@ impl KernelFunctions {
     /// Looks the functions up in the running kernel. If its symbols are hidden, all wakers are taken for threads.
     pub fn of_running_kernel() -> Self {
         let mut names: Vec<&[u8]> = ENTRIES.to_vec();
-        names.push(WAKER);
+        names.extend([WAKER, SCHEDULER]);
         names.extend(KINDS.iter().flat_map(|(_, functions)| functions.iter().copied()));
         let mut ranges = KernelSymbols::ranges_in_running_kernel(&names).into_iter();
         let entries = ranges.by_ref().take(ENTRIES.len()).flatten().collect();
-        let waker = ranges.next().unwrap_or_default();
+        let [waker, scheduler] = [(); 2].map(|()| ranges.next().unwrap_or_default());
         let kinds = KINDS.map(|(kind, functions)| (kind, ranges.by_ref().take(functions.len()).flatten().collect()));
-        Self { waker, entries, kinds: kinds.into() }
+        Self { waker, scheduler, entries, kinds: kinds.into() }
     }
 
     /// Finds out what the kernel stack of a waker says.
@@ -102,6 +106,12 @@ impl KernelFunctions {
         let addresses = &kernel[..=entry];
         let mut kinds = addresses.iter().flat_map(|address| self.kinds_at(*address));
         WakerContext { addresses, interrupt: Some(kinds.next().unwrap_or(markers::INTERRUPT)) }
+    }
+
+    /// Returns the kernel stack of a switch without the frames of the switch itself and of tracing.
+    pub fn trim_switch<'a>(&self, kernel: &'a [u64]) -> &'a [u64] {
+        let scheduler = kernel.iter().position(|address| contains(&self.scheduler, *address));
+        &kernel[scheduler.map_or(0, |index| index + 1)..]
     }
 
     /// Returns the kinds of interrupts whose functions contain an address.
@@ -128,6 +138,7 @@ mod tests {
     fn functions() -> KernelFunctions {
         KernelFunctions {
             waker: range(100, 200),
+            scheduler: range(200, 250),
             entries: range(900, 1000),
             kinds: vec![(markers::TIMER, range(300, 310)), (markers::SOFTIRQ, range(400, 500))],
         }
@@ -155,5 +166,7 @@ mod tests {
             assert_eq!((addresses, interrupt), (expected, expected_interrupt), "{kernel:?}");
         }
         assert_eq!(KernelFunctions::default().examine(&[1, 950]).addresses, [1, 950]);
+        assert_eq!(functions.trim_switch(&[1, 2, 210, 600, 700]), [600, 700]);
+        assert_eq!(functions.trim_switch(&[600, 700]), [600, 700]);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A sample at a context switch contains the stack with which a thread leaves its CPU. Records of all switches, in
 //! rings of their own, say when it left, whether it was preempted, and when it came back. [`switch_pairing`] pairs
-//! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only every Nth
-//! collects its stack.
+//! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only one in N
+//! collects its stack. With BPF, the longest of the other blocks do so when they end: see `record/bpf/switches.bpf.h`.
 //!
 //! Threads that sleep when the recording begins are examined then: see `record/session/sleepers.rs`.
 //!
@@ -38,8 +38,8 @@ use super::target::Target;
 /// Above this many switches a second, not every switch collects its stack.
 const DENSE_SWITCHES_PER_SECOND: u64 = 20_000;
 
-/// The period of stacks where switches are dense: the BPF program takes the stack of a random one in 17. Without BPF the kernel
-/// takes every 17th. The number is prime, because a program that repeats itself may make a round number of switches each time.
+/// The period of stacks where switches are dense: the BPF program takes the stack of a random one in 17, and those of the longest
+/// blocks. Without BPF the kernel takes every 17th. The number is prime, because a program that repeats itself may make a round number of switches each time.
 const SPARSE_PERIOD: u64 = 17;
 
 /// The time to record.
@@ -118,7 +118,7 @@ impl OffCpuOptions {
             CounterRole::EverySwitch => (EventSpec::context_switches(), Rate::Period(1)),
             CounterRole::SomeSwitches => {
                 let mut spec = EventSpec::context_switches();
-                spec.is_thinned = true;
+                spec.is_taken_by_program = true;
                 (spec, Rate::Period(self.period.unwrap_or(SPARSE_PERIOD)))
             }
             CounterRole::Running => (EventSpec::cpu_clock(), run_rate),

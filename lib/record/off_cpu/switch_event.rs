@@ -30,6 +30,8 @@ pub enum SwitchEventKind {
     RunSample(u32),
     /// The thread was sampled when it was about to leave its CPU.
     SwitchSample(SwitchStack),
+    /// The thread, which is off its CPU, has left it with this stack.
+    BlockStack(u32),
     /// The thread left its CPU.
     Out {
         /// True if it could have run on.

@@ -226,6 +226,14 @@ impl SwitchPairing {
             SwitchEventKind::SwitchSample(stack) => {
                 thread.next_stack = thread.next_stack.filter(|next| next.from_every_switch).or(Some(stack));
             }
+            SwitchEventKind::BlockStack(stack) => {
+                if let CpuState::OffCpu(block) = &mut thread.state
+                    && block.stack.is_none()
+                {
+                    // Those of all blocks of such a length are taken.
+                    block.stack = Some(SwitchStack { stack, from_every_switch: true });
+                }
+            }
             SwitchEventKind::Out { preempted, selected } => {
                 match thread.state {
                     CpuState::Unknown | CpuState::OnCpu => thread.run_time += thread.advance(event.time),

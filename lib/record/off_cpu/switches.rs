@@ -1,5 +1,8 @@
 //! Charges the time of threads from records of their context switches and samples of their stacks.
 
+use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
+
 use rustc_hash::FxHashMap;
 
 use super::critical_path::PathTracker;
@@ -13,7 +16,7 @@ use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD
 use crate::markers;
 use crate::perf::event::{Callchain, Event, Sample, Stamp};
 use crate::perf::recording::{Recording, StackRenumbering};
-use crate::record::event_record::EventRecord;
+use crate::record::event_record::{EventKind, EventRecord};
 use crate::record::target::Target;
 
 /// A record is in its ring this long after it was stamped, at the latest.
@@ -21,6 +24,10 @@ const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
 
 /// A switch from one thread to another takes this long at most.
 const MAX_SWITCH_NS: u64 = 5_000;
+
+/// The stack of a long block is used this long before the record that has it: before the block ends, and after it began, because
+/// long blocks take twice as long.
+const BEFORE_END_OF_BLOCK_NS: u64 = 500_000;
 
 /// Processes all context switches of a recording.
 #[derive(Debug)]
@@ -46,8 +53,8 @@ pub struct SwitchTracker {
     rate_control: Option<RateControl>,
     /// True if only the time is charged for which threads could have run.
     run_queue_only: bool,
-    /// Tells interrupts from threads, if wakers are recorded.
-    kernel: KernelFunctions,
+    /// Tells interrupts from threads, and the parts of kernel stacks.
+    kernel: Arc<OnceLock<KernelFunctions>>,
     /// The path of one thread, which is charged instead of the time of all, if that is wanted.
     path: Option<PathTracker>,
     /// A buffer for the callchain of a waker.
@@ -90,11 +97,21 @@ impl SwitchTracker {
             cpus,
             rate_control,
             run_queue_only: options.run_queue_only,
-            kernel: waker_depth.map_or_else(KernelFunctions::default, |_| KernelFunctions::of_running_kernel()),
+            kernel: Arc::new(OnceLock::new()),
             path: None,
             callchain: Vec::new(),
             totals,
         }
+    }
+
+    /// Looks the functions of the kernel up, by which the BPF program's stacks are understood. It takes long: a thread of its own
+    /// does so.
+    pub(in crate::record) fn prepare_kernel(&self) {
+        let kernel = Arc::clone(&self.kernel);
+        // Without the thread, the first stack waits for it.
+        let _ = Builder::new().spawn(move || {
+            kernel.get_or_init(KernelFunctions::of_running_kernel);
+        });
     }
 
     /// Charges the critical path of one thread, instead of the time of all.
@@ -182,6 +199,27 @@ impl SwitchTracker {
         self.push_pending(stamp, stamp.tid, kind);
     }
 
+    /// Adds the stack of a switch, or of a long block that ends, which the BPF program has taken. The sample contains its user
+    /// stack.
+    pub(in crate::record) fn add_switch_stack(
+        &mut self,
+        stamp: Stamp,
+        event: &EventRecord,
+        sample: Sample<'_>,
+        recording: &mut Recording,
+    ) {
+        let kernel = self.kernel.get_or_init(KernelFunctions::of_running_kernel).trim_switch(&event.kernel);
+        let sample = Sample { callchain: Callchain::write(kernel, &[], &mut self.callchain), ..sample };
+        let stack = recording.intern_stack(stamp, &sample);
+        let (time, kind) = match event.kind {
+            EventKind::LongBlock => {
+                (stamp.time.saturating_sub(BEFORE_END_OF_BLOCK_NS), SwitchEventKind::BlockStack(stack))
+            }
+            _ => (stamp.time, SwitchEventKind::SwitchSample(SwitchStack { stack, from_every_switch: false })),
+        };
+        self.push_pending(Stamp { time, ..stamp }, stamp.tid, kind);
+    }
+
     /// Adds a wake-up. The sample contains the user stack of the waker, or of the thread that an interrupt interrupted.
     pub(in crate::record) fn add_waking(
         &mut self,
@@ -190,7 +228,8 @@ impl SwitchTracker {
         sample: Sample<'_>,
         recording: &mut Recording,
     ) {
-        let WakerContext { addresses, interrupt } = self.kernel.examine(&waking.kernel);
+        let WakerContext { addresses, interrupt } =
+            self.kernel.get_or_init(KernelFunctions::of_running_kernel).examine(&waking.kernel);
         let user = sample.user.filter(|_| interrupt.is_none());
         let sample = Sample { callchain: Callchain::write(addresses, &[], &mut self.callchain), user, ..sample };
         // The idle task has no name of its own.
@@ -312,7 +351,9 @@ impl SwitchTracker {
     pub(in crate::record) fn renumber_stacks(&mut self, renumbering: &mut StackRenumbering) {
         for event in &mut self.pending {
             let stack = match &mut event.kind {
-                SwitchEventKind::RunSample(stack) | SwitchEventKind::Asleep(Some(stack)) => stack,
+                SwitchEventKind::RunSample(stack)
+                | SwitchEventKind::BlockStack(stack)
+                | SwitchEventKind::Asleep(Some(stack)) => stack,
                 SwitchEventKind::SwitchSample(SwitchStack { stack, .. }) => stack,
                 SwitchEventKind::Woken(Waking { stack, .. }) => stack,
                 _ => continue,

@@ -33,6 +33,8 @@ pub struct StateTotals {
     sums: Vec<(ThreadState, Amount)>,
     /// The period of stacks, if at any time not every switch collected its stack.
     pub sparse_period: Option<u64>,
+    /// True if the longest of the other blocks did.
+    pub finds_long_blocks: bool,
     /// True if wake-ups were recorded, so that the wait for a CPU after them is not part of a block.
     pub has_wakeups: bool,
     /// True if blocks were recorded.
@@ -65,6 +67,7 @@ impl StateTotals {
         Self {
             sums: Vec::new(),
             sparse_period,
+            finds_long_blocks: false,
             has_wakeups,
             has_blocks,
             is_bounded,

@@ -124,6 +124,8 @@ impl RingReader {
                 && let Some(event) = switches.every_switch_event()
                 && let Some(is_enabled) = switches.update_rate(start, recording.counts.lost)
             {
+                // If it fails, blocks have no stacks, and are called so.
+                let _ = self.sampler.as_mut().map(|sampler| sampler.take_some_switches(!is_enabled));
                 counters.set_event_enabled(event, is_enabled);
             }
         }
@@ -267,6 +269,9 @@ impl RingReader {
         self.note_sample(stamp, &sample, recording);
         match (event.kind, &mut self.switches, &mut self.pairs) {
             (EventKind::Waking, Some(switches), _) => switches.add_waking(stamp, event, sample, recording),
+            (EventKind::Switch | EventKind::LongBlock, Some(switches), _) => {
+                switches.add_switch_stack(stamp, event, sample, recording);
+            }
             (EventKind::Killed, Some(switches), _) => switches.add_killed(stamp, event.subject as u32),
             (EventKind::Pair | EventKind::PairBegin | EventKind::PairEnd, _, Some(pairs)) => {
                 pairs.add(stamp, event, sample, recording);

@@ -218,6 +218,17 @@ fn prefers_the_counter_that_samples_every_switch() {
 }
 
 #[test]
+fn a_long_block_gets_its_stack_when_it_ends() {
+    let events = [(0, BLOCK), (8, SwitchEventKind::BlockStack(1)), (9, SwitchEventKind::In)];
+    assert_eq!(charged(ALL, false, &events, 9), expect([(Some(1), ThreadState::Blocked, 9)]));
+    // It has one already, or is over.
+    let events = [(0, some(2)), (0, BLOCK), (8, SwitchEventKind::BlockStack(1)), (9, SwitchEventKind::In)];
+    assert_eq!(charged(ALL, false, &events, 9), expect([(Some(2), ThreadState::Blocked, 9)]));
+    let events = [(0, BLOCK), (9, SwitchEventKind::In), (9, SwitchEventKind::BlockStack(1))];
+    assert_eq!(charged(ALL, false, &events, 9), expect([(None, ThreadState::UnsampledBlocked, 9)]));
+}
+
+#[test]
 fn charges_lost_records_as_lost() {
     // The sample of a switch is lost.
     let events = [(0, BLOCK), (9, SwitchEventKind::In)];
@@ -273,6 +284,7 @@ fn any_event() -> impl Strategy<Value = (u64, u32, SwitchEventKind)> {
         Just(SwitchEventKind::Exec),
         (0..3u32).prop_map(SwitchEventKind::RunSample),
         (0..3u32, any::<bool>()).prop_map(|(stack, from_every_switch)| sample(stack, from_every_switch)),
+        (0..3u32).prop_map(SwitchEventKind::BlockStack),
         any::<bool>().prop_map(|preempted| SwitchEventKind::Out { preempted, selected: true }),
         Just(SwitchEventKind::In),
         (0..3u32, 0..3u32).prop_map(|(waker, stack)| woken(Some(waker), stack)),
