@@ -32,6 +32,9 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     }
     if let Some(format) = options.format.and_then(formats::get_format) {
         if !format.recognizes(head) {
+            if let Some(what) = formats::explain_missing_fields(format, head) {
+                return Err(Error::Unreadable { name: input.name().to_owned(), what: what.to_owned() });
+            }
             input.skip_blank_lines()?;
         }
         return Ok(Some(Detected { format, text_before: 0 }));
@@ -109,6 +112,9 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
+    if let Some(what) = FORMATS.iter().find_map(|format| formats::explain_missing_fields(format, head)) {
+        return what.to_owned();
+    }
     let what = if head.iter().any(text_kind::is_control) { "a binary file" } else { text_kind::describe(head) };
     let with_few_stacks = FORMATS.iter().filter(|format| format.recognizes(head)).find(|format| match format.reader {
         FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),

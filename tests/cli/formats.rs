@@ -9,6 +9,7 @@ mod examples;
 mod joined;
 mod json_start;
 mod malformed;
+mod one_line;
 mod strays;
 
 pub fn folder() -> PathBuf {

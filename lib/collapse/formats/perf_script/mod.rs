@@ -11,6 +11,8 @@
 //! root frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and
 //! annotations of frames are left out unless options ask for them.
 //!
+//! Without a callchain, the frame is in the first line (`one_line.rs`).
+//!
 //! A text that ends within a frame is cut short. The format has no end mark: of one that was cut after a line, nothing tells
 //! so.
 //!
@@ -23,6 +25,7 @@ pub(super) mod frame;
 mod header;
 mod joined;
 pub(super) mod naming;
+mod one_line;
 pub(super) mod sched;
 mod selection;
 mod split;
@@ -31,6 +34,7 @@ mod symbol_cache;
 use std::sync::Arc;
 
 pub(super) use self::detect::begins_sample;
+pub(in crate::collapse) use self::detect::explain_missing_fields;
 use self::detect::recognizes;
 use self::frame::Frame;
 use self::header::{Header, Line};
@@ -104,8 +108,8 @@ struct Sample<'a> {
     weight: Weight,
     /// `None` if times are not needed.
     time: Option<SampleTime>,
-    /// The text after the event in its first line.
-    rest: &'a [u8],
+    /// The frame in its first line.
+    frame: Option<Frame<'a>>,
     /// True if its first line has only the thread.
     is_bare: bool,
     /// True if `--skip-after` has made a frame the root: the frames after it are left out.
@@ -222,8 +226,8 @@ impl PerfScript {
         let is_outside = matches!(state, State::Outside);
         let is_frame = frame::is_frame(line);
         match header::parse(line) {
-            // A line that could be both is a frame, unless it has a time.
-            Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
+            // A line that could be both is a frame, unless it has a time or a frame of its own.
+            Some(Line::Sample(header)) if is_outside || !is_frame || header.is_certain() => {
                 self.finish_sample(state, sink)?;
                 *state = self.begin_sample(&header, sink, report);
                 return Ok(());
@@ -274,7 +278,8 @@ impl PerfScript {
                 if let Some(spans) = &self.spans {
                     selection::push_span_frames(spans, header, sink, report, &mut self.span_frames);
                 }
-                State::Sample(Sample { root, weight, time, rest: header.rest, is_bare: false, has_root: false })
+                let frame = header.frame();
+                State::Sample(Sample { root, weight, time, frame, is_bare: false, has_root: false })
             }
         }
     }
@@ -307,7 +312,7 @@ impl PerfScript {
     fn finish_sample(&mut self, state: &mut State<'_>, sink: &mut Sink) -> Result<(), Error> {
         let State::Sample(mut sample) = std::mem::replace(state, State::Outside) else { return Ok(()) };
         if self.stack.is_empty()
-            && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
+            && let Some(frame) = sample.frame
         {
             self.push(&frame, &mut sample, sink);
         }
