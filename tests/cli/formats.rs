@@ -257,6 +257,27 @@ fn addresses_that_bpftrace_prints_have_no_symbol() {
 }
 
 #[test]
+fn frames_that_bpftrace_prints_as_perf_does_have_their_names() {
+    let frames = |last: &str| {
+        "\t55bdc7f29050 0x55bdc7f29050 ([unknown])\n\t55bdc7f2925c A<int> (*)(x)::f+9 (/a b (deleted))\n\t55bdc7f29290 "
+            .to_owned()
+            + last
+    };
+    for (user, kernel) in [("main+30 (/x)\n", "\tffffffff8104f45a read+12\n\tffffffff8104f45b do_syscall_64+113\n")] {
+        let text = format!("Attaching 1 probe...\n\n\n@[\n{}\n{kernel}]: 4\n@[\n{}]: 3\n", frames(user), frames(user));
+        let key = |text: String| text.replace('\n', "\\n").replace('\t', "\\t");
+        let keys = [format!("\n{}\n{kernel}", frames(user)), format!("\n{}", frames(user))].map(key);
+        let json = format!("{{\"type\": \"map\", \"data\": {{\"@\": {{\"{}\": 4, \"{}\": 3}}}}}}\n", keys[0], keys[1]);
+        for text in [text, json] {
+            let outcome = run("fg-collapse", ["--strict"], text.as_bytes()).ok();
+            let stack = "main;A<int> (*)(x)::f;[unknown]";
+            let expected = format!("{stack} 3\n{stack};do_syscall_64;read 4\n");
+            assert_eq!((outcome.text(), outcome.stderr.as_str()), (expected, ""), "{text}");
+        }
+    }
+}
+
+#[test]
 fn stacks_of_as_many_frames_as_are_printed_by_default_are_cut() {
     let event = |frames: usize| {
         let frames = (0..frames).map(|frame| format!(r#"{{"method":{{"type":{{"name":"A"}},"name":"f{frame}"}}}}"#));
