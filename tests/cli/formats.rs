@@ -52,6 +52,19 @@ fn reports_options_that_a_format_cannot_satisfy() {
 }
 
 #[test]
+fn says_that_a_format_has_no_labels() {
+    let sample = b"a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n";
+    for text in [&b"a;b 1\n"[..], sample] {
+        let outcome = run("fg-collapse", ["--label=request"], text).ok();
+        let expected = "fg-collapse: stdin: samples of this format have no labels; --label has no effect\n";
+        assert_eq!(outcome.stderr, expected, "{outcome:?}");
+    }
+    let path = folder().join("pprof.pb");
+    let outcome = run("fg-collapse", ["--label=request".as_ref(), path.as_os_str()], b"").ok();
+    assert!(!outcome.stderr.contains("labels"), "{outcome:?}");
+}
+
+#[test]
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
     let expected = "fg-collapse: no sample is of the default event; the input has WAITING (1); use --event to select one, or all\n";

@@ -33,6 +33,7 @@ pub(super) static FORMAT: Format = Format {
     description: "bpftrace maps keyed by stacks",
     tested_with: "bpftrace 0.17, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -28,6 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     has_times: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
+    has_labels: false,
 };
 
 /// Returns true if at least two thirds of the first lines are a stack and a weight, and if those look like stacks. In a

@@ -29,6 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
     tested_with: "py-spy 0.4, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -63,6 +63,7 @@ pub(super) static FORMAT: Format = Format {
     description: "perf script text (Linux)",
     tested_with: "perf 6.1, published files",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks {
         find_boundary: split::last_sample_end,
