@@ -37,11 +37,15 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
             }
             input.skip_blank_lines()?;
         }
+        if !matches!(format.reader, FormatReader::Bytes(_)) {
+            check_line_ends(input)?;
+        }
         return Ok(Some(Detected { format, text_before: 0 }));
     }
     if let Some(format) = detect_json(input)? {
         return Ok(Some(Detected { format, text_before: 0 }));
     }
+    check_line_ends(input)?;
     let found = detect(input.head()?, 0);
     let found = match found {
         Err(_) if input.skip_blank_lines()? => {
@@ -60,6 +64,20 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
             None => Err(Error::Unreadable { name: input.name().to_owned(), what }),
         },
     }
+}
+
+/// Returns an error if the lines of a text end with a carriage return alone, as those of no program do that writes profiles.
+///
+/// # Errors
+/// [`Error::Unreadable`].
+fn check_line_ends(input: &mut Blocks) -> Result<(), Error> {
+    let head = input.head()?;
+    let has_returns_only = memchr::memchr(b'\n', head).is_none() && memchr::memchr(b'\r', head.trim_ascii()).is_some();
+    if !has_returns_only || head.iter().any(text_kind::is_control) {
+        return Ok(());
+    }
+    let what = "its lines end with a carriage return alone; convert them: tr '\\r' '\\n' < FILE | fg-collapse";
+    Err(Error::Unreadable { name: input.name().to_owned(), what: what.to_owned() })
 }
 
 /// Returns the format of an input that is JSON; `None` if it is none, or if other text follows a value of no format. Text of

@@ -65,6 +65,21 @@ fn says_that_a_format_has_no_labels() {
 }
 
 #[test]
+fn refuses_lines_that_end_with_a_carriage_return_alone() {
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 3 e:\n\t            7f00 g+0x1 (/x)\n\n";
+    for (text, name) in [("a;b 1\na;c 2\n", "folded"), (sample, "perf-script")] {
+        let text = text.replace('\n', "\r");
+        for option in ["-q".to_owned(), format!("--format={name}")] {
+            let outcome = run("fg-collapse", [&option], text.as_bytes());
+            assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{option}: {outcome:?}");
+            let expected =
+                "its lines end with a carriage return alone; convert them: tr '\\r' '\\n' < FILE | fg-collapse";
+            assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"));
+        }
+    }
+}
+
+#[test]
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
     let expected = "fg-collapse: no sample is of the default event; the input has WAITING (1); use --event to select one, or all\n";
