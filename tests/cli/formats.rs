@@ -80,6 +80,22 @@ fn refuses_lines_that_end_with_a_carriage_return_alone() {
 }
 
 #[test]
+fn says_that_frames_of_speedscope_are_not_closed() {
+    let events = |events: &str| {
+        format!(
+            r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":[{{"name":"a"}},{{"name":"b"}}]}},"profiles":[{{"type":"evented","name":"t","unit":"none","startValue":0,"endValue":9,"events":[{events}]}},{{"type":"evented","name":"u","unit":"none","startValue":0,"endValue":5,"events":[{events}]}}]}}"#
+        )
+    };
+    let opened = r#"{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":3}"#;
+    let outcome = run("fg-collapse", [""; 0], events(opened).as_bytes()).ok();
+    assert_eq!(outcome.text(), "t;a 3\nt;a;b 6\nu;a 3\nu;a;b 2\n");
+    let expected = "4 frames without a close event: open until the profile ends";
+    assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"));
+    let closed = format!(r#"{opened},{{"type":"C","frame":1,"at":4}},{{"type":"C","frame":0,"at":5}}"#);
+    assert_eq!(run("fg-collapse", [""; 0], events(&closed).as_bytes()).ok().stderr, "");
+}
+
+#[test]
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n");
     let expected = "fg-collapse: no sample is of the default event; the input has WAITING (1); use --event to select one, or all\n";
