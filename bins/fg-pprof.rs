@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::plural;
 use fgkit::pprof::{self, Metadata, Unit};
+use fgkit::profile::Weights;
 use fgkit::{Error, folded, otlp};
 
 /// Convert folded stacks to a pprof profile
@@ -77,6 +78,9 @@ impl Tool for Args {
             return Err(Error::Usage(what.to_owned()));
         }
         let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
+        if profile.total() == Weights::default() {
+            session.diagnostics.warn("all stacks have weight 0");
+        }
         let unit = Unit::for_profile(&self.unit, &profile)?;
         if unit.name != self.unit {
             session.diagnostics.note(&format!("weights are not integers in {}; using {}", self.unit, unit.name));

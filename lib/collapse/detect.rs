@@ -32,13 +32,20 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     }
     if let Some(format) = options.format.and_then(formats::get_format) {
         if !format.recognizes(head) {
+            if let Some(what) = formats::explain_missing_fields(format, head) {
+                return Err(Error::Unreadable { name: input.name().to_owned(), what: what.to_owned() });
+            }
             input.skip_blank_lines()?;
+        }
+        if !matches!(format.reader, FormatReader::Bytes(_)) {
+            check_line_ends(input)?;
         }
         return Ok(Some(Detected { format, text_before: 0 }));
     }
     if let Some(format) = detect_json(input)? {
         return Ok(Some(Detected { format, text_before: 0 }));
     }
+    check_line_ends(input)?;
     let found = detect(input.head()?, 0);
     let found = match found {
         Err(_) if input.skip_blank_lines()? => {
@@ -57,6 +64,20 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
             None => Err(Error::Unreadable { name: input.name().to_owned(), what }),
         },
     }
+}
+
+/// Returns an error if the lines of a text end with a carriage return alone, as those of no program do that writes profiles.
+///
+/// # Errors
+/// [`Error::Unreadable`].
+fn check_line_ends(input: &mut Blocks) -> Result<(), Error> {
+    let head = input.head()?;
+    let has_returns_only = memchr::memchr(b'\n', head).is_none() && memchr::memchr(b'\r', head.trim_ascii()).is_some();
+    if !has_returns_only || head.iter().any(text_kind::is_control) {
+        return Ok(());
+    }
+    let what = "its lines end with a carriage return alone; convert them: tr '\\r' '\\n' < FILE | fg-collapse";
+    Err(Error::Unreadable { name: input.name().to_owned(), what: what.to_owned() })
 }
 
 /// Returns the format of an input that is JSON; `None` if it is none, or if other text follows a value of no format. Text of
@@ -109,6 +130,9 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
+    if let Some(what) = FORMATS.iter().find_map(|format| formats::explain_missing_fields(format, head)) {
+        return what.to_owned();
+    }
     let what = if head.iter().any(text_kind::is_control) { "a binary file" } else { text_kind::describe(head) };
     let with_few_stacks = FORMATS.iter().filter(|format| format.recognizes(head)).find(|format| match format.reader {
         FormatReader::Lines(read) => trial::finds_few_stacks(format.name, read, &first_whole_lines(head)),

@@ -14,7 +14,7 @@ use super::document_starts::{DocumentStarts, Start};
 use super::filter::event::EventFilter;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
-use super::ordered_log::OrderedLog;
+use super::ordered_log::{LAST_LINE_LEFT_OUT, OrderedLog, describe_cut};
 use super::stack::MAX_SHARED_DEPTH;
 use super::strays::{RunEnd, Strays};
 use crate::bytes::strip_bom;
@@ -282,11 +282,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`] if nothing was read, or with `--strict`.
     pub(super) fn report_damage(&mut self, what: &str, is_empty: bool) -> Result<(), Error> {
-        if is_empty || self.log.is_strict() {
-            return Err(self.unreadable(what));
-        }
-        self.log.warn(what);
-        Ok(())
+        if is_empty { Err(self.unreadable(what)) } else { self.log.report_damage(what) }
     }
 
     /// Warns about a number of things with one problem, unless the number is 0.
@@ -309,14 +305,16 @@ impl<'a> Document<'a> {
         self.is_cut |= !is_complete;
         match is_complete {
             true => Ok(()),
-            false => self.report_cut(&format!("cut short: the input ends before {end}")),
+            false => self.report_cut(&describe_cut(end)),
         }
     }
 
     fn report_cut(&mut self, what: &str) -> Result<(), Error> {
         self.log.add_problems(u64::from(self.is_last_left_out));
-        let rest = if self.is_last_left_out { "; its last line is left out" } else { "" };
-        self.report_damage(&format!("{what}{rest}"), false)
+        match self.is_last_left_out {
+            true => self.log.report_damage(&format!("{what}; {LAST_LINE_LEFT_OUT}")),
+            false => self.log.report_damage(what),
+        }
     }
 
     /// Warns that the input is cut short if its last line has no line end, for formats that only programs write and

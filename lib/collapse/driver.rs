@@ -205,6 +205,9 @@ fn read_source(
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
+    if !options.labels.is_empty() && !format.has_labels {
+        diagnostics.warn(&format!("{}: samples of this format have no labels; --label has no effect", input.name()));
+    }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order).with_lines(input.skipped_lines());
     let log = log.with_text_before(text_before);
     let span = options.time.filter(|span| span.is_relative() && format.has_times);

@@ -21,6 +21,8 @@ pub struct Format {
     /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
     /// their like apply.
     pub(super) has_times: bool,
+    /// True if samples have labels, which `--label` names.
+    pub(super) has_labels: bool,
     pub(super) recognizer: Recognizer,
     pub(super) reader: FormatReader,
 }

@@ -16,6 +16,14 @@ use crate::profile::{Weight, Weights};
 /// Number of malformed lines from which on their share matters.
 const MIN_MALFORMED: u64 = 9;
 
+/// What happens to a last line that is cut.
+pub(super) const LAST_LINE_LEFT_OUT: &str = "its last line is left out";
+
+/// Says that an input is cut short; `end` names what its format ends with.
+pub(super) fn describe_cut(end: &str) -> String {
+    format!("cut short: the input ends before {end}")
+}
+
 /// The log of one input: diagnostics and ordered samples of its blocks, in input order.
 pub(super) struct OrderedLog<'a> {
     name: String,
@@ -218,6 +226,20 @@ impl<'a> OrderedLog<'a> {
         if self.problems > 0 {
             return Ok(());
         }
+        self.report_damage(what)
+    }
+
+    /// Warns that an input which is read in blocks ends within its last sample.
+    fn report_cut(&mut self) -> Result<(), Error> {
+        self.problems += 1;
+        self.report_damage(&format!("{}; {LAST_LINE_LEFT_OUT}", describe_cut("its last sample does")))
+    }
+
+    /// Warns about a problem with the whole input; what was read still counts.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] with `--strict`.
+    pub(super) fn report_damage(&mut self, what: &str) -> Result<(), Error> {
         if self.is_strict() {
             return Err(Error::Unreadable { name: self.name.clone(), what: what.to_owned() });
         }
@@ -251,6 +273,9 @@ impl<'a> OrderedLog<'a> {
         while let Some((report, samples)) = self.waiting.remove(&self.next) {
             for line in report.left_out {
                 self.add_left_out(line)?;
+            }
+            if report.is_cut {
+                self.report_cut()?;
             }
             self.mixture.add_block(report.mixture, self.lines);
             let other_kind = report.other_kind.map(|line| self.lines + line).or(self.mixture.other_kind());

@@ -54,11 +54,20 @@ pub(super) struct BlockReport {
     pub(super) other_kind: Option<u64>,
     /// The lines of folded text with one weight that may have two.
     pub(super) mixture: MixtureCheck,
+    /// True if the input ends with the block.
+    pub(super) is_last: bool,
+    /// True if the input ends within its last sample, whose last line is left out.
+    pub(super) is_cut: bool,
     /// Finds documents within lines that are left out.
     starts: Option<DocumentStarts>,
 }
 
 impl BlockReport {
+    /// Returns the report about a block with which an input may end.
+    pub(super) fn new(is_last: bool) -> Self {
+        Self { is_last, ..Self::default() }
+    }
+
     /// Reports the current line as malformed and left out, although it has the right format.
     pub(super) fn add_malformed(&mut self, what: &'static str) {
         self.leave_out(LeftOut::Malformed(what));

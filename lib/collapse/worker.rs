@@ -110,7 +110,7 @@ impl Worker {
     fn parse_block(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
         let Some(number) = lock(&shared.feed).next(&mut self.block)? else { return Ok(false) };
         let text = &self.block;
-        let mut report = BlockReport::default();
+        let mut report = BlockReport::new(text.is_last());
         if let Some(parser) = self.parsers.get_mut(shared.format) {
             parser.parse(text, &mut self.sink, &mut report)?;
             self.sink.flush()?;

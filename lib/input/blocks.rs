@@ -19,6 +19,8 @@ pub struct Block {
     bytes: Vec<u8>,
     /// Number of valid bytes in `bytes`.
     filled: usize,
+    /// True if the input ends with it.
+    is_last: bool,
 }
 
 impl Block {
@@ -26,6 +28,11 @@ impl Block {
         self.filled = 0;
         self.spare(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.filled = bytes.len();
+    }
+
+    /// Returns true if the input ends with the block, unless it could not be read completely.
+    pub(crate) fn is_last(&self) -> bool {
+        self.is_last
     }
 
     /// Returns its buffer, which is empty, and leaves the block without one.
@@ -54,7 +61,7 @@ impl Block {
 
 impl From<Vec<u8>> for Block {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { filled: bytes.len(), bytes }
+        Self { filled: bytes.len(), bytes, is_last: false }
     }
 }
 
@@ -225,7 +232,8 @@ impl Blocks {
             while !self.at_end && (block.len() <= searched || block.len() < searched * 2) {
                 self.read_into(block, self.read_size);
             }
-            if self.at_end && self.failure.is_none() {
+            block.is_last = self.at_end && self.failure.is_none();
+            if block.is_last {
                 return Ok(!block.is_empty());
             }
             if let Some(end) = find_boundary(block).filter(|end| *end > 0) {

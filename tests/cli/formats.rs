@@ -9,6 +9,7 @@ mod examples;
 mod joined;
 mod json_start;
 mod malformed;
+mod one_line;
 mod strays;
 
 pub fn folder() -> PathBuf {
@@ -48,6 +49,50 @@ fn reports_options_that_a_format_cannot_satisfy() {
         refused.code() == 1 && refused.stderr.contains("--event x: no such value; expected one of a/count, b/ns"),
         "{refused:?}"
     );
+}
+
+#[test]
+fn says_that_a_format_has_no_labels() {
+    let sample = b"a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n";
+    for text in [&b"a;b 1\n"[..], sample] {
+        let outcome = run("fg-collapse", ["--label=request"], text).ok();
+        let expected = "fg-collapse: stdin: samples of this format have no labels; --label has no effect\n";
+        assert_eq!(outcome.stderr, expected, "{outcome:?}");
+    }
+    let path = folder().join("pprof.pb");
+    let outcome = run("fg-collapse", ["--label=request".as_ref(), path.as_os_str()], b"").ok();
+    assert!(!outcome.stderr.contains("labels"), "{outcome:?}");
+}
+
+#[test]
+fn refuses_lines_that_end_with_a_carriage_return_alone() {
+    let sample = "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 3 e:\n\t            7f00 g+0x1 (/x)\n\n";
+    for (text, name) in [("a;b 1\na;c 2\n", "folded"), (sample, "perf-script")] {
+        let text = text.replace('\n', "\r");
+        for option in ["-q".to_owned(), format!("--format={name}")] {
+            let outcome = run("fg-collapse", [&option], text.as_bytes());
+            assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{option}: {outcome:?}");
+            let expected =
+                "its lines end with a carriage return alone; convert them: tr '\\r' '\\n' < FILE | fg-collapse";
+            assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"));
+        }
+    }
+}
+
+#[test]
+fn says_that_frames_of_speedscope_are_not_closed() {
+    let events = |events: &str| {
+        format!(
+            r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":[{{"name":"a"}},{{"name":"b"}}]}},"profiles":[{{"type":"evented","name":"t","unit":"none","startValue":0,"endValue":9,"events":[{events}]}},{{"type":"evented","name":"u","unit":"none","startValue":0,"endValue":5,"events":[{events}]}}]}}"#
+        )
+    };
+    let opened = r#"{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":3}"#;
+    let outcome = run("fg-collapse", [""; 0], events(opened).as_bytes()).ok();
+    assert_eq!(outcome.text(), "t;a 3\nt;a;b 6\nu;a 3\nu;a;b 2\n");
+    let expected = "4 frames without a close event: open until the profile ends";
+    assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"));
+    let closed = format!(r#"{opened},{{"type":"C","frame":1,"at":4}},{{"type":"C","frame":0,"at":5}}"#);
+    assert_eq!(run("fg-collapse", [""; 0], events(&closed).as_bytes()).ok().stderr, "");
 }
 
 #[test]
@@ -253,6 +298,27 @@ fn printed_recordings_have_the_sums_of_the_recording() {
 fn addresses_that_bpftrace_prints_have_no_symbol() {
     let text = b"@[\n    0x7faf4b9df24a\n    main+16\n    0x555f8d72a34a\n, t]: 5\n";
     assert_eq!(run("fg-collapse", [""; 0], text).ok().text(), "t;[unknown];main;[unknown] 5\n");
+}
+
+#[test]
+fn frames_that_bpftrace_prints_as_perf_does_have_their_names() {
+    let frames = |last: &str| {
+        "\t55bdc7f29050 0x55bdc7f29050 ([unknown])\n\t55bdc7f2925c A<int> (*)(x)::f+9 (/a b (deleted))\n\t55bdc7f29290 "
+            .to_owned()
+            + last
+    };
+    for (user, kernel) in [("main+30 (/x)\n", "\tffffffff8104f45a read+12\n\tffffffff8104f45b do_syscall_64+113\n")] {
+        let text = format!("Attaching 1 probe...\n\n\n@[\n{}\n{kernel}]: 4\n@[\n{}]: 3\n", frames(user), frames(user));
+        let key = |text: String| text.replace('\n', "\\n").replace('\t', "\\t");
+        let keys = [format!("\n{}\n{kernel}", frames(user)), format!("\n{}", frames(user))].map(key);
+        let json = format!("{{\"type\": \"map\", \"data\": {{\"@\": {{\"{}\": 4, \"{}\": 3}}}}}}\n", keys[0], keys[1]);
+        for text in [text, json] {
+            let outcome = run("fg-collapse", ["--strict"], text.as_bytes()).ok();
+            let stack = "main;A<int> (*)(x)::f;[unknown]";
+            let expected = format!("{stack} 3\n{stack};do_syscall_64;read 4\n");
+            assert_eq!((outcome.text(), outcome.stderr.as_str()), (expected, ""), "{text}");
+        }
+    }
 }
 
 #[test]

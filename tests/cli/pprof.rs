@@ -229,3 +229,14 @@ fn otlp_keeps_names_that_are_not_utf_8_apart() {
     assert_eq!(back, "a;b\\xfe 2\na;b\\xff 1\nc 3\n");
     assert_eq!(run("fg-pprof", ["--otlp"], "é 1\n".as_bytes()).ok().stderr, "");
 }
+
+#[test]
+fn says_that_all_weights_are_0() {
+    for text in [&b"a;b 0\na;c 0\n"[..], b"a;b 0 0\n"] {
+        for options in [&[][..], &["--unit=bytes"]] {
+            let outcome = run("fg-pprof", options, text).ok();
+            assert_eq!(outcome.stderr, "fg-pprof: all stacks have weight 0\n", "{outcome:?}");
+        }
+    }
+    assert_eq!(run("fg-pprof", [""; 0], b"a;b 1 0\n").ok().stderr, "");
+}

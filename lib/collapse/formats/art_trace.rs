@@ -30,6 +30,7 @@ pub(super) static FORMAT: Format = Format {
     description: "method traces of Android's runtime (.trace)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         head.starts_with(TEXT) && head.contains_str("\n*threads\n") || is_streamed(head)
     }),

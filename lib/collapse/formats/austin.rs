@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Austin's binary files (MOJO, Python)",
     tested_with: "Austin 4.0",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         head.starts_with(MAGIC) && head.get(3).is_some_and(|version| VERSIONS.contains(version))
     }),

@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "profile, offcputime, offwaketime, wakeuptime of bcc and libbpf-tools",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -9,6 +9,8 @@
 //!     main+4
 //! , cat, 4242]: 9
 //! ```
+//! Stacks of `perf` mode have frames as perf prints them, `\tADDRESS read+16 (MODULE)`.
+//!
 //! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel
 //! stack goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless
 //! `--event @NAME` names another. Maps without stacks and histograms are left out; a message names these maps. A key that
@@ -19,7 +21,7 @@ use bstr::ByteSlice as _;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, strip_offset};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -31,6 +33,7 @@ pub(super) static FORMAT: Format = Format {
     description: "bpftrace maps keyed by stacks",
     tested_with: "bpftrace 0.17, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
@@ -92,6 +95,20 @@ fn parse_closing(line: &[u8]) -> Option<(&[u8], u64)> {
     let value = &line[end + 3..];
     let total = split_once(value, "total ").map_or(value, |(_, total)| total);
     Some((&line[..end], parse_number(total)?))
+}
+
+/// Fewest digits of an address in perf's form.
+const MIN_ADDRESS: usize = 6;
+
+/// Returns the name and offset of a frame of `ustack(perf)` and `kstack(perf)`: `ADDRESS NAME+OFFSET (MODULE)`, where kernel
+/// frames have no module. `None` for frames in bpftrace's own form, which have no address.
+fn parse_perf_frame(frame: &[u8]) -> Option<&[u8]> {
+    let (address, rest) = split_once(frame, " ").filter(|(address, _)| address.len() >= MIN_ADDRESS)?;
+    address.iter().all(u8::is_ascii_hexdigit).then_some(())?;
+    let is_name = |name: &[u8]| is_address(name) || strip_offset(name).len() < name.len();
+    // Names, such as those of templates, and modules may contain blanks and parentheses.
+    let mut ends = memchr::memmem::find_iter(rest, b" (").chain([rest.len()]);
+    ends.find_map(|end| rest.get(..end).filter(|name| is_name(name)))
 }
 
 /// The error for input whose maps have no stacks.
@@ -219,7 +236,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     false => maps.leave_out(&last.map),
                 }
             }
-            None if rest.starts_with(b" ") => current.push_frame(rest.trim_ascii(), document.options, sink),
+            None if matches!(rest.first(), Some(b' ' | b'\t')) => {
+                current.push_frame(rest.trim_ascii(), document.options, sink)
+            }
             None if rest.trim_ascii().is_empty() => current.end_stack(),
             None if is_opening || rest.starts_with(b",") => current.add_keys(rest),
             None => document.report_malformed("expected a frame, or keys and a value")?,
@@ -243,7 +262,8 @@ impl Entry {
     }
 
     /// Pushes a frame to the current stack.
-    pub(super) fn push_frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
+    pub(super) fn push_frame(&mut self, frame: &[u8], options: &Options, sink: &mut Sink) {
+        let name = parse_perf_frame(frame).unwrap_or(frame);
         if let Some(stack) = self.stacks.last_mut() {
             stack.is_kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
             // The address itself is printed if there is no symbol, or if the process has ended.

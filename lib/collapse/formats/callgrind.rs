@@ -39,6 +39,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Callgrind format (valgrind, Xdebug profiler, KCachegrind)",
     tested_with: "valgrind 3.19, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

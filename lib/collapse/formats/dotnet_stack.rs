@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     description: "dotnet-stack report (.NET)",
     tested_with: "published output",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -19,6 +19,7 @@ pub(super) static FORMAT: Format = Format {
     description: "eflame (Erlang)",
     tested_with: "eflame with Erlang/OTP 25",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| most_lines_fit(head, 90, |line| parse_line(line).is_some())),
     reader: FormatReader::Lines(read),
 };

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "elfutils eu-stack",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Python faulthandler",
     tested_with: "Python 3.11, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

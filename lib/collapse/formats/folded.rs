@@ -8,6 +8,8 @@
 //! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
 //! weight, and the rest is left out.
 
+mod weight;
+
 use bstr::ByteSlice as _;
 
 use super::{bpftrace, goroutines};
@@ -26,6 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "folded stacks (also from async-profiler, Austin, py-spy, bcc -f)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
@@ -107,15 +110,15 @@ impl Shape {
         let mut shape = Self::default();
         for line in stack_lines(head) {
             shape.lines += 1;
-            if is_too_small(line) {
-                shape.fitting += 1;
-                shape.with_callers += usize::from(line.contains(&b';'));
+            if weight::explain(line).is_some() {
+                let has_callers = has_callers(line);
+                shape.fitting += usize::from(has_callers || weight::is_too_small(line));
+                shape.with_callers += usize::from(has_callers);
             } else if let Some(Line { stack, .. }) =
                 parse(line, LineKind::Plain).filter(|line| !is_assignment(line.stack))
             {
                 shape.fitting += 1;
-                // Text has a blank after a semicolon.
-                let has_callers = stack.windows(2).any(|pair| pair[0] == b';' && pair[1] != b' ');
+                let has_callers = has_callers(stack);
                 let has_symbols = stack.iter().any(|byte| b"([`<".contains(byte));
                 shape.with_callers += usize::from(has_callers);
                 shape.first_fits |= shape.lines == 1;
@@ -239,17 +242,13 @@ impl Folded {
                 report.other_kind.get_or_insert(report.lines);
                 return Ok(());
             }
-            match kind {
-                _ if is_too_small(line) => {
-                    report.add_malformed("the weight is below 0.000001, the smallest that can be stored");
-                }
-                _ if is_negative(line) => report.add_malformed("the weight is negative"),
-                LineKind::Plain => {
-                    report.add_stray(line, text, "expected a stack and, after the last space, its weight", FORMAT.name);
-                }
-                LineKind::Differential => {
-                    report.add_stray(line, text, "expected a stack and two weights", FORMAT.name);
-                }
+            let expected = match kind {
+                LineKind::Plain => "expected a stack and, after the last space, its weight",
+                LineKind::Differential => "expected a stack and two weights",
+            };
+            match weight::explain(line) {
+                Some(what) => report.add_malformed(what),
+                None => report.add_stray(line, text, expected, FORMAT.name),
             }
             return Ok(());
         };
@@ -323,16 +322,9 @@ pub(in crate::collapse) fn find_stacks(text: &[u8]) -> Option<u64> {
 /// Most words of a frame on average.
 const MAX_WORDS_OF_FRAME: usize = 4;
 
-/// Returns true if the weight rounds to zero, because weights are stored in millionths.
-fn is_too_small(line: &[u8]) -> bool {
-    let last = memchr::memrchr(b' ', line).map(|blank| &line[blank + 1..]);
-    last.and_then(|weight| weight.strip_prefix(b"0.000000")).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
-}
-
-/// Returns true if the weight is negative, as Austin writes it where memory was released.
-fn is_negative(line: &[u8]) -> bool {
-    let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
-    last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())
+/// Returns true for several frames. Text has a blank after a semicolon.
+fn has_callers(stack: &[u8]) -> bool {
+    stack.windows(2).any(|pair| pair[0] == b';' && pair[1] != b' ')
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub(super) static FORMAT: Format = Format {
     description: "ftrace text, trace-cmd report, systrace (Linux kernel)",
     tested_with: "Linux 6.18 (tracefs), published files",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

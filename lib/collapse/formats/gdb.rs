@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "gdb thread apply all bt",
     tested_with: "gdb 13, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     description: "GHC event log (.eventlog, +RTS -l with -p or -h)",
     tested_with: "GHC 9.0",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "GHC time and allocation profile (.prof, +RTS -p)",
     tested_with: "GHC 9.0, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -35,6 +35,7 @@ pub(super) static FORMAT: Format = Format {
     description: "go tool pprof -raw",
     tested_with: "Go 1.19, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -34,6 +34,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
     tested_with: "Go 1.19, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

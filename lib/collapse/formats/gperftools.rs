@@ -18,6 +18,7 @@ pub(super) static FORMAT: Format = Format {
     description: "gperftools CPU profile",
     tested_with: "gperftools 2.10",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| Words::new(head).is_some()),
     reader: FormatReader::Bytes(read),
 };

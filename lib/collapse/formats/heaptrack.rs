@@ -36,6 +36,7 @@ pub(super) static FORMAT: Format = Format {
     description: "heaptrack (C, C++)",
     tested_with: "heaptrack 1.4",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         lines.next().is_some_and(is_version)

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Instruments call tree, copied with Deep Copy",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Java exceptions in a log",
     tested_with: "JDK 17, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     description: "OpenJ9 javacore",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

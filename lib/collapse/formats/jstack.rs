@@ -30,6 +30,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Java thread dumps (jstack, jcmd, kill -3)",
     tested_with: "JDK 17, 21 and 25, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     description: "lightweight Java profiler",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     description: "memcheck's leaks (valgrind --leak-check=full)",
     tested_with: "valgrind 3.19",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| {
             let text = strip_process(line).unwrap_or_default();

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "memleak (bcc, libbpf-tools)",
     tested_with: "libbpf-tools 0.37, published output of bcc",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         // A list may be empty.

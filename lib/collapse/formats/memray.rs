@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     description: "memray transform csv (Python)",
     tested_with: "memray 1.20",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(|line| line == HEADING)),
     reader: FormatReader::Lines(read),
 };

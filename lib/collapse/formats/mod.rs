@@ -240,6 +240,12 @@ fn is_document(format: &&'static Format) -> bool {
     matches!(format.reader, FormatReader::Bytes(_)) && !is_text || format.name == json::bpftrace::FORMAT.name
 }
 
+/// Returns what is wrong with a text of this format that lacks the fields by which its samples are recognized.
+pub(super) fn explain_missing_fields(format: &Format, head: &[u8]) -> Option<&'static str> {
+    let is_perf = format.name == perf_script::FORMAT.name;
+    is_perf.then(|| perf_script::explain_missing_fields(head)).flatten()
+}
+
 /// Returns true if a format is folded text: its lines may be sorted already, and each may have two weights.
 pub(super) fn is_folded(format: &Format) -> bool {
     format.name == folded::FORMAT.name

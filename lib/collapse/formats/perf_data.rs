@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "perf.data of perf record (Linux)",
     tested_with: "perf 6.1, published files",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -33,6 +33,7 @@ pub(super) static FORMAT: Format = Format {
     description: "perf report --stdio --no-children -g folded",
     tested_with: "perf 6.1, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

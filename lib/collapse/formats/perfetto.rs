@@ -51,6 +51,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Perfetto traces (samples, heapprofd, track events)",
     tested_with: "test data of Perfetto",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     description: "PerfView XML (.NET, Windows)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         xml::begins(head)
             && (head.contains_str("<StackWindow") || head.contains_str("<StackSource"))

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     description: "phpspy (PHP)",
     tested_with: "phpspy 0.8 with PHP 8.2",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "FreeBSD pmcstat -G",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "pprof protobuf (Go, gperftools and many others)",
     tested_with: "Go 1.19, published files",
     has_times: false,
+    has_labels: true,
     recognizer: Recognizer::Head(is_pprof),
     reader: FormatReader::Bytes(read),
 };

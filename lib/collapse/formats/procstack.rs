@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     description: "AIX procstack",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -31,6 +31,7 @@ pub(super) static FORMAT: Format = Format {
     description: "py-spy dump (Python)",
     tested_with: "py-spy 0.4",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "macOS sample",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

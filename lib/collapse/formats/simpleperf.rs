@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Android simpleperf report-sample",
     tested_with: "simpleperf of NDK 27, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

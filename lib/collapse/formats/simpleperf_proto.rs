@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     description: "simpleperf report-sample --protobuf (Android)",
     tested_with: "simpleperf of NDK 27",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

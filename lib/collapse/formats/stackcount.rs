@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     description: "stackcount (bcc)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     description: "SystemTap print_backtrace() and print_stack()",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -30,6 +30,7 @@ pub(super) static FORMAT: Format = Format {
     description: "strace -k (Linux)",
     tested_with: "strace 6.1",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| parse_frame(line).is_some())
             && first_lines(head).any(|line| parse_call(line).is_some())

@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     description: "sysprof captures (.syscap)",
     tested_with: "sysprof 3.46",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     description: "V8 log (node --prof)",
     tested_with: "Node.js 20, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Visual Studio call tree, CSV",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

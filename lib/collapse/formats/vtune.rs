@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Intel VTune stack report, CSV",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Windows Performance Analyzer, CSV with stacks",
     tested_with: "",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

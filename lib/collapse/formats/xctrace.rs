@@ -32,6 +32,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Instruments, xctrace export (XML)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -16,7 +16,7 @@ fn text_that_is_cut_within_a_stack_is_reported() {
             "allocator,num_allocations,size,tid,thread_name,stack_trace\r\nMALLOC,1,7,1,a,f;a;1|g;a;2\r\nMALLOC,1,8,1,a,f;a;1|ma",
             "f 8\ng;f 7\n",
         ),
-        ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\t    ", "a;f 3\n"),
+        ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\t    ", "a;[truncated];f 3\n"),
         // The heading of a stack without the stack, or of a list without its end.
         ("Thread 3 (LWP 4):\n#0  f () at a.c:1\n\nThread 2 (LWP 3):\n#0  g () at a.c:1\n", "f 1\ng 1\n"),
         ("Thread 1 (LWP 4):\n#0  f () at a.c:1\n\nThread 2 (LWP 3):\n", "f 1\n"),
@@ -39,7 +39,10 @@ fn text_that_is_cut_within_a_stack_is_reported() {
         ("goroutine 7 [running]:\nf()\n\t/a.go:1 +0x1\n", "f 1\n"),
         ("0 work /srv/a.php:3\n1 <main> /srv/a.php:9\n", "<main>;work 1\n"),
         ("sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nsample:\n  event_type: e\n", "f 1\n"),
-        ("a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 4 e:\n\t            7f00 pars", "a 4\na;f 3\n"),
+        (
+            "a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\na 1 1.6: 4 e:\n\t            7f00 pars",
+            "a;[truncated] 4\na;f 3\n",
+        ),
     ] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
         let is_told = outcome.stderr.contains("cut short");
@@ -49,6 +52,33 @@ fn text_that_is_cut_within_a_stack_is_reported() {
         }
         assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
     }
+}
+
+#[test]
+fn samples_of_perf_that_are_cut_have_no_wrong_names() {
+    let frame = |name: &str| format!("\t            7f00 {name}+0x1 (/x)\n");
+    let whole = format!("app 1/1 [000] 1.5: 100 cycles: \n{}{}\n", frame("f"), frame("main"));
+    let next = "app 1/1 [000] 1.6: 250 cycles: \n";
+    let one_line = "             app 1 1.6:        250 cycles:      5611fdabd1cb leafB (/x)\n";
+    for (text, folded) in [
+        ("app 1/1 [000] 1.5: 100 cycles: \n\t 401b97 main (/a".to_owned(), "app;[truncated] 100\n"),
+        (format!("{whole}{next}\t            7f00 (anonymous namespace)"), "app;[truncated] 250\napp;main;f 100\n"),
+        (format!("{whole}{next}{}\t            7f00 ma", frame("f")), "app;[truncated];f 250\napp;main;f 100\n"),
+        (format!("{whole}{next}\tffffffff9b"), "app;[truncated] 250\napp;main;f 100\n"),
+        (format!("{whole}{next}"), "app;main;f 100\n"),
+        (format!("{whole}{}", &next[..25]), "app;main;f 100\n"),
+        (format!("{whole}{}", &next[..9]), "app;main;f 100\n"),
+        (one_line.to_owned() + &one_line[..65], "app;leafB 250\n"),
+        (one_line.to_owned() + &one_line[..30], "app;leafB 250\n"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        let expected = "cut short: the input ends before its last sample does; its last line is left out";
+        assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"), "{text}");
+        assert_eq!(outcome.text(), folded, "{text}");
+        assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
+    }
+    let unterminated = run("fg-collapse", ["--strict"], whole.trim_ascii_end().as_bytes()).ok();
+    assert_eq!((unterminated.text().as_str(), unterminated.stderr.as_str()), ("app;main;f 100\n", ""));
 }
 
 #[test]

@@ -186,3 +186,24 @@ fn a_virtual_thread_is_no_part_of_the_stack_of_its_carrier() {
     let carriers = run("fg-collapse", ["--event=CARRIER"], dump.as_bytes()).ok();
     assert_eq!(carriers.text(), "w;a.A.run 1\n", "{carriers:?}");
 }
+
+#[test]
+fn a_weight_that_is_none_is_malformed_wherever_its_line_is() {
+    for (weight, reason) in [
+        ("-5", "the weight is negative"),
+        ("+5", "the weight is not a decimal number"),
+        ("nan", "the weight is not a decimal number"),
+        ("-inf", "the weight is not a decimal number"),
+        ("0x10", "the weight is not a decimal number"),
+        ("0.0000001", "the weight is below 0.000001, the smallest that can be stored"),
+    ] {
+        for (text, line) in [(format!("a;b {weight}\na;c 5\n"), 1), (format!("a;c 5\na;b {weight}\n"), 2)] {
+            let told = format!("fg-collapse: stdin:{line}: {reason}\n");
+            let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+            assert_eq!(outcome.text(), "a;c 5\n", "{text}");
+            assert_eq!(outcome.stderr, format!("{told}fg-collapse: skipped 1 malformed line\n"), "{text}");
+            let strict = run("fg-collapse", ["--strict"], text.as_bytes());
+            assert_eq!((strict.code(), strict.stdout.len(), strict.stderr), (1, 0, told), "{text}");
+        }
+    }
+}

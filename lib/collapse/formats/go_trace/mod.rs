@@ -36,6 +36,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Go execution traces (runtime/trace, Go 1.22 and later)",
     tested_with: "Go 1.27",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

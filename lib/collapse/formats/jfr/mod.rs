@@ -43,6 +43,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Java Flight Recorder (JDK 8u262 and later, async-profiler)",
     tested_with: "JDK 8, 11, 17, 21 and 25",
     has_times: true,
+    has_labels: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

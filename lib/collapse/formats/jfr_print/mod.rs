@@ -40,6 +40,7 @@ pub(super) static FORMAT: Format = Format {
     description: "jfr print (Java Flight Recorder as text)",
     tested_with: "JDK 17 and 25",
     has_times: true,
+    has_labels: true,
     recognizer: Recognizer::Head(recognizes),
     // Events may contain whole thread dumps, which other formats recognize.
     reader: FormatReader::Bytes(read),

@@ -21,6 +21,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "bpftrace maps keyed by stacks, JSON (-f json)",
     tested_with: "bpftrace 0.17, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Lines(read),
 };

@@ -78,6 +78,11 @@ impl CallStack {
         found.inspect(|distance| self.remove(self.calls.len() - 1 - distance)).is_some()
     }
 
+    /// Returns the number of open calls.
+    pub(in crate::collapse::formats) fn count_open(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Returns the latest known end of an open call.
     pub(in crate::collapse::formats) fn last_end(&self) -> Option<i128> {
         self.calls.iter().filter_map(|call| call.end).max()

@@ -23,6 +23,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 CPU profile (.cpuprofile)",
     tested_with: "Node.js, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),
 };

@@ -23,6 +23,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "d3-flame-graph JSON (a tree of name, value, children)",
     tested_with: "perf 6.1",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -30,6 +30,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

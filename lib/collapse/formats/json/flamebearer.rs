@@ -24,6 +24,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Pyroscope's flame graphs as JSON (flamebearer)",
     tested_with: "Pyroscope (published files)",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -25,6 +25,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "gprof2dot JSON (memray transform gprof2dot)",
     tested_with: "memray 1.20",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -19,6 +19,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 sampling heap profile (.heapprofile)",
     tested_with: "Node.js 20, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

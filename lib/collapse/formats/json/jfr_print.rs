@@ -28,6 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "jfr print --json (Java Flight Recorder)",
     tested_with: "JDK 17 and 25",
     has_times: true,
+    has_labels: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -25,6 +25,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "OpenTelemetry profiles, JSON (OTLP 1.8 and later)",
     tested_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
+    has_labels: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(read),
 };

@@ -28,6 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "perf data convert --to-json (Linux)",
     tested_with: "perf 6.1",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

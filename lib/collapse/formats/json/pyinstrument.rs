@@ -22,6 +22,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "pyinstrument -r json (Python)",
     tested_with: "pyinstrument 5.1",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -22,6 +22,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "py-spy dump --json (Python)",
     tested_with: "py-spy 0.4",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

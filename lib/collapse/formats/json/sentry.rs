@@ -28,6 +28,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Sentry profiles (sample format)",
     tested_with: "sentry-sdk 2.75 for Python",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

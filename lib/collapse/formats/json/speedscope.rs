@@ -29,6 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
     tested_with: "py-spy 0.4, published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
@@ -44,14 +45,17 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let frames: Vec<FrameId> =
         shared.map(|frame| sink.intern(&frame_name(frame, [b"name", b"file", b"line"], document.options))).collect();
     let profiles = choose_profiles(root.get_items(b"profiles").collect(), document)?;
-    let has_several = profiles.len() > 1;
+    let (has_several, mut open) = (profiles.len() > 1, 0);
     for profile in profiles {
         let name = profile.get(b"name").and_then(Value::as_string).filter(|_| has_several);
         let thread = name.map(|name| sink.intern(&name));
         match profile.get(b"events") {
-            Some(events) => fold_events(profile, events, &frames, thread, document, sink)?,
+            Some(events) => open += fold_events(profile, events, &frames, thread, document, sink)?,
             None => fold_samples(profile, &frames, thread, document, sink)?,
         }
+    }
+    if open > 0 {
+        document.warn(&format!("{} without a close event: open until the profile ends", plural(open, "frame")));
     }
     Ok(())
 }
@@ -106,7 +110,7 @@ fn fold_samples(
     document.report_problems(weights.invalid, "sample", INVALID_WEIGHT)
 }
 
-/// Adds the stacks of a profile with events.
+/// Adds the stacks of a profile with events. Returns the number of frames that no event closes.
 fn fold_events(
     profile: Value<'_>,
     events: Value<'_>,
@@ -114,7 +118,7 @@ fn fold_events(
     thread: Option<FrameId>,
     document: &mut Document<'_>,
     sink: &mut Sink,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let start = profile.get(b"startValue").and_then(Value::as_millionths).unwrap_or(0);
     let mut clock = Clock { now: start, invalid: 0 };
     let mut stack = CallStack::new(thread);
@@ -134,7 +138,12 @@ fn fold_events(
     }
     document.report_problems(unknown, "event", "left out: the type is not O or C")?;
     document.report_problems(unopened, "close event", "left out: no open event before it")?;
-    document.report_problems(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
+    document.report_problems(
+        clock.invalid,
+        "time",
+        "replaced by the one before: missing, too large or out of order",
+    )?;
+    Ok(stack.count_open() as u64)
 }
 
 /// A clock that never goes back.

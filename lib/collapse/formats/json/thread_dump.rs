@@ -24,6 +24,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "jcmd Thread.dump_to_file -format=json (JDK)",
     tested_with: "JDK 21 and 25",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

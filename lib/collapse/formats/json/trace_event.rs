@@ -34,6 +34,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "trace events (Chrome and others), including V8 samples",
     tested_with: "published files",
     has_times: false,
+    has_labels: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(read),
 };

@@ -38,6 +38,7 @@ pub(super) static FORMAT: Format = Format {
     description: ".NET EventPipe traces (dotnet-trace, .nettrace)",
     tested_with: ".NET Core 3.1, files of .NET Core 3.0, .NET 5 and 6 that others published",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

@@ -1,8 +1,8 @@
 //! Recognizes `perf script` text.
 
-use super::frame;
 use super::header::{self, Line};
 use super::split::Lines;
+use super::{frame, one_line};
 use crate::collapse::formats::{folded, ftrace};
 use crate::collapse::line_helpers::most_lines_fit;
 
@@ -28,13 +28,24 @@ fn is_possible_line(line: &[u8]) -> bool {
         || header::parse_bare(line).is_some()
 }
 
+/// Returns what is wrong with a text of perf whose samples have too few fields to be recognized. `None` for any other text.
+pub(in crate::collapse) fn explain_missing_fields(head: &[u8]) -> Option<&'static str> {
+    let is_frame = |line: &[u8]| frame::has_columns(line) || one_line::lacks_fields(line);
+    let is_name = |line: &[u8]| line.ends_with(b" ") && line.trim_ascii().len() + 1 == line.len();
+    let is_perf =
+        most_lines_fit(head, 90, |line| is_frame(line) || is_name(line)) && most_lines_fit(head, 40, is_frame);
+    is_perf.then_some("perf script text without thread IDs and times; add tid and time to the fields of perf's -F")
+}
+
 /// Returns true if a line is certainly the first of a sample.
 fn has_sample(head: &[u8]) -> bool {
     let mut lines = Lines::new(head);
     while let Some(line) = lines.next() {
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
-            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
+            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() || header.frame.is_some() => {
+                return true;
+            }
             Some(Line::Sample(_)) if begins_with_perf_frame(lines.remaining()) => return true,
             _ if header::parse_bare(line).is_some()
                 && frame::is_indented_frame(lines.remaining())

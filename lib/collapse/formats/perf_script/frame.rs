@@ -74,9 +74,12 @@ fn is_branch(text: &[u8]) -> bool {
     word.contains(&b'/') && memchr::memmem::find(word, b"0x").is_some()
 }
 
-/// Returns true for registers (`ABI:`) and instructions.
-fn is_machine_state(text: &[u8]) -> bool {
-    [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|prefix| text.starts_with(prefix))
+/// Starts of registers and instructions.
+pub(super) const STATE_MARKS: [&[u8]; 3] = [b"ABI:", b"insn:", b"ilen:"];
+
+/// Returns true for registers and instructions.
+pub(super) fn is_machine_state(text: &[u8]) -> bool {
+    STATE_MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
 /// Returns the `FILE:LINE` of a line that follows a frame. perf prints `??:0`, or a module and an address, if it is

@@ -3,6 +3,9 @@
 //! A thread's name may contain blanks, digits, slashes and colons. So the line is parsed from its time outwards:
 //! backwards before it, forwards after it.
 
+use super::frame::{self, Frame};
+use super::one_line;
+
 /// A line that begins a sample or is a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::collapse) enum Line<'a> {
@@ -29,6 +32,8 @@ pub(in crate::collapse) struct Header<'a> {
     pub event: Option<&'a [u8]>,
     /// The text after the event: a tracepoint's fields, or a frame.
     pub rest: &'a [u8],
+    /// The frame in the columns in which perf prints it behind the fields of a sample without a callchain.
+    pub frame: Option<Frame<'a>>,
 }
 
 impl<'a> Header<'a> {
@@ -42,10 +47,24 @@ impl<'a> Header<'a> {
         let tid = memchr::memchr(b'/', self.id).map_or(self.id, |slash| &self.id[slash + 1..]);
         (!tid.is_empty()).then_some(tid)
     }
+
+    /// Returns true if no frame of another sample looks like the line.
+    pub fn is_certain(&self) -> bool {
+        self.time.is_some() || self.frame.is_some()
+    }
+
+    /// Returns the frame behind the fields. In other columns than perf's, it has a module.
+    pub fn frame(&self) -> Option<Frame<'a>> {
+        self.frame.or_else(|| frame::parse(self.rest).filter(|frame| frame.module.is_some()))
+    }
 }
 
-/// Parses a line. If several of its words look like a time, the first one that an event follows is the time.
+/// Parses a line. If several of its words look like a time, the first one that an event or a frame follows is the time.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
+    // perf prints the instruction of a sample behind its stack: `ilen: 7 insn: 48 89`.
+    if frame::is_machine_state(line.trim_ascii_start()) {
+        return None;
+    }
     let mut has_time = false;
     for (start, colon) in find_times(line) {
         has_time = true;
@@ -53,7 +72,10 @@ pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
             return Some(record.into_line(Header { time: Some(&line[start..colon]), ..parse_thread(&line[..start]) }));
         }
     }
-    if has_time { None } else { parse_without_time(line) }
+    if has_time {
+        return None;
+    }
+    parse_without_time(line).or_else(|| one_line::parse_bare(line).map(Line::Sample))
 }
 
 /// Parses a line that has only a thread, and perhaps a period: `COMM PID` or `COMM PID PERIOD`. It begins a sample only if
@@ -148,19 +170,22 @@ fn parse_after_thread_id(line: &[u8], mut end: usize) -> Option<Line<'_>> {
     let record = Record::parse(&line[end..])?;
     let header = parse_thread(&line[..end]);
     (!header.comm.is_empty()).then_some(())?;
-    if matches!(record, Record::Sample { event: None, .. }) { None } else { Some(record.into_line(header)) }
+    if matches!(record, Record::Sample(Header { event: None, .. })) { None } else { Some(record.into_line(header)) }
 }
 
 /// The part of a line after the time.
 enum Record<'a> {
-    Sample { period: Option<u64>, event: Option<&'a [u8]>, rest: &'a [u8] },
+    Sample(Header<'a>),
     Lost(u64),
     Other,
 }
 
 impl<'a> Record<'a> {
-    /// Parses `[PERIOD] [EVENT: …]` or `PERF_RECORD_…`.
+    /// Parses `[PERIOD] [EVENT: …]`, `[PERIOD] FRAME` or `PERF_RECORD_…`.
     fn parse(text: &'a [u8]) -> Option<Self> {
+        if let Some((period, frame)) = one_line::parse_after_time(text) {
+            return Some(Self::Sample(Header { period, frame: Some(frame), ..Header::default() }));
+        }
         let mut text = text.trim_ascii_start();
         if let Some(record) = text.strip_prefix(b"PERF_RECORD_") {
             return Some(parse_lost(record).map_or(Self::Other, Self::Lost));
@@ -171,21 +196,26 @@ impl<'a> Record<'a> {
             text = text[number.len()..].trim_ascii_start();
         }
         if text.is_empty() {
-            return Some(Self::Sample { period, event: None, rest: text });
+            return Some(Self::Sample(Header { period, ..Header::default() }));
         }
         let word = first_word(text);
         let event = word.strip_suffix(b":").filter(|event| !event.is_empty())?;
         if time_start(event, event.len()) == Some(0) {
             return None;
         }
-        Some(Self::Sample { period, event: Some(event), rest: text[word.len()..].trim_ascii_start() })
+        let after = &text[word.len()..];
+        let (rest, frame) = (after.trim_ascii_start(), one_line::parse_frame(after));
+        Some(Self::Sample(Header { period, event: Some(event), rest, frame, ..Header::default() }))
     }
 
     fn into_line(self, header: Header<'a>) -> Line<'a> {
         match self {
             Self::Lost(samples) => Line::Lost(samples),
             Self::Other => Line::Record,
-            Self::Sample { period, event, rest } => Line::Sample(Header { period, event, rest, ..header }),
+            Self::Sample(fields) => {
+                let Header { comm, id, cpu, time, .. } = header;
+                Line::Sample(Header { comm, id, cpu, time, ..fields })
+            }
         }
     }
 }
@@ -196,7 +226,7 @@ fn parse_lost(record: &[u8]) -> Option<u64> {
     parse_decimal(after.strip_prefix(b"_SAMPLES").unwrap_or(after).trim_ascii().strip_prefix(b"lost ")?)
 }
 
-fn parse_decimal(text: &[u8]) -> Option<u64> {
+pub(super) fn parse_decimal(text: &[u8]) -> Option<u64> {
     let number = text.iter().try_fold(0u64, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
         number.checked_mul(10)?.checked_add(digit.into())

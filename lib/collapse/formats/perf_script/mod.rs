@@ -11,18 +11,22 @@
 //! root frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and
 //! annotations of frames are left out unless options ask for them.
 //!
-//! A text that ends within a frame is cut short. The format has no end mark: of one that was cut after a line, nothing tells
-//! so.
+//! Without a callchain, the frame is in the first line (`one_line.rs`).
+//!
+//! A text that ends within a line is cut short, and so is one that ends before the stack of a sample if other samples have
+//! one. The format has no end mark: of one that was cut after a frame, nothing tells so.
 //!
 //! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is
 //! found by its position alone, and a line that looks like a frame or a sample is never dropped without a message.
 
+mod cut;
 mod detect;
 mod fast_path;
 pub(super) mod frame;
 mod header;
 mod joined;
 pub(super) mod naming;
+mod one_line;
 pub(super) mod sched;
 mod selection;
 mod split;
@@ -30,11 +34,13 @@ mod symbol_cache;
 
 use std::sync::Arc;
 
+use self::cut::split_cut_line;
 pub(super) use self::detect::begins_sample;
+pub(in crate::collapse) use self::detect::explain_missing_fields;
 use self::detect::recognizes;
 use self::frame::Frame;
 use self::header::{Header, Line};
-use self::joined::{split_joined, strip_truncated_frame};
+use self::joined::split_joined;
 use self::naming::Naming;
 use self::selection::Selection;
 use self::split::Lines;
@@ -57,6 +63,7 @@ pub(super) static FORMAT: Format = Format {
     description: "perf script text (Linux)",
     tested_with: "perf 6.1, published files",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks {
         find_boundary: split::last_sample_end,
@@ -76,6 +83,11 @@ struct PerfScript {
     key: Vec<u8>,
     /// The current sample's frames, leaf first.
     stack: Vec<FrameId>,
+    /// The event of the last sample of the first block that has a stack below its first line, empty if none has; `None` before
+    /// it was read.
+    first_stack_event: Option<Vec<u8>>,
+    /// That of the current block.
+    stack_event: Vec<u8>,
     lost: u64,
 }
 
@@ -104,8 +116,9 @@ struct Sample<'a> {
     weight: Weight,
     /// `None` if times are not needed.
     time: Option<SampleTime>,
-    /// The text after the event in its first line.
-    rest: &'a [u8],
+    event: &'a [u8],
+    /// The frame in its first line.
+    frame: Option<Frame<'a>>,
     /// True if its first line has only the thread.
     is_bare: bool,
     /// True if `--skip-after` has made a frame the root: the frames after it are left out.
@@ -114,8 +127,9 @@ struct Sample<'a> {
 
 impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let complete = strip_truncated_frame(text);
+        let (complete, cut_line) = if report.is_last { split_cut_line(text) } else { (text, &b""[..]) };
         let mut lines = Lines::new(complete);
+        self.stack_event.clear();
         let mut state = State::Outside;
         let mut keys = Vec::new();
         loop {
@@ -145,15 +159,18 @@ impl Parser for PerfScript {
                 self.parse_line(line, text, lines.remaining(), &mut state, sink, report)?;
             }
         }
-        if complete.len() < text.len() {
-            report.lines += 1;
-            report.add_malformed("the input ends within this line: it was cut short");
+        if report.is_last {
+            self.finish_input(cut_line, &mut state, sink, report)?;
         }
-        self.finish_sample(&mut state, sink)
+        self.finish_sample(&mut state, sink)?;
+        self.first_stack_event.get_or_insert_with(|| self.stack_event.clone());
+        Ok(())
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
-        Some(Box::new(Self::from_parts(self.symbols.naming.clone(), self.selection.fork()?, self.spans.clone())))
+        let selection = self.selection.fork()?;
+        let parser = Self::from_parts(self.symbols.naming.clone(), selection, self.spans.clone());
+        Some(Box::new(Self { first_stack_event: self.first_stack_event.clone(), ..parser }))
     }
 
     fn summary(&self) -> InputSummary {
@@ -176,6 +193,8 @@ impl PerfScript {
             roots: ByteMap::default(),
             key: vec![],
             stack: vec![],
+            first_stack_event: None,
+            stack_event: vec![],
             lost: 0,
         }
     }
@@ -222,8 +241,8 @@ impl PerfScript {
         let is_outside = matches!(state, State::Outside);
         let is_frame = frame::is_frame(line);
         match header::parse(line) {
-            // A line that could be both is a frame, unless it has a time.
-            Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
+            // A line that could be both is a frame, unless it has a time or a frame of its own.
+            Some(Line::Sample(header)) if is_outside || !is_frame || header.is_certain() => {
                 self.finish_sample(state, sink)?;
                 *state = self.begin_sample(&header, sink, report);
                 return Ok(());
@@ -274,7 +293,8 @@ impl PerfScript {
                 if let Some(spans) = &self.spans {
                     selection::push_span_frames(spans, header, sink, report, &mut self.span_frames);
                 }
-                State::Sample(Sample { root, weight, time, rest: header.rest, is_bare: false, has_root: false })
+                let (event, frame) = (header.event.unwrap_or_default(), header.frame());
+                State::Sample(Sample { root, weight, time, event, frame, is_bare: false, has_root: false })
             }
         }
     }
@@ -306,8 +326,11 @@ impl PerfScript {
     /// one; else its thread alone is its stack.
     fn finish_sample(&mut self, state: &mut State<'_>, sink: &mut Sink) -> Result<(), Error> {
         let State::Sample(mut sample) = std::mem::replace(state, State::Outside) else { return Ok(()) };
+        if !self.stack.is_empty() && self.stack_event != sample.event {
+            self.stack_event = sample.event.to_vec();
+        }
         if self.stack.is_empty()
-            && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
+            && let Some(frame) = sample.frame
         {
             self.push(&frame, &mut sample, sink);
         }

@@ -40,6 +40,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "perf.data or perf script of sched:sched_switch, as off-CPU time; only if named by --format",
     tested_with: "perf 6.1, published files",
     has_times: true,
+    has_labels: false,
     recognizer: Recognizer::Head(|_| false),
     reader: FormatReader::Bytes(read),
 };

@@ -59,7 +59,7 @@ pub(super) fn last_sample_end(text: &[u8]) -> Option<usize> {
 }
 
 fn begins_sample(line: &[u8]) -> bool {
-    line[0] != b'\t' && matches!(header::parse(line), Some(header::Line::Sample(header)) if header.time.is_some())
+    line[0] != b'\t' && matches!(header::parse(line), Some(header::Line::Sample(header)) if header.is_certain())
 }
 
 #[cfg(test)]
