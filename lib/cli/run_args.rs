@@ -17,7 +17,7 @@ use crate::stats::sample_weight::WeightOptions;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Runs and scale")]
 pub struct RunArgs {
-    /// Add one or more runs to BEFORE; may be repeated
+    /// Add runs to BEFORE; may be repeated
     ///
     /// Several runs show how much each function varies from run to run. Alternate the two versions, so that both meet
     /// the same state of the machine. The order of the files does not matter. A file cannot be given twice for one
@@ -25,7 +25,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
-    /// Add one or more runs to AFTER; may be repeated
+    /// Add runs to AFTER; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_after", requires = "runs_before")]
     after: Vec<PathBuf>,
 

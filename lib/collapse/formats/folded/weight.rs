@@ -26,7 +26,7 @@ pub(super) fn is_too_small(line: &[u8]) -> bool {
     last_word(line).strip_prefix(b"0.000000").is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
-/// Returns true for numbers of programming languages that are no weights: `0x10`, `1e+06`, `nan`, `-inf`.
+/// Returns true for numbers of programming languages that are no weights: `0x10`, `nan`, `-inf`.
 fn is_other_number(word: &[u8]) -> bool {
     let word = word.strip_prefix(b"-").unwrap_or(word);
     is_address(word) || Weight::parse(word).is_none() && word.to_str().is_ok_and(|word| word.parse::<f64>().is_ok())
