@@ -22,8 +22,8 @@ const NAMED: usize = 3;
 /// Run two commands alternately, and find what became slower
 ///
 /// Runs both commands alternately, records each run with fg-record(1), and judges each function by how much it varies
-/// from run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of
-/// the machine. Each command must do a fixed amount of work, so that whatever takes more CPU time has become slower.
+/// from run to run, as fg-check(1) does. The order within a pair is random, so that both sides run under the same
+/// conditions. Each command must do a fixed amount of work, so that whatever takes more CPU time has become slower.
 /// Time in which a command waits is not judged; it is only part of the elapsed time, which is reported.
 ///
 /// The standard input of the commands is empty, and their output is discarded.
@@ -35,8 +35,8 @@ const NAMED: usize = 3;
 /// The first line of the output is the verdict. The other lines are the functions that changed significantly, the
 /// elapsed time of the commands, and what fg-record(1) reported about their recordings, such as lost samples.
 ///
-/// The result is judged after 5, 10, 20 pairs of runs and so on. fg-bench ends as soon as a function has grown by
-/// --min-growth, when such growth can be ruled out, or after --max-time. The judgements share the error rate: if
+/// The result is judged after 5, 10, 20, 40, ... pairs of runs. fg-bench ends when a judgement finds that a function
+/// has grown by --min-growth or rules out such growth, or after --max-time. The judgements share the error rate: if
 /// nothing changed, the chance that any of them finds growth is at most 5%.
 ///
 /// The profiles of the runs stay in a folder, for fg-diff(1), fg-csv(1) and fg-check(1).
@@ -203,7 +203,7 @@ impl Tool for Args {
         ),
         (
             "fg-bench --json --before old/app --after new/app | jq '.changes[0].function'",
-            "Pass the verdict to another program:",
+            "Pass the function that changed most to another program:",
         ),
         ("fg-csv --before fg-bench.runs/before.* --after fg-bench.runs/after.*", "Tabulate all functions:"),
     ];
@@ -216,7 +216,11 @@ impl Tool for Args {
         ),
         ("1", "A function grew by --min-growth or more."),
         ("2", "Invalid command line, or an error: a command failed, or fewer than two pairs of runs were completed."),
-        ("128+N", "Signal N ended the benchmark. The verdict on the completed pairs, if there are two, is printed."),
+        (
+            "128+N",
+            "Signal N ended the benchmark. If at least two pairs were completed, the verdict on them is \
+                   printed.",
+        ),
     ];
 
     const HAS_INPUTS: bool = false;

@@ -21,12 +21,12 @@ use fgkit::output::Output;
 ///
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
-/// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that a kind of growth breaks any
-/// rule is at most 5%. With the runs of both sides (--before and --after), growth is judged by how much each function
-/// varies from run to run. A differential profile contains only sums: it is judged as one run per side, which counts as
-/// at most 1000 samples and cannot distinguish a slower program from a busy machine.
+/// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that any rule of a growth option
+/// is broken is at most 5% for each of these options. With the runs of both sides (--before and --after), growth is
+/// judged by how much each function varies from run to run. A differential profile contains only sums: it is judged as
+/// one run per side, which counts as at most 1000 samples and cannot distinguish a slower program from a busy machine.
 #[derive(clap::Parser)]
-#[command(name = "fg-check")]
+#[command(name = "fg-check", override_usage = "fg-check [OPTIONS] [FILE]... | --before FILE... --after FILE...")]
 struct Args {
     #[command(flatten)]
     limits: LimitArgs,
@@ -59,7 +59,7 @@ struct LimitArgs {
     each: Vec<String>,
     /// Limit the inclusive weight of each function
     ///
-    /// Without RE, this limits the width of every frame of the flame graph, `main` included.
+    /// Without RE, this also limits `main`, which usually has nearly all of the weight.
     #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
     each_inclusive: Vec<String>,
     /// Limit the self weight of a category of functions
@@ -78,9 +78,9 @@ struct LimitArgs {
     unknown: Option<String>,
     /// Limit idle polling in an async runtime [if omitted: 80%]
     ///
-    /// The rule limits the share of idle stacks among those in a runtime such as tokio. A stack is idle if the runtime
-    /// or the tracing library calls nothing but the kernel, the C library and the allocator. The rule applies only if
-    /// more than half of the total is in the runtime.
+    /// A stack in a runtime such as tokio is idle if the runtime or the tracing library calls nothing but the kernel,
+    /// the C library and the allocator. The rule limits the share of idle stacks among all stacks in a runtime. It
+    /// applies only if more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
@@ -101,16 +101,17 @@ struct GrowthArgs {
     /// by chance are checked by themselves.
     ///
     /// New functions are also checked by themselves, because the variation of their callers may hide them. A new
-    /// function breaks the rule if it exceeds the limit by more than noise, and if everything that is charged to the
-    /// same functions, whoever calls these, has grown by more than noise. Otherwise its cost may have moved there from
-    /// elsewhere: a message says so, and more runs per side can decide. If no new function breaks the rule alone, all
-    /// together may, as `[new functions]`. The same holds for the other kinds of growth.
+    /// function breaks the rule if it exceeds the limit by more than noise, and if the total charged to the functions
+    /// that it is charged to has grown by more than noise, over all their callers. Otherwise its cost may have moved
+    /// there from elsewhere: a message says so, and more runs per side can decide. If no new function breaks the rule
+    /// alone, all together may, as `[new functions]`. --inclusive-growth treats new functions in the same way.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight
     ///
     /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has
-    /// inlined them. Without RE, a function that only one side has is charged to its callers, as with --growth.
+    /// inlined them. Without RE, a function that only one side has is charged to its nearest callers that both sides
+    /// have, as with --growth.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Limit the growth of each call: the weight of stacks in which one function calls another

@@ -102,11 +102,11 @@ struct FrameArgs {
     /// Add the sample label KEY as a root frame `KEY=VALUE`; may be repeated
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     label: Vec<OsString>,
-    /// Add the spans of each sample, such as a request, as root frames
+    /// Add the spans that contain each sample, such as requests, as root frames
     ///
     /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span, like `{"name": "GET /",
     /// "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span contains
-    /// the samples of its thread from `start` up to, but not including, `end`. A span nested in another one of its
+    /// the samples of its thread from `start` up to, but not including, `end`. A span nested in another span of its
     /// thread is below it: `GET /;query;STACK`. If spans overlap without being nested, the one that began last wins.
     /// Samples outside of all spans have the root `[no span]`. If no sample belongs to a thread with a span, that is an
     /// error. `-` is standard input.
@@ -179,12 +179,14 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
 }
 
 /// Damage to an input that cannot be noticed.
-const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format \
-    has neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, bpftrace, tools of bcc, \
-    DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 (--prof), massif and Erlang, traces of phpspy and rbspy, \
-    contention profiles, goroutines and thread dumps without a total, exceptions of Java, trace events whose list has no end, \
-    traces of Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nIf the last line of folded stacks has no line end, it is not noticed that its number is cut, and cat(1) joins it with \
-    the first line of the next file.";
+const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format has \
+                      neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, \
+                      bpftrace, tools of bcc, DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 \
+                      (--prof), massif and Erlang, traces of phpspy and rbspy, contention profiles, goroutines and \
+                      thread dumps without a total, exceptions of Java, trace events whose list has no end, traces of \
+                      Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nIf \
+                      the last line of a folded file has no line end, its number may have been cut: this is not \
+                      noticed, and cat(1) joins the line with the first line of the next file.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[
@@ -199,8 +201,8 @@ const PERF_DATA: &[(&str, &str)] = &[
     (
         "Pipes",
         "The output of `perf record -o -` is read as a stream. A perf.data file that is compressed or comes through a \
-         pipe is held in memory, up to 2 GiB, because its index is at its end. To avoid that, decompress the file, and \
-         name it or redirect standard input from it: `< perf.data`.",
+         pipe must be held in memory, because its index is at its end; one of more than 2 GiB is an error. To avoid \
+         that, decompress the file, and name it or redirect standard input from it: `< perf.data`.",
     ),
 ];
 
@@ -209,7 +211,7 @@ impl Tool for Args {
         ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf record has written:"),
         (
             "perf script | fg-collapse --all | fg-svg -c java > flame.svg",
-            "Draw it with the names that perf script prints, and mark kernel and JIT code:",
+            "Draw the output of perf script, and mark kernel and JIT code:",
         ),
         ("fg-collapse -o week.folded monday.folded.gz tuesday.folded.gz", "Add up profiles:"),
         (

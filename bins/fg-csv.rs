@@ -15,15 +15,15 @@ use fgkit::profile::Weights;
 ///
 /// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
 /// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
-/// is recursive. If a thread waited, the self weight goes to the function that called the kernel: this holds for stacks
-/// that end in a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`) or have a waker.
+/// is recursive. If a stack ends in a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`) or has a waker, its
+/// thread waited: its weight is self weight of the function that called the kernel.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
-/// self weight comes first. Its column `chance` is the probability that noise alone causes such a change; at most 0.05
-/// is significant. A differential profile contains only sums. To judge changes by how much they vary from run to run,
-/// give the runs with --before and --after, as for fg-diff(1).
+/// self weight comes first. The probability that noise alone causes such a change is in the columns `self_chance` and
+/// `inclusive_chance`; at most 0.05 is significant. A differential profile contains only sums. To judge changes by how
+/// much they vary from run to run, give the runs with --before and --after, as for fg-diff(1).
 #[derive(clap::Parser)]
-#[command(name = "fg-csv")]
+#[command(name = "fg-csv", override_usage = "fg-csv [OPTIONS] [FILE]... | --before FILE... --after FILE...")]
 struct Args {
     #[command(flatten)]
     table: TableArgs,
@@ -54,9 +54,9 @@ struct TableArgs {
 
     /// Use the category rules in FILE
     ///
-    /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches a
-    /// function's name determines its category. With --summary, waiting time has the category of its thread state, if
-    /// an expression matches that.
+    /// Each line is a category, blanks and a regular expression; `#` starts a comment line. The first expression that
+    /// matches a function's name determines its category. With --summary, waiting time has the category of its thread
+    /// state, if an expression matches the state's name.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
 
@@ -101,7 +101,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("category", "The function's category: see --categories."),
     (
         "self_before, self_after, self_delta, inclusive_before, ...",
-        "For a differential profile, instead of samples and pct: the weights, and the change.",
+        "For a differential profile, instead of samples and pct: the weights, and the change. With --by comm, stack, \
+         edge or waker, the columns are before, after, delta and chance.",
     ),
     (
         "self_chance, inclusive_chance",

@@ -16,7 +16,7 @@ use fgkit::{Error, folded};
 /// Compare two profiles stack by stack
 ///
 /// Writes a differential profile: each stack that occurs in either profile, with its weights before and after, sorted.
-/// A stack that occurs only in one profile has weight 0 in the other. fg-svg(1) draws the result with the widths of
+/// A stack that occurs in only one profile has weight 0 in the other. fg-svg(1) draws the result with the widths of
 /// AFTER, growth in red or orange and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1)
 /// checks the changes against limits.
 ///
@@ -59,6 +59,8 @@ struct Args {
 #[command(next_help_heading = "Names")]
 struct NameArgs {
     /// Replace addresses such as 0x7f3a with `0x...`
+    ///
+    /// All addresses become the same text, dots included.
     #[arg(short, long)]
     strip_hex: bool,
 
@@ -101,8 +103,8 @@ struct SignificanceArgs {
     ///
     /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with
     /// three runs per side; five find most changes of a function by a fifth of its weight. One run per side does not
-    /// show how much runs differ: it counts as at most 1000 samples, and a function must also differ relative to the
-    /// others. A busy machine can still cause a difference.
+    /// show how much runs differ: each run counts as at most 1000 samples, and the change of a function must also stand
+    /// out from those of the other functions. A busy machine can still cause a difference.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.

@@ -196,7 +196,7 @@ impl Tool for Args {
         ),
         ("fg-filter --show '^myapp::' app.folded", "Keep only the frames of the program itself:"),
         ("fg-filter --prune-from '^malloc$' app.folded", "End stacks at malloc, whatever it calls:"),
-        ("fg-filter --drop-unknown --no-delimiters app.folded", "Leave out frames that name no function:"),
+        ("fg-filter --drop-unknown --no-delimiters app.folded", "Leave out [unknown] and delimiter frames:"),
         ("fg-filter --collapse-recursion=all app.folded", "Draw a recursive function once in each stack:"),
         ("fg-filter --min 0.5% app.folded | fg-svg > large.svg", "Leave out small stacks:"),
         ("fg-filter --top 20 app.folded", "Keep the 20 heaviest stacks:"),

@@ -13,8 +13,9 @@ use fgkit::{Error, heatmap};
 /// Draw samples over time, with a flame graph of any time range
 ///
 /// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained
-/// HTML page. Above the graph, each thread has a lane over time; choose CPUs for a lane of each CPU, or Seconds for a map
-/// with a column for each second. Darker cells have more samples. A search shows when matching functions ran.
+/// HTML page. Above the graph, each thread has a lane over time; choose "CPUs" to see one lane per CPU, or
+/// "Seconds" to see a map with one column per second. Darker cells have more samples. A search shows when matching
+/// functions ran.
 ///
 /// In a browser, drag over the lanes to see the flame graph of the selected samples. Hold Shift and drag over another
 /// range to see the difference between the two. The key + zooms to the selection, with finer cells, and - shows everything

@@ -12,12 +12,12 @@ use fgkit::{Error, folded, otlp};
 ///
 /// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the
 /// profile back to the same folded text. Each frame becomes a function with its full name. pprof has integer values
-/// only, so other weights are written in a smaller unit, such as milliseconds instead of seconds, or `count/100` if
-/// there is no smaller unit.
+/// only, so fractional weights are written in a smaller unit, such as milliseconds instead of seconds, or `count/100`
+/// if there is no smaller unit.
 ///
 /// A differential profile from fg-diff(1) is written like the profile that `pprof -diff_base` makes: the weights before
-/// are negative, and percentages are of the total before. The output contains the time only if --timestamp sets it, so
-/// the same input always gives the same bytes.
+/// are negative, and percentages are of the total before. The output contains a recording time only if --timestamp sets
+/// one, so the same input always gives the same bytes.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {
@@ -29,7 +29,7 @@ struct Args {
     #[arg(long, value_name = "UNIT", default_value = "count", value_parser = parse_name)]
     unit: String,
 
-    /// Set the recording time in seconds since 1970, like `date +%s` [default: none]
+    /// Set the recording time in seconds since 1970, as `date +%s` prints it [default: none]
     #[arg(long, alias = "time", value_name = "SECONDS", value_parser = parse_time)]
     timestamp: Option<u64>,
 

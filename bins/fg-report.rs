@@ -27,11 +27,11 @@ const LINES: usize = 50;
 /// shrank. For a recording with `fg-record --wakers`, it names the functions that waited, and the threads at the end of
 /// the chains, which kept them waiting.
 ///
-/// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
-/// part of that function's weight. Percentages are of the total weight, or of what their line names; in a comparison,
-/// of the total before. The same input gives the same page.
+/// Weight is attributed to the program's own functions, "own functions" below: what a library or the kernel does on
+/// behalf of a function is part of that function's weight. Percentages are of the total weight (in a comparison, of the
+/// total before) unless the line says otherwise. The same input and the same --budget give the same page.
 #[derive(clap::Parser)]
-#[command(name = "fg-report")]
+#[command(name = "fg-report", override_usage = "fg-report [OPTIONS] [FILE]... | --before FILE... --after FILE...")]
 struct Args {
     #[command(flatten)]
     content: ContentArgs,
@@ -53,12 +53,12 @@ struct ContentArgs {
 
     /// Write at most this many lines [default: height of the terminal, or 50]
     ///
-    /// LINES is at least 10. With --json, the object has the rows of a page with this many lines, and `left_out` has
-    /// the number of the others by table; names are never cut.
+    /// LINES is at least 10. With --json, the object has the rows that a page of this many lines would have, and
+    /// `left_out` has the number of rows left out of each table; names are never cut.
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
-    /// Treat the functions that match REGEX as the program's own
+    /// Treat only the functions that match REGEX as the program's own
     ///
     /// By default, all functions are the program's own, except those of the kernel and of well-known libraries and
     /// runtimes.
@@ -107,8 +107,8 @@ const PARTS: &[(&str, &str)] = &[
          without a stack; in a comparison, for each side. Stacks that begin with a wrong return address ([unknown], \
          where the profile names the files of other code without symbols), or with a function of the C library that \
          calls no function of the program, lack their outermost callers: unwinding by frame pointers ends in code \
-         that keeps none. Stacks that begin with other functions may lack them, too; those are not counted. No stack \
-         has more than two frames if a profiler recorded no callers, as perf does without -g. If less than 2% are \
+         that keeps none. Stacks that begin with other functions may lack them, too; those are not counted. If no \
+         stack has more than two frames, the profiler recorded no callers, like perf without -g. If less than 2% are \
          missing, this part comes after the own functions. Lost samples belong to no function, path or thread; the \
          total of a profile includes them, those of a comparison do not.",
     ),
@@ -116,18 +116,18 @@ const PARTS: &[(&str, &str)] = &[
         "threads",
         "Shares of threads, if several do different work. Threads that run the same own function and whose names \
          differ only in a number are shown as one, also on the hot path and in the call tree: `worker-N ×8`. In \
-         parentheses is the place where a thread spent most of its time; `of it` marks its share of the thread's \
-         time. If nearly all weight is in one thread, or all other threads only wait for threads to end, this part \
-         comes after the own functions.",
+         parentheses is the place where a thread spent most of its time; a percentage followed by `of it` is the \
+         share of the thread's time. If nearly all weight is in one thread, or all other threads only wait for \
+         threads to end, this part comes after the own functions.",
     ),
     (
         "work",
         "Shares by kind of work, with the own functions that it is done for: sleep, lock, file sync, allocation, \
-         copying, sorting and others. The kind follows from the names of the functions that an own function calls: a \
-         system call or wait decides if there is one; then exceptions, garbage collection and compilation; else the \
-         outermost function whose kind is known. `own code` is the weight of own functions themselves. Allocation and \
-         copying are often part of other work: if they are large, all of their weight is shown (`allocation in all`), \
-         and the shares add up to more than 100%.",
+         copying, sorting and others. The kind follows from the names of the functions that such a function calls. If \
+         there is a system call or wait among them, it decides; otherwise an exception, garbage collection or \
+         compilation; otherwise the outermost function whose kind is known. `own code` is the weight of own functions \
+         themselves. Allocation and copying are often part of other work: if they are large, all of their weight is \
+         shown (`allocation in all`), and the shares add up to more than 100%.",
     ),
     (
         "hot path, branches",
@@ -137,13 +137,13 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "own functions",
-        "Each stack counts for the own function nearest to its leaf. Beside the function is where it spent this \
-         weight: in itself, or in the first function below it that does more than pass the call on; after `>`, a \
-         function further down that has at least 70% of that callee's weight; in parentheses, the kinds of work. \
-         `calls itself` is the number of calls in the median stack. `called by` lists the own functions above a large \
-         function that is not on the hot path. Threads without an own function are ranked as if they had a quarter of \
-         their weight, and come last if they only wait. Recordings with wakers show who ended the waits of a function \
-         and, except for locks, where these threads wait themselves.",
+        "Each stack counts for the own function nearest to its leaf. The text beside the function says where it spent \
+         this weight: in itself, or in the first function below it that does more than pass the call on. A function \
+         after `>` is further down and has at least 70% of that callee's weight. The kinds of work are in \
+         parentheses. `calls itself` is followed by the number of its calls in the median stack. `called by` lists \
+         the own functions above a large function that is not on the hot path. Threads without an own function are \
+         ranked as if they had a quarter of their weight, and come last if they only wait. Recordings with wakers \
+         show who ended the waits of a function and, except for locks, where these threads wait themselves.",
     ),
     (
         "states, code, depth",
@@ -163,22 +163,22 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "renamed?",
-        "In a comparison: functions that probably have another name after, as fg-diff --match-renames finds them. \
+        "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames. \
          They count as one function that has neither grown nor shrunk. --exact-names keeps them apart.",
     ),
     (
         "verdict",
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise \
          alone causes such a change, judged together with all functions of the profile. For a function that calls no \
-         library, it is the self_chance of fg-csv(1). If a library's function changed, this counts for the own \
-         function that has half of the change or more.",
+         library, it is the self_chance of fg-csv(1). If a function of a library changed, the change is attributed to \
+         the function of the program that called it for at least half of the change.",
     ),
     (
         "grew at",
         "In a comparison in which something grew by more than noise: the path from the root along the callees that \
-         grew the most, while each has at least three fifths of its caller's growth, and the growth of the last one. \
-         Only stacks whose own function grew by more than noise count. If the path divides above the function with \
-         most of this growth, that function comes last.",
+         grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
+         growth of the last one. Only stacks whose own function grew by more than noise count. If the path divides \
+         above the function with most of this growth, that function comes last.",
     ),
     (
         "callees",
@@ -248,8 +248,8 @@ impl Tool for Args {
             "fg-record --io-latency -p 1234 -d 10 | fg-report --countname us",
             "Report what waited for the disk, in units of time:",
         ),
-        ("fg-report --json app.folded", "Write the same facts for a program:"),
-        ("fg-report --own '^(main|myapp)' app.folded", "Name the program's own code:"),
+        ("fg-report --json app.folded", "Write the report as JSON, for other programs to read:"),
+        ("fg-report --own '^(main|myapp)' app.folded", "Tell fg-report which functions are the program's own:"),
     ];
 
     fn sections() -> Vec<Section> {

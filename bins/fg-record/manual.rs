@@ -47,7 +47,7 @@ pub const EXAMPLES: Entries = &[
     ),
     (
         "fg-record --script -- ./app | fg-heatmap > map.html",
-        "Print each sample with its time, and draw them over time:",
+        "Print the samples with their times, and draw them over time:",
     ),
     (
         "sudo fg-record --wall -t 1240,1241 --ring 30s --when 'block > 500ms' -o 'stall-%t.folded'",
@@ -92,11 +92,10 @@ const EVENTS: &[(&str, &str)] = &[
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (
         "Function calls",
-        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from \
-         the file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n\
-         `uprobe:PATH:SYMBOL:N` weighs each call by argument N, from 1 to 6. For example, \
-         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments are \
-         read as unsigned: a negative int becomes a large number.",
+        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from the \
+         file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n `uprobe:PATH:SYMBOL:N` \
+         weights each call by argument N, from 1 to 6. For example, `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` \
+         adds up the bytes that are allocated. Arguments are read as unsigned: a negative int becomes a large number.",
     ),
     (
         "Modifiers",
@@ -117,14 +116,15 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ),
     (
         "Ruby 3.0 to 3.4",
-        "`NAME (FILE)`, or `[ruby]`. Ruby functions that are written in C are native frames. The stack of a fiber begins \
-         with the fiber. Methods that YJIT has compiled look like others. Tested with 3.1, also with YJIT, and 3.3.",
+        "`NAME (FILE)`, or `[ruby]`. Ruby functions that are written in C are native frames. The stack of a fiber \
+         begins with the first function of the fiber. Methods that YJIT has compiled look like others. Tested with \
+         3.1, also with YJIT, and 3.3.",
     ),
     (
         "PHP 7.4 to 8.4",
-        "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Thread-safe builds (ZTS) are not \
-         supported. The stack of a fiber begins with the fiber. Functions that the JIT of opcache has compiled look like \
-         others. Tested with 8.2, also with JIT, and 8.4.",
+        "`NAME (FILE)`, or `[php]`. The file of a function that is written in C is `(php)`. Thread-safe builds (ZTS) \
+         are not supported. The stack of a fiber begins with the first function of the fiber. Functions that the JIT \
+         of opcache has compiled look like others. Tested with 8.2, also with JIT, and 8.4.",
     ),
     (
         "Java on HotSpot (OpenJDK)",
@@ -164,12 +164,11 @@ pub fn sections() -> Vec<Section> {
         },
         Section {
             heading: "PERMISSIONS",
-            text: "Options that require BPF need all of this: root, or CAP_BPF and CAP_PERFMON; the PID namespace of the host \
-                 (run a container with docker --pid=host); x86-64; and Linux 6.1 or later. For everything else, CAP_PERFMON \
-                 is enough, except that tracepoints also need access to /sys/kernel/tracing, which normally only root \
-                 has.\n\n\
-                 For other users, the sysctl kernel.perf_event_paranoid decides what can be recorded, and function calls \
-                 (`uprobe:`) cannot be:",
+            text: "Options that require BPF, other than --bpf, need all of this: root, or CAP_BPF and CAP_PERFMON; \
+                   the PID namespace of the host (run a container with docker --pid=host); x86-64; and Linux 6.1 or \
+                   later. For everything else, CAP_PERFMON is enough, except that tracepoints also need access to \
+                   /sys/kernel/tracing, which normally only root has.\n\n Other users cannot record function calls \
+                   (`uprobe:`). The sysctl kernel.perf_event_paranoid decides what else they can record:",
             entries: PERMISSIONS.to_vec(),
         },
     ]

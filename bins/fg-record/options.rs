@@ -34,9 +34,9 @@ use crate::time_options::{OffCpuArgs, PairArgs};
 /// SIGTERM.
 ///
 /// If the requirements for BPF are met (see PERMISSIONS in fg-record(1)), a BPF program captures the stacks, and clocks
-/// and hardware events are counted per CPU. Without it, each thread has its own counter,
-/// and a thread that exits before its first sample is not recorded: if the program starts many short-lived threads or
-/// processes, raise -F. The summary shows how much of the CPU time the samples cover.
+/// and hardware events are counted per CPU. Without it, each thread has its own counter, and a thread that exits before
+/// its first sample is not recorded: if the program starts many short-lived threads or processes, raise -F. At the end,
+/// fg-record prints a summary to standard error, which shows how much of the CPU time the samples cover.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -68,7 +68,9 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Target")]
 pub struct TargetArgs {
-    /// The command to run and record, with its arguments
+    /// The command to run, with its arguments
+    ///
+    /// It is recorded unless -p, -t, -a or --cgroup selects the target.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
@@ -78,10 +80,11 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
-    /// With -p, also record descendants that already run
+    /// With -p, also record descendants already running
     ///
-    /// By default, only children that start during the recording are recorded. A process whose parent has exited no
-    /// longer counts as a descendant. The recording ends when all processes that ran at its start have exited.
+    /// By default, of the descendants of PID, only those that start during the recording are recorded. A process whose
+    /// parent has exited no longer counts as a descendant. The recording ends when all of its processes that were
+    /// running at its start have exited, even if newer ones are still running.
     #[arg(long, requires = "pid")]
     pub subprocesses: bool,
 
@@ -93,7 +96,7 @@ pub struct TargetArgs {
     /// Record the processes of a cgroup
     ///
     /// PATH is the directory of the cgroup, absolute or relative to /sys/fs/cgroup. --cgroup cannot be used with --pair
-    /// and its short forms.
+    /// or its short forms.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub cgroup: Option<PathBuf>,
 
@@ -108,13 +111,13 @@ pub struct TargetArgs {
     #[cfg(target_os = "linux")]
     pub cpu: Option<fgkit::record::cpus::CpuList>,
 
-    /// Run the command as this user, if fg-record runs as root
+    /// Run the command as this user, which only root may do
     #[arg(long, value_name = "NAME", requires = "command", hide_short_help = true)]
     pub user: Option<String>,
 
     /// Stop after this time, like 10, 500ms or 2m
     ///
-    /// A number without a unit is in seconds. A command that still runs gets a SIGTERM.
+    /// A number without a unit is in seconds. A command that is still running gets a SIGTERM.
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 }
@@ -141,13 +144,13 @@ pub struct SamplingArgs {
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
 
-    /// Weigh stacks by `samples` or by `period`
+    /// Weight stacks by `samples` or by `period`
     ///
     /// The period is the number of events since the previous sample: nanoseconds for cpu-clock.
     #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true, hide_short_help = true)]
     pub weight: SampleWeight,
 
-    /// Weigh stacks by the sum of this field of a tracepoint
+    /// Weight stacks by the sum of this field of a tracepoint
     ///
     /// Name the tracepoint with -e: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
     /// failed system calls, count as 0.
@@ -163,7 +166,7 @@ pub struct SamplingArgs {
 
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
-    /// The rate rises again when the share falls. Stacks are weighed by their periods, as with `--weight period`.
+    /// The rate rises again when the share falls. Stacks are weighted by their periods, as with `--weight period`.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
@@ -191,8 +194,8 @@ pub struct StackArgs {
     ///
     /// `dwarf,BYTES` makes the kernel copy stacks even with BPF, at most BYTES of each, up to 65528.
     ///
-    /// `fp` follows frame pointers in the kernel. It is cheaper, but stacks end early in code without frame pointers,
-    /// and this cannot be detected.
+    /// With `fp`, the kernel follows the frame pointers. It is cheaper, but stacks end early in code without frame
+    /// pointers, and this cannot be detected.
     ///
     /// `lbr` takes stacks from the CPU's last branch record, without reading the program's memory. It needs an Intel
     /// CPU (Haswell or later), whose record holds the innermost 8 to 32 calls.
@@ -224,7 +227,8 @@ pub struct StackArgs {
 
     /// Show the interpreter's own frames, too
     ///
-    /// For Python, Ruby and PHP. By default, only the frames that the innermost script function calls are shown.
+    /// This applies to Python, Ruby and PHP. By default, the only native frames shown are those that the innermost
+    /// script function calls.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 
@@ -273,18 +277,18 @@ pub struct FormatArgs {
 
     /// Start stacks with these properties of their threads, like container,pid
     ///
-    /// LIST has, separated by commas, `pid`, `tid`, `cpu`, `cgroup` (its path), `container` (the first digits of its
-    /// ID), and the properties below. Each is a frame before the thread's name, so fg-filter(1) can select stacks by
-    /// it.
+    /// LIST is a comma-separated list of any of `pid`, `tid`, `cpu`, `cgroup` (its path), `container` (the first digits
+    /// of its ID), and the properties below. Each is a frame before the thread's name, so fg-filter(1) can select
+    /// stacks by it.
     ///
     /// `task` is the name of the asyncio task that a thread of Python 3.14 or later runs, or `[no task]`.
     ///
     /// `trace`, `span` and `attr:NAME`, such as `attr:http_route`, are the trace, the span and an attribute of the work
     /// that the thread does. The program must publish them while it runs, as OpenTelemetry's thread context (OTEP 4947)
     /// describes. The frame is `[no span]` outside of spans, and `[no attribute]` if a span lacks the attribute. It is
-    /// `[unknown]` if it could not be read: right after a process or its library was loaded, and for attributes of a
-    /// process that does not publish their names, such as a forked one. Only the first 612 bytes of attributes are
-    /// read.
+    /// `[unknown]` if it could not be read: right after a process has started or its library has been loaded, and for
+    /// attributes of a process that does not publish their names, such as a forked one. Only the first 612 bytes of
+    /// attributes are read.
     ///
     /// `task`, `trace`, `span` and `attr:NAME` require BPF (see PERMISSIONS in fg-record(1)).
     #[arg(long, value_name = "LIST", hide_short_help = true, conflicts_with_all = ["script", "bpf"])]

@@ -15,7 +15,7 @@ pub struct RingArgs {
     /// --off-cpu-period).
     ///
     /// On SIGUSR2 (`pkill -USR2 -x fg-record`), the recording ends and the profile is written. A recorded command keeps
-    /// running, and fg-record waits for it; a command beside -p, -t, -a or --cgroup gets a SIGTERM.
+    /// running, and fg-record waits for it; a command given together with -p, -t, -a or --cgroup gets a SIGTERM.
     ///
     /// With `%t` in the file name of -o, as in `-o 'app-%t.folded'`, the recording goes on: each SIGUSR2 writes a file,
     /// and so does the end of the recording, unless --when is given. `%t` is the UTC date and time of writing.
@@ -23,7 +23,7 @@ pub struct RingArgs {
     #[arg(conflicts_with_all = ["interval", "bpf", "latency", "pair", "io_latency", "syscall_latency", "lock_wait"])]
     pub ring: Option<Duration>,
 
-    /// Write what --ring keeps when CONDITION comes true, and not at the end
+    /// When CONDITION comes true, write what --ring has kept; write nothing at the end
     ///
     /// `block > TIME`, as in --when 'block > 200ms', is true when a thread of the target runs again after it was
     /// blocked for longer than TIME, or when it has been blocked for nine tenths of the TIME of --ring. It requires
@@ -31,12 +31,12 @@ pub struct RingArgs {
     /// given. A block that began before the recording does not count: if a process already hangs, `fg-record --off-cpu
     /// -p PID -d 1` shows where.
     ///
-    /// Threads that are idle are blocked, too. Select those that should not wait with -t, or add a regular expression
-    /// that a function in the stack of the block must match: --when 'block > 200ms in commit|^lock_'.
+    /// Threads that are idle are blocked, too. With -t, select the threads that should not wait, or add a regular
+    /// expression that a function in the stack of the block must match: --when 'block > 200ms in commit|^lock_'.
     ///
-    /// Any other CONDITION is a shell command, and true when the command exits with status 0. It runs with `sh -c` as
-    /// the user of fg-record, and again one second after it has exited. Its standard output is discarded. It may block
-    /// until the event, as in `tail -n 0 -F app.log | grep -q timeout`.
+    /// Any other CONDITION is a shell command, and true when the command exits with status 0. It is run with `sh -c` as
+    /// the user of fg-record; after each exit, it is run again one second later. Its standard output is discarded. It
+    /// may block until the event, as in `tail -n 0 -F app.log | grep -q timeout`.
     ///
     /// If the recording ends before CONDITION is true, nothing is written; without `%t` in the file name, the exit
     /// status is then 125. SIGUSR2 writes at any time. With `%t`, files for a condition are at least the TIME of --ring

@@ -15,11 +15,11 @@ pub struct OffCpuArgs {
     /// leaf is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block includes the wait for a
     /// CPU after the wake-up. If a thread is off the CPU when the recording ends, the time up to the end counts.
     ///
-    /// Threads of -p and -t that already sleep when the recording begins count from then on, with the stack in which
-    /// they sleep: this shows what a hanging process waits for. Reading this stack requires BPF (see PERMISSIONS in
-    /// fg-record(1)); otherwise, the stack is `[unsampled]`. Functions of Python, Ruby and PHP are part of the stack;
-    /// code that a virtual machine such as Java's has compiled is not. With -a, --cgroup, -C or --bpf, such threads are
-    /// left out until they run.
+    /// Threads of -p and -t that are already asleep when the recording begins count from then on, with the stack in
+    /// which they sleep: this shows what a hanging process waits for. Reading this stack requires BPF (see PERMISSIONS
+    /// in fg-record(1)); otherwise, the stack is `[unsampled]`. Functions of Python, Ruby and PHP are part of the
+    /// stack; code that a virtual machine such as Java's has compiled is not. With -a, --cgroup, -C or --bpf, such
+    /// threads are left out until they run.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
@@ -33,7 +33,7 @@ pub struct OffCpuArgs {
     #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
 
-    /// Show who ended each block, as `STACK;--;WAKER`
+    /// Show who ended each block, as `STACK;--;WAKER;[off-cpu]`
     ///
     /// The stack of a block is followed by the frame `--` and the stack of the thread that woke the blocked thread,
     /// root first. The frames of the waker end in `_[w]`. If an interrupt woke the thread, the waker is `[timer]`,
@@ -52,13 +52,14 @@ pub struct OffCpuArgs {
 
     /// Follow chains of up to N wakers [default: 1]
     ///
-    /// With N of 1, a whole block is charged to the thread that ended it, as in bcc's offwaketime.
+    /// If N is 1, a whole block is charged to the thread that ended it, as in bcc's offwaketime.
     ///
-    /// With N of 2 or more, a block is divided by what its waker did in the meantime. For the time in which the waker
-    /// was itself blocked, the frame `--` is followed by the stack in which it was blocked, another `--` and its own
-    /// waker, and so on. For the rest of the time, in which the waker ran or waited for a CPU, its stack is that of the
-    /// wake-up. The parts add up to the block. The last stack of a chain is what all others waited for: it is the one
-    /// to make faster. `[more-wakers]` at the end of a chain marks time in which its last waker was itself blocked.
+    /// If N is 2 or more, a block is divided up according to what its waker did in the meantime. For the time in which
+    /// the waker was itself blocked, the frame `--` is followed by the stack in which it was blocked, another `--` and
+    /// its own waker, and so on. For the rest of the time, in which the waker ran or waited for a CPU, its stack is
+    /// that of the wake-up. The parts add up to the block. The last stack of a chain is what all others waited for: it
+    /// is the one to make faster. `[more-wakers]` at the end of a chain marks time in which its last waker was itself
+    /// blocked.
     ///
     /// If what a waker did is not known, its own waker is `[unknown]`: the waker is not part of the target, its stack
     /// was not captured, or too many blocks happened in the meantime. At least the last 262144 blocks of all threads
@@ -96,13 +97,13 @@ pub struct OffCpuArgs {
     /// `[unsampled]` time without a stack. Spinning, polling and messages from other machines are not wake-ups by a
     /// thread, so the path stays in the thread that waits.
     ///
-    /// THREAD is `main` (the main thread of the command or of -p), a TID, or the name of a thread, as printed or with
-    /// its blanks. If several threads have that name, it is the one that lives longest. If none has it at its end, a
-    /// thread counts that had it before.
+    /// THREAD is `main` (the main thread of the command or of -p), a TID, or the name of a thread, as the profile shows
+    /// it or with its original blanks. If several threads have that name, it is the one that lives longest. If no
+    /// thread has that name when it exits, a thread that had it earlier is used.
     ///
-    /// With `spans:FILE`, each span in FILE, such as a request, has a path of its own, from its end back to its start.
-    /// A root frame has the name of the span, so that the graph shows what each request spent its time on, in whatever
-    /// threads. A span nested in another one of its thread is part of it, and its frame is below:
+    /// If THREAD is `spans:FILE`, each span in FILE, such as a request, has a path of its own, from its end back to its
+    /// start. A root frame has the name of the span, so that the graph shows what each request spent its time on, in
+    /// whatever threads. A span nested in another span of the same thread is part of it, and its frame is below:
     /// `request;query;STACK`. If spans of a thread overlap without being nested, the one that began last wins. So the
     /// weights add up to the time in which threads were in spans. Spans must lie within the recording. FILE is read
     /// when the recording ends; for its format, see --span in fg-collapse(1).
@@ -121,11 +122,11 @@ pub struct OffCpuArgs {
     /// samples are lost. Every switch is timed in any case. The time of blocks without a stack is assigned to stacks of
     /// the same thread whose blocks lasted about as long.
     ///
-    /// With BPF and the default --call-graph, switches are chosen at random, and the longest of the other blocks have
-    /// their stacks, too, from 1 ms on: up to 1000 a second on each CPU. Kernels that permit no BPF programs at their
-    /// functions, such as some with lockdown, take no stacks of long blocks; the summary says if they are taken.
-    /// Without BPF, every Nth switch has its stack, which may always be at the same place in a program that repeats
-    /// itself.
+    /// With BPF and the default --call-graph, switches are chosen at random. Of the other blocks, the longest that last
+    /// 1 ms or more are captured, too: up to 1000 a second on each CPU. On kernels that do not let BPF programs attach
+    /// to their functions, such as some with lockdown, stacks of long blocks are not captured; the summary says whether
+    /// they are. Without BPF, the stack of every Nth switch is captured: in a program that repeats itself, this may
+    /// always be the same stack.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 
@@ -139,7 +140,7 @@ pub struct OffCpuArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
     pub max_block: Option<Duration>,
 
-    /// Aggregate in the kernel, to record a whole system continuously
+    /// With --off-cpu, aggregate in the kernel, to record a whole system continuously
     ///
     /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
     /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
@@ -162,13 +163,13 @@ pub struct PairArgs {
     ///
     /// By default, both events must happen in the same thread. To match tracepoints of different threads, name a key of
     /// one or two fields that both have, as in `FROM,TO:FIELD` or `FROM,TO:FIELD+FIELD`. Write `NAME=OTHER` for a field
-    /// that is called NAME in FROM and OTHER in TO, and `tid` for the thread. If FROM happens again before TO, the
-    /// later one counts. Recursive calls are paired with their own returns, and the time of an inner call is part of
-    /// that of the outer one.
+    /// that is called NAME in FROM and OTHER in TO, and `tid` for the thread. If FROM happens again before TO, the time
+    /// from the later FROM counts. Recursive calls are paired with their own returns, and the time of an inner call is
+    /// part of that of the outer one.
     ///
     /// FROM must happen in the target, which cannot be a cgroup. With -C, only pairs that end on these CPUs count, and
-    /// the stack must be that of TO (--pair-stack). Pairs that have not ended when the recording ends are left out and
-    /// counted. At most 64 nested calls of a thread are followed; deeper ones are left out.
+    /// the stack must be that of TO (--pair-stack). Pairs that have not ended when the recording ends are left out; the
+    /// summary shows how many there were. At most 64 nested calls of a thread are followed; deeper ones are left out.
     ///
     /// Every pair has its stack, as long as capturing stacks takes less than 2.5% of a CPU. Beyond that, one pair in
     /// 17 or 289 has one, chosen at random, and the time of all pairs is divided among those. If the stack is that of

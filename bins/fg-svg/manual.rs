@@ -74,22 +74,26 @@ const VIEWER: Entries = &[
     ("Escape", "Close the menu, stop a long computation, clear the search, or remove the last filter."),
     (
         "Backspace, Back, Forward",
-        "Go to the previous or the next view. The page's address contains the view, and also works in a later drawing of \
-         the profile.",
+        "Go to the previous or the next view. The page's address contains the view after its `#`, which also selects \
+         the view in a later graph of the profile.",
     ),
     ("?", "List the keys."),
 ];
 
 /// The man page's section about the file of `--nameattr`.
 const NAME_ATTRIBUTES: Entries = &[
-    ("title", "Replaces the title, which shows name, weight and percentage."),
+    ("title", "Replaces the tooltip of the frame, which shows name, weight and percentage."),
     (
         "href, target",
         "Makes the frame a link, to an http, https, file, mailto or relative address. \
          A click follows the link, and Ctrl-click zooms.",
     ),
     ("id, class", "Attributes of the frame's SVG element."),
-    ("g_extra, a_extra", "Further attributes, written as `key=\"value\"`: of a frame without a link, or with one."),
+    (
+        "g_extra, a_extra",
+        "Further attributes, written as `key=\"value\"`: g_extra for a frame without a link, a_extra \
+                          for one with a link.",
+    ),
 ];
 
 /// The man page's section about options of flamegraph.pl and inferno.

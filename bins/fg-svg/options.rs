@@ -236,7 +236,7 @@ pub struct LayoutArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "File contents")]
 pub struct FileArgs {
-    /// Draw a static picture, without script
+    /// Draw a static picture, without scripts
     ///
     /// The file then contains only the frames that are drawn, not the whole profile.
     #[arg(long, alias = "no-javascript", hide_short_help = true)]

@@ -15,7 +15,10 @@ use super::tool::{Entries, Section, Tool};
 /// Environment variables that all programs use.
 const ENVIRONMENT: Entries = &[
     ("NO_COLOR", "If set and not empty, messages are not coloured."),
-    ("CLICOLOR_FORCE", "If set and not `0`, messages are coloured even if standard error is not a terminal."),
+    (
+        "CLICOLOR_FORCE",
+        "If set and not `0`, messages are coloured even if standard error is not a terminal, unless NO_COLOR is set.",
+    ),
     ("TERM", "If `dumb`, messages are not coloured, unless CLICOLOR_FORCE is set."),
 ];
 

@@ -19,9 +19,9 @@ use crate::stats::sample_weight::WeightOptions;
 pub struct RunArgs {
     /// Add runs to BEFORE; may be repeated
     ///
-    /// Several runs show how much each function varies from run to run. Alternate the two versions, so that both meet
-    /// the same state of the machine. The order of the files does not matter. A file cannot be given twice for one
-    /// side; a warning names identical runs.
+    /// Several runs show how much each function varies from run to run. When you record them, alternate between the two
+    /// versions, so that both run under the same conditions. The order of the files does not matter. A file cannot be
+    /// given twice for one side; a warning names identical runs.
     #[arg(long, value_name = "FILE", num_args = 1.., group = "runs_before", requires = "runs_after")]
     before: Vec<PathBuf>,
 
@@ -55,17 +55,17 @@ pub struct RunArgs {
 
     /// Scale BEFORE to the total weight of AFTER
     ///
-    /// Use this to compare shares if the runs differ in length, such as recordings of a server. For a fixed amount of
-    /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack
-    /// to stack, so that both totals are exactly equal. The totals do not include `[lost]` samples, which belong to no
-    /// function.
+    /// This applies to runs, not to a differential profile. Use it to compare shares if the runs differ in length, such
+    /// as recordings of a server. For a fixed amount of work, do not scale: one slower function would change the shares
+    /// of all. Rounding errors are carried from stack to stack, so that both totals are exactly equal. The totals do
+    /// not include `[lost]` samples, which belong to no function.
     #[arg(short, long)]
     pub normalize: bool,
 
-    /// Multiply the weights of BEFORE by FACTOR, or by the `median` change of the functions
+    /// Multiply the weights of BEFORE by FACTOR, a number or `median`
     ///
-    /// `median` scales each run so that the typical function has the same weight in all runs. A slowdown that affects
-    /// all functions equally is then not a difference.
+    /// `median` scales each run by the median change of its functions, so that the typical function has the same weight
+    /// in all runs. A slowdown that affects all functions equally is then not a difference.
     #[arg(
         long,
         hide_short_help = true,
@@ -85,10 +85,10 @@ pub struct RunArgs {
 pub struct CopyArgs {
     /// Compare names as they are, even if the sides are two copies of a program
     ///
-    /// By default, names that differ only because the program was copied are matched, and printed: two source folders
-    /// such as old/ and new/, or two source files, if each is on one side only and both have functions of the same
-    /// names; and the heaviest programs of each side, such as app-v1 and app-v2, if they call the same functions.
-    /// fg-report also looks for renamed functions.
+    /// By default, names that differ only because the program was copied are matched, and a message lists them. This
+    /// covers two source folders, such as old/ and new/, or two source files, if each is on one side only and both have
+    /// functions of the same names. It also covers the heaviest program of each side, such as app-v1 and app-v2, if the
+    /// two call the same functions. In fg-report, this option also turns off the search for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }
@@ -238,8 +238,8 @@ pub fn check_runs(sources: &[Source], runs: &[Profile]) -> Result<(), Error> {
 pub struct WeightArgs {
     /// Set the weight of one sample [default: derived from the weights]
     ///
-    /// The default is the common divisor of all weights or, if weights are periods that vary, about the smallest
-    /// weight. If all sample counts happen to be multiples of a number, the common divisor is too large, and
+    /// The default is the greatest common divisor of all weights or, if weights are periods that vary, about the
+    /// smallest weight. If all sample counts happen to be multiples of a number, the divisor is too large, and
     /// differences are missed. -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = parse_positive_weight)]
     pub per_sample: Option<Weight>,

@@ -15,8 +15,8 @@ pub struct SampleArgs {
     ///
     /// For Java Flight Recorder, the names `cpu`, `wall`, `alloc`, `nativemem`, `lock`, `live` and `native` also select
     /// events; the default is the first of these in the recording. For Java thread dumps, events are thread states, and
-    /// the default is `RUNNABLE`. Threads that wait in native functions have an event of their own, which is named
-    /// `RUNNABLE, but waits`.
+    /// the default is `RUNNABLE`. Threads that wait in native functions have an event of their own: `--event 'RUNNABLE,
+    /// but waits'`.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1

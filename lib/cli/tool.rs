@@ -11,7 +11,11 @@ pub type Entries = &'static [(&'static str, &'static str)];
 /// Exit statuses of a program that has no special ones.
 const EXIT_STATUS: Entries = &[
     ("0", "Success. Malformed lines, if any, were skipped and reported on standard error."),
-    ("1", "An input could not be read, no input was usable, or the output could not be written."),
+    (
+        "1",
+        "An input could not be read, no input was usable, or the output could not be written. What could be read of \
+         several inputs is written to standard output, but not to the FILE of -o.",
+    ),
     ("2", "Invalid command line."),
 ];
 
