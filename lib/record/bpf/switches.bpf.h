@@ -5,8 +5,9 @@
 // A counter whose samples this program drops would be simpler, but the kernel collects the registers and the kernel stack of a
 // sample before it runs the program.
 
-// 1 while switches are many.
+// 0 unless switches are many; then 1, or 3 if the stacks of long blocks can be taken.
 MAP(are_switches_many, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
+enum { LONG_BLOCKS_TOO = 2 };
 
 // The ID of the recorded cgroup; 0 if it is not one that is recorded.
 const volatile u64 recorded_cgroup;
@@ -48,8 +49,8 @@ static __always_inline int send_switch(void *context, u64 type, u32 thread) {
 SEC("raw_tp/sched_switch")
 int BPF_PROG(on_switch, int is_preempted) {
     u32 zero = 0;
-    u64 *is_on = bpf_map_lookup_elem(&are_switches_many, &zero);
-    if (!is_on || !*is_on) return 0;
+    u64 *found = bpf_map_lookup_elem(&are_switches_many, &zero), mode = found ? *found : 0;
+    if (!mode) return 0;
     u64 ids = bpf_get_current_pid_tgid();
     u32 process = ids >> 32, thread = ids;
     if (!thread || process == own || !is_wanted(process, thread)) return 0;
@@ -61,7 +62,7 @@ int BPF_PROG(on_switch, int is_preempted) {
         return 0;
     }
     struct task_struct *task = (void *)bpf_get_current_task_btf();
-    if (absence)
+    if (absence && mode & LONG_BLOCKS_TOO)
         *absence = bpf_ktime_get_ns() << 8 | (thread >> 16 & 0x3f) | (!is_preempted && task->__state ? IS_BLOCKED : 0);
     return 0;
 }

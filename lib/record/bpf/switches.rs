@@ -46,7 +46,8 @@ impl SwitchFunctions {
 
     /// Takes the stacks of some switches from now on, or of none.
     pub(super) fn set_many(&mut self, are_many: bool) -> Result<(), MapError> {
-        self.are_many.set(0, u64::from(are_many), 0)
+        let mode = if self.finds_long_blocks { 3 } else { 1 };
+        self.are_many.set(0, if are_many { mode } else { 0 }, 0)
     }
 }
 
