@@ -6,11 +6,12 @@ use super::counters::sampling::CallGraph;
 /// that was for `--ring` or `--critical-path`, which take the stack of every switch.
 pub fn reduce_samples(off_cpu: Option<bool>, has_period: bool, call_graph: CallGraph) -> &'static str {
     match (off_cpu, has_period, call_graph) {
+        // --latency samples running threads only.
+        (_, false, _) => "lower -F",
         (Some(true), ..) => "record fewer threads",
         (Some(false), ..) => "raise --off-cpu-period, or record fewer threads",
         (None, true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
         (None, true, _) => "raise -c",
-        (None, false, _) => "lower -F",
     }
 }
 
@@ -30,5 +31,6 @@ mod tests {
         assert_eq!(advice(Some(true)), "record fewer threads");
         assert_eq!(advice(Some(false)), "raise --off-cpu-period, or record fewer threads");
         assert_eq!(advice(None), "raise -c");
+        assert_eq!(reduce_samples(Some(false), false, CallGraph::FramePointers), "lower -F");
     }
 }
