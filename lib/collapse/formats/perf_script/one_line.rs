@@ -34,6 +34,10 @@ pub(super) fn parse_frame(text: &[u8]) -> Option<Frame<'_>> {
 
 /// Parses the period, if there is one, and the frame behind the colon of the time.
 pub(super) fn parse_after_time(text: &[u8]) -> Option<(Option<u64>, Frame<'_>)> {
+    // Most lines end with the event: their frames are below.
+    if matches!(text, [.., b':'] | [.., b':', b' ']) {
+        return None;
+    }
     if let Some(frame) = parse_frame(text) {
         return Some((None, frame));
     }
