@@ -37,7 +37,7 @@ pub enum EventKind {
     Killed,
     /// A thread leaves its CPU.
     Switch,
-    /// A thread comes back after a long block, and this is the stack with which it left its CPU.
+    /// A thread comes back after a long block, the number of nanoseconds, and this is the stack with which it left its CPU.
     LongBlock,
 }
 

@@ -50,6 +50,10 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let interrupts = with_wakers.then(interrupt_entries).flatten().unwrap_or_default();
     let uses =
         StackUses { kinds, switch_period, with_wakers, interrupts, with_sleepers, with_context, with_task, pair };
+    let switches = switch_tracker(request, &target);
+    if let (Some(switches), Some(options), true) = (&switches, &request.off_cpu, sampling.can_take_stacks(&target)) {
+        switches.prepare_kernel(options);
+    }
     let sampler = sampling.can_take_stacks(&target).then(|| StackSampler::open(&target, &uses));
     let (sampler, copy_reason) = match sampler {
         Some(Ok(sampler)) => (Some(sampler), None),
@@ -74,7 +78,7 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     if let (Some(workload), Some(_)) = (&suspended, &request.workload) {
         session.end_with_process(workload.pid())?;
     }
-    session.start(&target, aggregation, switch_tracker(request, &target), request.pair.as_ref())?;
+    session.start(&target, aggregation, switches, request.pair.as_ref())?;
     if let Some((ring, requests)) = request.ring.as_ref().zip(requests) {
         session.keep_last_part(ring.clone(), requests)?;
     }

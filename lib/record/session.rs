@@ -189,9 +189,6 @@ impl RecordingSession {
         }
         self.counters.enable().map_err(|error| system_error(&error))?;
         if let (Some(switches), Some(sampler)) = (&mut self.reader.switches, &mut self.reader.sampler) {
-            if sampler.takes_kernel_stacks() {
-                switches.prepare_kernel();
-            }
             switches.totals.finds_long_blocks = sampler.finds_long_blocks();
             if switches.every_switch_event().is_none() {
                 sampler.take_some_switches(true).map_err(Error::System)?;

@@ -236,11 +236,6 @@ impl StackSampler {
         switches.set_many(are_many).map_err(|error| error.to_string())
     }
 
-    /// True if the program also takes the kernel stacks of switches or wake-ups.
-    pub fn takes_kernel_stacks(&self) -> bool {
-        self.with_wakers || self.switches.is_some()
-    }
-
     /// True if the program takes the stacks of long blocks where it takes those of some switches.
     pub fn finds_long_blocks(&self) -> bool {
         self.switches.as_ref().is_some_and(|switches| switches.finds_long_blocks)

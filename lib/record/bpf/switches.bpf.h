@@ -19,8 +19,8 @@ struct css_set { struct cgroup_subsys_state *subsys[1]; } KERNEL;
 struct task_struct___cgroup { struct css_set *cgroups; } KERNEL;
 // Its value depends on how the kernel was built.
 enum cgroup_subsys_id { perf_event_cgrp_id = 1 };
-// The largest depth of a cgroup.
-#define CGROUP_DEPTH 24
+// Cgroups that are more levels below the recorded one are left out.
+#define CGROUP_DEPTH 128
 
 // Returns 1 if the current thread is in the recorded cgroup, as the counters of a cgroup have it: in the hierarchy of perf_event.
 static __always_inline int is_in_cgroup(void) {
@@ -38,10 +38,10 @@ static __always_inline int is_in_cgroup(void) {
     return 0;
 }
 
-// Sends the stack of the current thread. Returns 0 if it cannot.
-static __always_inline int send_switch(void *context, u64 type, u32 thread) {
+// Sends the stack of the current thread, with the time since it left its CPU. Returns 0 if it cannot.
+static __always_inline int send_switch(void *context, u64 type, u64 nanoseconds) {
     if (!take_scratch(0)) return 0;
-    send_event_with_stack(context, EVENT_TYPE(type, 1), thread, 0, 0);
+    send_event_with_stack(context, EVENT_TYPE(type, 1), 0, nanoseconds, 0);
     unlock_scratch(0);
     return 1;
 }
@@ -56,12 +56,14 @@ int BPF_PROG(on_switch, int is_preempted) {
     if (!thread || process == own || !is_wanted(process, thread)) return 0;
     if (recorded_cgroup && !is_in_cgroup()) return 0;
     u64 *absence = find_absence(thread);
-    if (bpf_get_prandom_u32() % switch_period == 0 && send_switch(ctx, SWITCH, thread)) {
+    if (bpf_get_prandom_u32() % switch_period == 0 && send_switch(ctx, SWITCH, 0)) {
         if (absence) *absence = 0;
         if (with_wakers) note_block(process);
         return 0;
     }
     struct task_struct *task = (void *)bpf_get_current_task_btf();
+    // Its ID may be reused.
+    if (task->__state & TASK_DEAD) return 0;
     if (absence && mode & LONG_BLOCKS_TOO)
         *absence = bpf_ktime_get_ns() << 8 | (thread >> 16 & 0x3f) | (!is_preempted && task->__state ? IS_BLOCKED : 0);
     return 0;
@@ -78,6 +80,6 @@ int BPF_PROG(on_return) {
     *entry = 0;
     // The waker of the others was not taken.
     int is_taken = with_wakers && absence & IS_BLOCKED ? !!(absence & HAS_WAKER) : is_long_block(time, now);
-    if (is_taken) send_switch(ctx, LONG_BLOCK, thread);
+    if (is_taken) send_switch(ctx, LONG_BLOCK, time);
     return 0;
 }

@@ -30,8 +30,13 @@ pub enum SwitchEventKind {
     RunSample(u32),
     /// The thread was sampled when it was about to leave its CPU.
     SwitchSample(SwitchStack),
-    /// The thread, which is off its CPU, has left it with this stack.
-    BlockStack(u32),
+    /// The thread, which is off its CPU, has left it at about this time with this stack.
+    BlockStack {
+        /// The time at which it left its CPU.
+        since: u64,
+        /// The ID of the stack.
+        stack: u32,
+    },
     /// The thread left its CPU.
     Out {
         /// True if it could have run on.

@@ -31,6 +31,9 @@ use super::totals::Amount;
 use super::waker_chains::{WaitPart, WakerChain, WakerChains, Wakeup};
 use crate::perf::thread_state::ThreadState;
 
+/// The time of a switch in its record differs by less from that in the record of a long block.
+const MAX_CLOCK_DIFFERENCE_NS: u64 = 500_000;
+
 /// The location of a thread, according to its latest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CpuState {
@@ -226,9 +229,11 @@ impl SwitchPairing {
             SwitchEventKind::SwitchSample(stack) => {
                 thread.next_stack = thread.next_stack.filter(|next| next.from_every_switch).or(Some(stack));
             }
-            SwitchEventKind::BlockStack(stack) => {
+            SwitchEventKind::BlockStack { since, stack } => {
+                // If switches were lost, the block may be another one.
                 if let CpuState::OffCpu(block) = &mut thread.state
                     && block.stack.is_none()
+                    && since.abs_diff(thread.accounted) < MAX_CLOCK_DIFFERENCE_NS
                 {
                     // Those of all blocks of such a length are taken.
                     block.stack = Some(SwitchStack { stack, from_every_switch: true });

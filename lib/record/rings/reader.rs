@@ -124,9 +124,14 @@ impl RingReader {
                 && let Some(event) = switches.every_switch_event()
                 && let Some(is_enabled) = switches.update_rate(start, recording.counts.lost)
             {
-                // If it fails, blocks have no stacks, and are called so.
+                // A switch in between has two stacks. If the program cannot be told, blocks have none, and are called so.
+                if is_enabled {
+                    counters.set_event_enabled(event, true);
+                }
                 let _ = self.sampler.as_mut().map(|sampler| sampler.take_some_switches(!is_enabled));
-                counters.set_event_enabled(event, is_enabled);
+                if !is_enabled {
+                    counters.set_event_enabled(event, false);
+                }
             }
         }
         if let Some(exited) = exited {

@@ -19,6 +19,8 @@ const ALL: TimeSelection = TimeSelection {
     by_switches: false,
 };
 const WALL: TimeSelection = TimeSelection { wall: true, ..ALL };
+/// The stack of a long block that began at 0.
+const BLOCK_STACK: SwitchEventKind = SwitchEventKind::BlockStack { since: 0, stack: 1 };
 const BLOCK: SwitchEventKind = SwitchEventKind::Out { preempted: false, selected: true };
 const PREEMPT: SwitchEventKind = SwitchEventKind::Out { preempted: true, selected: true };
 
@@ -219,12 +221,16 @@ fn prefers_the_counter_that_samples_every_switch() {
 
 #[test]
 fn a_long_block_gets_its_stack_when_it_ends() {
-    let events = [(0, BLOCK), (8, SwitchEventKind::BlockStack(1)), (9, SwitchEventKind::In)];
+    let events = [(0, BLOCK), (8, BLOCK_STACK), (9, SwitchEventKind::In)];
     assert_eq!(charged(ALL, false, &events, 9), expect([(Some(1), ThreadState::Blocked, 9)]));
+    // It is another block.
+    let late = 10 * super::MAX_CLOCK_DIFFERENCE_NS;
+    let events = [(late, BLOCK), (late + 8, BLOCK_STACK), (late + 9, SwitchEventKind::In)];
+    assert_eq!(charged(ALL, false, &events, late + 9), expect([(None, ThreadState::UnsampledBlocked, 9)]));
     // It has one already, or is over.
-    let events = [(0, some(2)), (0, BLOCK), (8, SwitchEventKind::BlockStack(1)), (9, SwitchEventKind::In)];
+    let events = [(0, some(2)), (0, BLOCK), (8, BLOCK_STACK), (9, SwitchEventKind::In)];
     assert_eq!(charged(ALL, false, &events, 9), expect([(Some(2), ThreadState::Blocked, 9)]));
-    let events = [(0, BLOCK), (9, SwitchEventKind::In), (9, SwitchEventKind::BlockStack(1))];
+    let events = [(0, BLOCK), (9, SwitchEventKind::In), (9, BLOCK_STACK)];
     assert_eq!(charged(ALL, false, &events, 9), expect([(None, ThreadState::UnsampledBlocked, 9)]));
 }
 
@@ -284,7 +290,7 @@ fn any_event() -> impl Strategy<Value = (u64, u32, SwitchEventKind)> {
         Just(SwitchEventKind::Exec),
         (0..3u32).prop_map(SwitchEventKind::RunSample),
         (0..3u32, any::<bool>()).prop_map(|(stack, from_every_switch)| sample(stack, from_every_switch)),
-        (0..3u32).prop_map(SwitchEventKind::BlockStack),
+        (0..3u32, 0..9u64).prop_map(|(stack, since)| SwitchEventKind::BlockStack { since, stack }),
         any::<bool>().prop_map(|preempted| SwitchEventKind::Out { preempted, selected: true }),
         Just(SwitchEventKind::In),
         (0..3u32, 0..3u32).prop_map(|(waker, stack)| woken(Some(waker), stack)),
