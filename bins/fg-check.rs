@@ -101,10 +101,11 @@ struct GrowthArgs {
     /// by chance are checked by themselves.
     ///
     /// New functions are also checked by themselves, because the variation of their callers may hide them. A new
-    /// function breaks the rule if it exceeds the limit by more than noise, and if the total charged to the functions
-    /// that it is charged to has grown by more than noise, over all their callers. Otherwise its cost may have moved
-    /// there from elsewhere: a message says so, and more runs per side can decide. If no new function breaks the rule
-    /// alone, all together may, as `[new functions]`. --inclusive-growth treats new functions in the same way.
+    /// function breaks the rule if it exceeds the limit by more than noise, and if the functions to which it is
+    /// charged, whoever calls them, have also grown by more than noise, including all that is charged to them.
+    /// Otherwise its cost may have moved there from elsewhere: a message says so, and more runs per side can decide. If
+    /// no new function breaks the rule alone, all together may, as `[new functions]`. --inclusive-growth treats new
+    /// functions in the same way.
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
     /// Limit the growth of inclusive weight

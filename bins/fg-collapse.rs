@@ -45,7 +45,7 @@ struct ReadArgs {
     /// Parse with N threads [default: one per CPU]
     #[arg(short, long, value_name = "N", value_parser = cli::integer_in(1_usize..))]
     nthreads: Option<usize>,
-    /// Weigh each sample by its `period`, or as 1 (`samples`)
+    /// Weight each sample by its `period`, or by 1 (`samples`)
     ///
     /// A sample without a period counts as 1.
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]

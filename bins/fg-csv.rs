@@ -107,7 +107,7 @@ const COLUMNS: &[(&str, &str)] = &[
     (
         "self_chance, inclusive_chance",
         "The probability that noise alone causes such a change, adjusted for the number of rows; empty if the weights \
-         are durations.",
+         are durations, unless both sides have several runs.",
     ),
 ];
 

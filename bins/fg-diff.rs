@@ -212,7 +212,7 @@ impl Tool for Args {
         ),
         (
             "fg-diff --rename 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
-            "Compare versions whose names contain the version:",
+            "Compare versions whose function names contain the version number:",
         ),
         (
             "fg-diff --match-renames old.folded new.folded | fg-svg > diff.svg",

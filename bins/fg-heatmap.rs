@@ -52,7 +52,7 @@ struct DrawingArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 struct ReadArgs {
-    /// Weigh each sample by its `period`, or as 1 (`samples`)
+    /// Weight each sample by its `period`, or by 1 (`samples`)
     ///
     /// A sample without a period counts as 1.
     #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true)]
@@ -102,7 +102,7 @@ impl Tool for Args {
             "fg-heatmap --time +0,+30 --no-idle perf.data > map.html",
             "Show the first 30 seconds, without the idle thread:",
         ),
-        ("fg-heatmap --weight period -o map.html perf.data", "Weigh samples by their period:"),
+        ("fg-heatmap --weight period -o map.html perf.data", "Weight samples by their period:"),
     ];
 
     const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of files by build ID [default: ~/.debug].")];

@@ -245,8 +245,8 @@ impl Tool for Args {
         ),
         ("fg-report --markdown --budget 30 app.folded > comment.md", "Write a comment for a code review:"),
         (
-            "fg-record --io-latency -p 1234 -d 10 | fg-report --countname us",
-            "Report what waited for the disk, in units of time:",
+            "sudo fg-record --io-latency -p 1234 -d 10 | fg-report --countname us",
+            "Report which functions issued block I/O, and how long it took:",
         ),
         ("fg-report --json app.folded", "Write the report as JSON, for other programs to read:"),
         ("fg-report --own '^(main|myapp)' app.folded", "Tell fg-report which functions are the program's own:"),

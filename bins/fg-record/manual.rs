@@ -165,9 +165,9 @@ pub fn sections() -> Vec<Section> {
         Section {
             heading: "PERMISSIONS",
             text: "Options that require BPF, other than --bpf, need all of this: root, or CAP_BPF and CAP_PERFMON; \
-                   the PID namespace of the host (run a container with docker --pid=host); x86-64; and Linux 6.1 or \
-                   later. For everything else, CAP_PERFMON is enough, except that tracepoints also need access to \
-                   /sys/kernel/tracing, which normally only root has.\n\n Other users cannot record function calls \
+                   the PID namespace of the host (start a container with docker run --pid=host); x86-64; and Linux \
+                   6.1 or later. For everything else, CAP_PERFMON is enough, except that tracepoints also need access \
+                   to /sys/kernel/tracing, which normally only root has.\n\n Other users cannot record function calls \
                    (`uprobe:`). The sysctl kernel.perf_event_paranoid decides what else they can record:",
             entries: PERMISSIONS.to_vec(),
         },

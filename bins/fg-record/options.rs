@@ -227,8 +227,8 @@ pub struct StackArgs {
 
     /// Show the interpreter's own frames, too
     ///
-    /// This applies to Python, Ruby and PHP. By default, the only native frames shown are those that the innermost
-    /// script function calls.
+    /// This applies to Python, Ruby and PHP. By default, native frames are shown only before the first script function
+    /// and after the last one.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
 

@@ -79,7 +79,8 @@ pub struct SizeArgs {
 
     /// Omit frames narrower than WIDTH [default: 0.1]
     ///
-    /// WIDTH is in pixels, or a percentage of the full width, like 0.5%.
+    /// WIDTH is in pixels, or a percentage of the full width, like 0.5%. In a browser, frames narrower than half a pixel
+    /// are never drawn.
     #[arg(long, value_name = "WIDTH", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
     pub minwidth: MinWidth,
 
@@ -244,7 +245,7 @@ pub struct FileArgs {
 
     /// Write an HTML page instead of an SVG image
     ///
-    /// The page has the same viewer. Use it where SVG files are shown as images only, such as artifacts of a CI system.
+    /// The page has the same viewer. Use it where SVG files are shown as images only, as among the artefacts of a CI system.
     #[arg(long, conflicts_with = "plain")]
     pub html: bool,
 

@@ -11,7 +11,7 @@ pub struct SampleArgs {
     /// Use this event or value type, or `all` [default: first]
     ///
     /// By default, the first event in the input is used, and a message lists the others. If each sample has several
-    /// values, as in pprof, the default is the usual value of the format, and -v lists the others.
+    /// values, as in pprof, the default is the usual value of the format, and a message lists all of them.
     ///
     /// For Java Flight Recorder, the names `cpu`, `wall`, `alloc`, `nativemem`, `lock`, `live` and `native` also select
     /// events; the default is the first of these in the recording. For Java thread dumps, events are thread states, and

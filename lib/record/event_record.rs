@@ -37,7 +37,8 @@ pub enum EventKind {
     Killed,
     /// A thread leaves its CPU.
     Switch,
-    /// A thread comes back after a long block, the number of nanoseconds, and this is the stack with which it left its CPU.
+    /// A thread comes back after a long block, which began at the time that is the subject, and this is the stack with which it left
+    /// its CPU.
     LongBlock,
 }
 
@@ -48,7 +49,7 @@ pub struct EventRecord {
     pub kind: EventKind,
     /// The number of events that this one represents.
     pub count: u64,
-    /// The thread that was woken, the number of a pair, or that of the switches of a thread that sleeps.
+    /// The thread that was woken, the number of a pair or of the switches of a thread that sleeps, or the time of a switch.
     pub subject: u64,
     /// The duration of a pair, or the size of a stack in bytes.
     pub nanoseconds: u64,

@@ -38,10 +38,10 @@ static __always_inline int is_in_cgroup(void) {
     return 0;
 }
 
-// Sends the stack of the current thread, with the time since it left its CPU. Returns 0 if it cannot.
-static __always_inline int send_switch(void *context, u64 type, u64 nanoseconds) {
+// Sends the stack of the current thread, with the time at which it left its CPU. Returns 0 if it cannot.
+static __always_inline int send_switch(void *context, u64 type, u64 time) {
     if (!take_scratch(0)) return 0;
-    send_event_with_stack(context, EVENT_TYPE(type, 1), 0, nanoseconds, 0);
+    send_event_with_stack(context, EVENT_TYPE(type, 1), time, 0, 0);
     unlock_scratch(0);
     return 1;
 }
@@ -80,6 +80,6 @@ int BPF_PROG(on_return) {
     *entry = 0;
     // The waker of the others was not taken.
     int is_taken = with_wakers && absence & IS_BLOCKED ? !!(absence & HAS_WAKER) : is_long_block(time, now);
-    if (is_taken) send_switch(ctx, LONG_BLOCK, time);
+    if (is_taken) send_switch(ctx, LONG_BLOCK, now - time);
     return 0;
 }

@@ -216,7 +216,7 @@ impl SwitchTracker {
         let stack = recording.intern_stack(stamp, &sample);
         let (time, kind) = match event.kind {
             EventKind::LongBlock => {
-                let since = stamp.time.saturating_sub(event.nanoseconds);
+                let since = event.subject;
                 (stamp.time.saturating_sub(BEFORE_END_OF_BLOCK_NS), SwitchEventKind::BlockStack { since, stack })
             }
             _ => (stamp.time, SwitchEventKind::SwitchSample(SwitchStack { stack, from_every_switch: false })),
