@@ -7,6 +7,7 @@ use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Split, Threshold};
 use fgkit::folded::LineKind;
+use fgkit::profile::Weights;
 
 /// Keep, drop and reshape stacks
 ///
@@ -221,7 +222,8 @@ impl Tool for Args {
     }
 }
 
-/// Warns about patterns that match nothing and about those that leave nothing, and with `-v` reports the kept and the dropped weight.
+/// Warns about patterns that match nothing and about stacks of which nothing is left, and with `-v` reports the kept and the
+/// dropped weight.
 fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostics) {
     if filtered.kind.is_some() {
         let unmatched = filter.unmatched(filtered);
@@ -231,12 +233,15 @@ fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostic
         }
     }
     let is_differential = filtered.kind == Some(LineKind::Differential);
-    let Filtered { total, dropped, .. } = filtered;
-    let [kept, dropped, total] =
-        [total.saturating_sub(*dropped), *dropped, *total].map(|weights| match is_differential {
-            true => format!("{} {}", weights.before, weights.after),
-            false => weights.after.to_string(),
-        });
+    let format = |weights: Weights| match is_differential {
+        true => format!("{} {}", weights.before, weights.after),
+        false => weights.after.to_string(),
+    };
+    let Filtered { total, dropped, emptied, .. } = *filtered;
+    if emptied != Weights::default() && !filtered.is_empty() && !filter.drops_without_match() {
+        diagnostics.warn(&format!("stacks with weight {} are left out: they have no frame left", format(emptied)));
+    }
+    let [kept, dropped, total] = [total.saturating_sub(dropped), dropped, total].map(format);
     diagnostics.note(&format!("kept {kept} + dropped {dropped} = {total}"));
 }
 

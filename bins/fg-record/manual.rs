@@ -93,7 +93,7 @@ const EVENTS: &[(&str, &str)] = &[
     (
         "Function calls",
         "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from the \
-         file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n `uprobe:PATH:SYMBOL:N` \
+         file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n`uprobe:PATH:SYMBOL:N` \
          weights each call by argument N, from 1 to 6. For example, `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` \
          adds up the bytes that are allocated. Arguments are read as unsigned: a negative int becomes a large number.",
     ),
@@ -167,7 +167,7 @@ pub fn sections() -> Vec<Section> {
             text: "Options that require BPF, other than --bpf, need all of this: root, or CAP_BPF and CAP_PERFMON; \
                    the PID namespace of the host (start a container with docker run --pid=host); x86-64; and Linux \
                    6.1 or later. For everything else, CAP_PERFMON is enough, except that tracepoints also need access \
-                   to /sys/kernel/tracing, which normally only root has.\n\n Other users cannot record function calls \
+                   to /sys/kernel/tracing, which normally only root has.\n\nOther users cannot record function calls \
                    (`uprobe:`). The sysctl kernel.perf_event_paranoid decides what else they can record:",
             entries: PERMISSIONS.to_vec(),
         },

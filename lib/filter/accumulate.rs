@@ -45,6 +45,8 @@ pub(super) struct Accumulator<'f, 'w> {
     /// True if a stack was selected by its root and focus.
     has_selected: bool,
     dropped: Weights,
+    /// The part of it that has no frame left.
+    emptied: Weights,
     total: Weights,
 }
 
@@ -78,6 +80,7 @@ impl<'f, 'w> Accumulator<'f, 'w> {
             kind: None,
             has_selected: false,
             dropped: Weights::default(),
+            emptied: Weights::default(),
             total: Weights::default(),
         }
     }
@@ -192,8 +195,8 @@ impl<'f, 'w> Accumulator<'f, 'w> {
         if let Kept::Any(profile) = &mut self.kept {
             profile.add_batch(&mut self.batch)?;
         }
-        let Self { table, kept, kind, has_selected, total, dropped, .. } = self;
-        Ok(Filtered { table, kept, kind, has_selected, total, dropped })
+        let Self { table, kept, kind, has_selected, total, dropped, emptied, .. } = self;
+        Ok(Filtered { table, kept, kind, has_selected, total, dropped, emptied })
     }
 }
 
@@ -225,8 +228,11 @@ impl StackSink for Accumulator<'_, '_> {
         if self.path.last().is_some_and(|step| step.selection.is_selected()) {
             self.has_selected = true;
             self.keep_frames();
-            if !self.kept_path.last().is_some_and(|step| step.is_ignored) && self.add_kept(weights)? {
-                return Ok(());
+            if !self.kept_path.last().is_some_and(|step| step.is_ignored) {
+                if self.add_kept(weights)? {
+                    return Ok(());
+                }
+                self.emptied.add(weights)?;
             }
         }
         self.dropped.add(weights)

@@ -75,6 +75,8 @@ pub struct Filtered<'w> {
     pub total: Weights,
     /// Weight of the dropped stacks, if it was asked for.
     pub dropped: Weights,
+    /// Weight of the stacks that were dropped because they have no frame left.
+    pub emptied: Weights,
 }
 
 impl Filtered<'_> {
@@ -89,6 +91,11 @@ impl Filtered<'_> {
 }
 
 impl Filter {
+    /// True if stacks are dropped that have no match, and not only frames.
+    pub fn drops_without_match(&self) -> bool {
+        self.reshape.show.is_some() || self.reshape.show_from.is_some()
+    }
+
     /// Returns the patterns for frames in use, each with the name of its verb: first those that select stacks to keep.
     fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
         // Every field is named, so that the compiler reports a new verb that is missing here.
@@ -140,7 +147,8 @@ impl Filter {
         let mut filtered = accumulator.finish()?;
         if let Kept::OutOfOrder = filtered.kept {
             let again = self.read_again(filtered.table, Kept::Any(Box::default()), sources)?;
-            filtered = Filtered { total: filtered.total, dropped: filtered.dropped, ..again };
+            let Filtered { total, dropped, emptied, .. } = filtered;
+            filtered = Filtered { total, dropped, emptied, ..again };
         }
         self.limit_weights(filtered)
     }

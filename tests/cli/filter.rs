@@ -79,6 +79,22 @@ fn says_that_no_stack_is_left() {
 }
 
 #[test]
+fn says_how_much_weight_has_no_frame_left() {
+    let profile = b"b 500\na;c 3\n[unknown] 40\n--;- 9\n";
+    for (option, weight) in [("--hide=^b$", "500"), ("--drop-unknown", "40"), ("--no-delimiters", "9")] {
+        let outcome = run("fg-filter", [option], profile).ok();
+        let message = format!("fg-filter: stacks with weight {weight} are left out: they have no frame left\n");
+        assert_eq!(outcome.stderr, message, "{option}");
+    }
+    let outcome = run("fg-filter", ["--hide=^b$"], b"b 5 6\na;b 1 2\n").ok();
+    assert!(outcome.stderr.contains("weight 5 6 are left out"), "{outcome:?}");
+    // These options select stacks.
+    for option in ["--show=b", "--show-from=b", "--ignore=b", "--focus=b"] {
+        assert_eq!(run("fg-filter", [option], profile).ok().stderr, "", "{option}");
+    }
+}
+
+#[test]
 fn patterns_match_bytes_and_suffixes() {
     let odd = b"a;b\xff_[k] 1\na;c 2\n";
     assert_eq!(run("fg-filter", ["--focus", r"_\[k]$"], odd).ok().stdout, b"a;b\xff_[k] 1\n");

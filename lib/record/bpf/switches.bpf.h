@@ -9,7 +9,7 @@
 MAP(are_switches_many, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
 enum { LONG_BLOCKS_TOO = 2 };
 
-// The ID of the recorded cgroup; 0 if it is not one that is recorded.
+// The ID of the cgroup whose processes are recorded; 0 if the target is no cgroup.
 const volatile u64 recorded_cgroup;
 
 struct kernfs_node { u64 id; } KERNEL;
@@ -62,7 +62,7 @@ int BPF_PROG(on_switch, int is_preempted) {
         return 0;
     }
     struct task_struct *task = (void *)bpf_get_current_task_btf();
-    // Its ID may be reused.
+    // A thread that has exited never comes back, but another one may have its ID.
     if (task->__state & TASK_DEAD) return 0;
     if (absence && mode & LONG_BLOCKS_TOO)
         *absence = bpf_ktime_get_ns() << 8 | (thread >> 16 & 0x3f) | (!is_preempted && task->__state ? IS_BLOCKED : 0);
@@ -78,7 +78,7 @@ int BPF_PROG(on_return) {
     u64 now = bpf_ktime_get_ns(), time = absence_time(absence, thread, now);
     if (!time) return 0;
     *entry = 0;
-    // The waker of the others was not taken.
+    // A block without its waker is left to the random choice.
     int is_taken = with_wakers && absence & IS_BLOCKED ? !!(absence & HAS_WAKER) : is_long_block(time, now);
     if (is_taken) send_switch(ctx, LONG_BLOCK, now - time);
     return 0;

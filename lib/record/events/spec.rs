@@ -156,18 +156,9 @@ impl EventSpec {
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
+        let (value, filter, uprobe, precise) = (None, None, None, 0);
         let (is_probe, is_taken_by_program) = (false, false);
-        Self {
-            name,
-            config,
-            excluded,
-            value: None,
-            filter: None,
-            uprobe: None,
-            is_probe,
-            precise: 0,
-            is_taken_by_program,
-        }
+        Self { name, config, excluded, value, filter, uprobe, is_probe, precise, is_taken_by_program }
     }
 
     /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in
