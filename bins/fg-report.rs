@@ -83,6 +83,8 @@ struct ContentArgs {
 #[command(next_help_heading = "Output format")]
 struct FormatArgs {
     /// Write Markdown, for comments in code reviews
+    ///
+    /// Long names and paths are shortened if the page would have more than 160 bytes for each line of --budget.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 

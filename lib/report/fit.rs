@@ -9,6 +9,9 @@ const LONG_NAME: usize = 24;
 /// Functions at the end of a path that are worth more than the leaf: the last own one, what it calls, and the leaf.
 const MIN_KNOWN: usize = 3;
 
+/// Stands for functions that are left out of a path.
+const GAP: &str = "…";
+
 /// Returns a text in lines of at most this width, broken at blanks.
 pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -43,7 +46,24 @@ pub(super) fn shortened(name: &str) -> String {
 
 /// True for a function of a script. It has no arguments: brackets contain a file, or `<module>`.
 pub(super) fn is_script(name: &str) -> bool {
-    name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (")
+    let name = name.rsplit_once(" ×").map_or(name, |(name, _)| name);
+    name.starts_with("py::") || name.starts_with("JS:") || ends_in_source(name)
+}
+
+/// True if parentheses after a blank are the end of a name: `run (app.py:3)`, but not `each<void (int)>` or `each(int)`.
+fn ends_in_source(name: &str) -> bool {
+    let mut depth = 0;
+    for (at, letter) in name.bytes().enumerate().rev() {
+        match letter {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return letter == b'(' && name[..at].ends_with(' ');
+        }
+    }
+    false
 }
 
 /// Returns the last part of a name of C++ or Rust, with the one before if both are short.
@@ -80,50 +100,59 @@ pub(super) fn wrap_path(names: &[String], room: usize) -> Vec<String> {
     let cut =
         |name: &String| if width(name) > 2 * room { cut_middle(&shortened(name), 2 * room) } else { name.clone() };
     let names: Vec<String> = names.iter().map(cut).collect();
-    let lines = (room..=2 * room).rev().map(|both| break_path(&fit_path(&names, both), room));
+    let lines = (room..=2 * room).rev().map(|both| break_path(&fit_names(&names, both), room));
     let mut fitting = lines.filter(|lines| lines.len() <= 2 && lines.iter().all(|line| width(line) <= room));
     fitting.next().unwrap_or_else(|| vec![fit_path(&names, room)])
 }
 
 /// Breaks a path before its functions.
-fn break_path(path: &str, room: usize) -> Vec<String> {
+fn break_path(names: &[String], room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for name in path.split(" > ") {
+    for name in names {
         match lines.last_mut() {
             Some(line) if width(line) + width(name) + 3 <= room => line.push_str(&format!(" > {name}")),
             Some(_) => lines.push(format!("> {name}")),
-            None => lines.push(name.to_owned()),
+            None => lines.push(name.clone()),
         }
     }
     lines
 }
 
-/// Returns functions joined by ` > `. If they do not fit, arguments are left out, then the functions after the first,
-/// then parts of names.
+/// Returns functions joined by ` > `, as `fit_names` fits them.
 pub(super) fn fit_path(names: &[String], room: usize) -> String {
-    let whole = names.join(" > ");
-    if width(&whole) <= room {
-        return whole;
+    fit_names(names, room).join(" > ")
+}
+
+/// Returns functions that fit when they are joined by ` > `. If they do not, arguments are left out, then the functions
+/// after the first, then parts of names.
+pub(super) fn fit_names(names: &[String], room: usize) -> Vec<String> {
+    if path_width(names) <= room {
+        return names.to_vec();
     }
     let names: Vec<String> = names.iter().map(|name| shortened(name)).collect();
-    let whole = names.join(" > ");
-    if width(&whole) <= room {
-        return whole;
+    if path_width(&names) <= room {
+        return names;
     }
+    let uncut = names.join(" > ");
     let names = cut_callers(names, room);
-    let [_, .., last] = &names[..] else { return cut_middle(&whole, room) };
+    let [_, .., last] = &names[..] else { return vec![cut_middle(&uncut, room)] };
     if let [start @ .., gap, _] = &names[..]
-        && gap == "…"
+        && gap == GAP
         && start.len() > 1
     {
-        let line = without_start(&names, MIN_KNOWN, room).or_else(|| without_start(start, 1, room));
-        return line.unwrap_or_else(|| cut_middle(&start[start.len() - 1], room));
+        let fitting = without_start(&names, MIN_KNOWN, room).or_else(|| without_start(start, 1, room));
+        return fitting.unwrap_or_else(|| vec![cut_middle(&start[start.len() - 1], room)]);
     }
-    if let Some(line) = without_start(&names, 1, room) {
-        return line;
+    if let Some(fitting) = without_start(&names, 1, room) {
+        return fitting;
     }
-    let line = format!("… > {last}");
-    if width(&line) <= room { line } else { cut_middle(last, room) }
+    let fitting = vec![GAP.to_owned(), last.clone()];
+    if path_width(&fitting) <= room { fitting } else { vec![cut_middle(last, room)] }
+}
+
+/// Returns the width of functions joined by ` > `.
+pub(super) fn path_width(names: &[String]) -> usize {
+    names.iter().map(|name| width(name) + 3).sum::<usize>().saturating_sub(3)
 }
 
 /// Cuts long names before the last one, which would leave no room for others.
@@ -135,15 +164,23 @@ fn cut_callers(mut names: Vec<String>, room: usize) -> Vec<String> {
 }
 
 /// Returns the first function of a path and as many of the last ones as fit, but at least `min`.
-fn without_start(names: &[String], min: usize, room: usize) -> Option<String> {
-    let whole = names.join(" > ");
-    if width(&whole) <= room {
-        return Some(whole);
+fn without_start(names: &[String], min: usize, room: usize) -> Option<Vec<String>> {
+    if path_width(names) <= room {
+        return Some(names.to_vec());
     }
-    let ends = (2..names.len()).filter(|skipped| names[*skipped] != "…").map(|skipped| &names[skipped..]);
-    let ends = ends.take_while(|end| end.iter().filter(|name| *name != "…").count() >= min);
-    let mut lines = ends.map(|end| format!("{} > … > {}", names[0], end.join(" > ")));
-    lines.find(|line| width(line) <= room)
+    let start = [names[0].clone(), GAP.to_owned()];
+    let mut used = path_width(&start);
+    let mut known = 0;
+    let mut fitting = None;
+    for (skipped, name) in names.iter().enumerate().skip(2).rev() {
+        used += 3 + width(name);
+        if used > room {
+            break;
+        }
+        known += usize::from(name != GAP);
+        fitting = Some(skipped).filter(|_| name != GAP && known >= min).or(fitting);
+    }
+    fitting.map(|skipped| [&start, &names[skipped..]].concat())
 }
 
 /// Returns a text without its end, if it is too long.
@@ -200,6 +237,9 @@ mod tests {
             ("copy_page_to_the_iterator_[k] 41.0%", "copy_page_to_the_iterator_[k] 41.0%"),
             ("py::<module>:/srv/application/app.py", "py::<module>:app.py"),
             ("<module> (/srv/application/app.py)", "<module> (app.py)"),
+            ("show_page (/srv/application/page.php(3) : eval()'d code)", "show_page (page.php(3) : eval()'d code)"),
+            ("std::sort<int*, std::function<bool (int, int)> > ×3", "std::sort ×3"),
+            ("std::function<bool (int, int)>::operator()(int, int) const", "std::function::operator()"),
             ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),
         ] {
             assert_eq!(shortened(name), short);

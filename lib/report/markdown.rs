@@ -1,66 +1,142 @@
 //! Writes a page as Markdown, for comments in code reviews.
 
+use std::slice::from_ref;
+
+use super::columns::width;
+use super::fit::{cut_middle, fit_names, shortened};
 use super::page::{Block, Item, Note, Page, Table, Value};
 
-/// Returns the page as Markdown.
-pub(super) fn render(page: &Page) -> String {
-    let mut text = String::new();
-    for block in &page.blocks {
-        match block {
-            Block::Facts(facts) => {
-                facts.iter().for_each(|fact| text.push_str(&format!("- **{}**: {}\n", fact.label, value(&fact.value))));
-            }
-            Block::Table(table) => push_table(&mut text, table),
-            Block::Commands(commands) => {
-                text.push_str("```sh\n");
-                commands.iter().for_each(|command| text.push_str(&format!("{command}\n")));
-                text.push_str("```\n");
-            }
+/// Bytes that a page may have for each of its lines: no more than a comment should have.
+const BYTES_PER_LINE: usize = 160;
+
+/// Widths in columns to which paths are fitted, from the widest, until a page has no more bytes than it may.
+const PATH_WIDTHS: [usize; 5] = [usize::MAX, 240, 160, 100, 60];
+
+/// A name that is not part of a path may take this part of the width of a path.
+const PATH_TO_NAME: usize = 2;
+
+/// Width in columns that the items of a fact may take.
+const MAX_LIST_WIDTH: usize = 480;
+
+/// Largest indentation in levels of the call tree.
+const MAX_INDENT: usize = 12;
+
+/// Returns the page as Markdown. Names and paths lose what tells least if the page would be too large.
+pub(super) fn render(page: &Page, lines: usize) -> String {
+    let pages = PATH_WIDTHS.map(|path_width| Layout { path_width });
+    let mut pages = pages.into_iter().map(|layout| layout.render(page)).peekable();
+    loop {
+        match pages.next() {
+            Some(text) if text.len() > lines.saturating_mul(BYTES_PER_LINE) && pages.peek().is_some() => {}
+            text => return text.unwrap_or_default(),
         }
+    }
+}
+
+/// How much of long names and paths is shown.
+struct Layout {
+    path_width: usize,
+}
+
+impl Layout {
+    fn render(&self, page: &Page) -> String {
+        let mut text = String::new();
+        for block in &page.blocks {
+            match block {
+                Block::Facts(facts) => facts.iter().for_each(|fact| {
+                    text.push_str(&format!("- **{}**: {}\n", fact.label, self.value(&fact.value)));
+                }),
+                Block::Table(table) => self.push_table(&mut text, table),
+                Block::Commands(commands) => {
+                    text.push_str("```sh\n");
+                    commands.iter().for_each(|command| text.push_str(&format!("{command}\n")));
+                    text.push_str("```\n");
+                }
+            }
+            text.push('\n');
+        }
+        text.truncate(text.trim_end().len());
         text.push('\n');
+        text
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
-}
 
-fn value(value: &Value) -> String {
-    match value {
-        Value::Text(text) => escape(text),
-        Value::List(items) => list(items, ", "),
-        Value::Path(items, _) => list(items, " > "),
+    fn value(&self, value: &Value) -> String {
+        match value {
+            Value::Text(text) => escape(text),
+            Value::List(items) => self.first_items(items),
+            Value::Path(items, _) => self.path(items),
+        }
     }
-}
 
-/// Returns names as code, with their numbers.
-fn list(items: &[Item], separator: &str) -> String {
-    let items = items.iter().map(|item| {
-        let inner = item.inner.iter().map(|inner| format!(" > {}", code(inner)));
-        let number = item.number.iter().map(|number| format!(" {}", escape(&number.text())));
-        let parts = if item.parts.is_empty() { String::new() } else { format!(" ({})", list(&item.parts, ", ")) };
-        code(&item.name) + &inner.chain(number).collect::<String>() + &parts
-    });
-    items.collect::<Vec<_>>().join(separator)
-}
-
-fn push_table(text: &mut String, table: &Table) {
-    let columns: Vec<&str> = table.columns.iter().map(|column| column.heading).collect();
-    let columns = columns.join(" | ");
-    let alignment = "--: | ".repeat(table.columns.len());
-    text.push_str(&format!("| {columns} | {} | |\n| {alignment}:-- | :-- |\n", escape(&table.title)));
-    for row in &table.rows {
-        let names: Vec<String> = row.names.iter().map(|name| code(name)).collect();
-        // Blanks at the start of a cell are dropped, these are not.
-        let indent = "\u{a0}\u{a0}".repeat(row.depth);
-        let numbers: Vec<String> = row.numbers.iter().map(|number| escape(&number.text())).collect();
-        let (numbers, details) = (numbers.join(" | "), list(&row.details, ", ") + &notes(&row.notes));
-        text.push_str(&format!("| {numbers} | {indent}{} | {details} |\n", names.join(" > ")));
+    /// Returns the first items, as many as fit.
+    fn first_items(&self, items: &[Item]) -> String {
+        let room = self.path_width.min(MAX_LIST_WIDTH);
+        let mut used = 0;
+        let fitting = items.iter().take_while(|item| {
+            used += self.item_width(item);
+            used <= room
+        });
+        let shown = fitting.count().max(1).min(items.len());
+        self.list(&items[..shown], ", ") + if shown < items.len() { ", …" } else { "" }
     }
-}
 
-/// Returns notes as text, each on a line of its own.
-fn notes(notes: &[Note]) -> String {
-    notes.iter().map(|note| format!("<br>{} {}", escape(&note.label), list(&note.items, ", "))).collect()
+    /// Returns the width of an item with a separator, about.
+    fn item_width(&self, item: &Item) -> usize {
+        width(&item.text()).min(self.path_width / PATH_TO_NAME) + 3
+    }
+
+    /// Returns functions of which each calls the next: the first, and as many of the last ones as fit.
+    fn path(&self, items: &[Item]) -> String {
+        let Some((first, callees)) = items.split_first() else { return String::new() };
+        let mut used = self.item_width(first);
+        let fitting = callees.iter().rev().take_while(|item| {
+            used = used.saturating_add(self.item_width(item));
+            used <= self.path_width
+        });
+        let skipped = callees.len() - fitting.count().max(1).min(callees.len());
+        let gap = if skipped > 0 { " > …" } else { "" };
+        let rest = callees[skipped..].iter().map(|item| format!(" > {}", self.list(from_ref(item), "")));
+        self.list(from_ref(first), "") + gap + &rest.collect::<String>()
+    }
+
+    /// Returns names as code, with their numbers.
+    fn list(&self, items: &[Item], separator: &str) -> String {
+        let items = items.iter().map(|item| {
+            let inner = item.inner.iter().map(|inner| format!(" > {}", self.name(inner)));
+            let number = item.number.iter().map(|number| format!(" {}", escape(&number.text())));
+            let parts =
+                if item.parts.is_empty() { String::new() } else { format!(" ({})", self.list(&item.parts, ", ")) };
+            self.name(&item.name) + &inner.chain(number).collect::<String>() + &parts
+        });
+        items.collect::<Vec<_>>().join(separator)
+    }
+
+    fn push_table(&self, text: &mut String, table: &Table) {
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.heading).collect();
+        let columns = columns.join(" | ");
+        let alignment = "--: | ".repeat(table.columns.len());
+        text.push_str(&format!("| {columns} | {} | |\n| {alignment}:-- | :-- |\n", escape(&table.title)));
+        for row in &table.rows {
+            let names: Vec<String> = fit_names(&row.names, self.path_width).iter().map(|name| code(name)).collect();
+            // Blanks at the start of a cell are dropped, these are not.
+            let indent = "\u{a0}\u{a0}".repeat(row.depth.min(MAX_INDENT));
+            let numbers: Vec<String> = row.numbers.iter().map(|number| escape(&number.text())).collect();
+            let (numbers, details) = (numbers.join(" | "), self.list(&row.details, ", ") + &self.notes(&row.notes));
+            text.push_str(&format!("| {numbers} | {indent}{} | {details} |\n", names.join(" > ")));
+        }
+    }
+
+    /// Returns notes as text, each on a line of its own.
+    fn notes(&self, notes: &[Note]) -> String {
+        let note = |note: &Note| format!("<br>{} {}", escape(&note.label), self.list(&note.items, ", "));
+        notes.iter().map(note).collect()
+    }
+
+    /// Returns a name that is not part of a path as code.
+    fn name(&self, name: &str) -> String {
+        let room = self.path_width / PATH_TO_NAME;
+        if name.len() <= room { code(name) } else { code(&cut_middle(&shortened(name), room)) }
+    }
 }
 
 /// Returns a name as code, in which only a backquote and the separator of cells have a meaning.

@@ -223,7 +223,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut lines = most_lines;
     loop {
         let page = page(&context, inputs, &options.repeated, options.focus.as_mut(), lines)?;
-        let text = render(&page, format);
+        let text = render(&page, format, most_lines);
         let excess = text.lines().count().saturating_sub(most_lines);
         if excess == 0 || matches!(format, Format::Json) {
             return Ok(text);
@@ -235,10 +235,11 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     }
 }
 
-fn render(page: &Page, format: Format) -> String {
+/// Returns the page, which may have this many lines.
+fn render(page: &Page, format: Format, lines: usize) -> String {
     match format {
         Format::Text(style) => text::render(&page.without_empty_tables(), style),
-        Format::Markdown => markdown::render(&page.without_empty_tables()),
+        Format::Markdown => markdown::render(&page.without_empty_tables(), lines),
         Format::Json => json::render(page),
     }
 }
@@ -246,7 +247,7 @@ fn render(page: &Page, format: Format) -> String {
 /// Returns a page of at most this many lines without the parts at its end that do not fit.
 fn cut_page(mut page: Page, format: Format, lines: usize) -> String {
     loop {
-        let text = render(&page, format);
+        let text = render(&page, format, lines);
         if text.lines().count() <= lines || !page.pop_part() {
             return text;
         }

@@ -4,7 +4,9 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::callers::CALLED_BY;
 use super::columns::width;
-use super::fit::{cut_end, cut_middle, fit_path, last_parts, shortened, without_directories, wrap, wrap_path};
+use super::fit::{
+    cut_end, cut_middle, fit_path, last_parts, path_width, shortened, without_directories, wrap, wrap_path,
+};
 use super::page::{Block, Fact, Item, Note, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.
@@ -209,7 +211,7 @@ fn name_width(rows: &[Row], room: usize) -> usize {
 
 /// Returns the width of the names of a row with the arrows between them.
 fn chain_width(row: &Row) -> usize {
-    row.names.iter().map(|name| width(&shortened(name)) + 3).sum::<usize>().saturating_sub(3)
+    path_width(&row.names.iter().map(|name| shortened(name)).collect::<Vec<_>>())
 }
 
 fn indent(row: &Row) -> usize {

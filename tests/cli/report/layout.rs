@@ -49,3 +49,19 @@ fn the_code_of_a_thread_that_waits_is_its_state() {
     let page = report(&[], b"app;main;wait;read;do_syscall_64_[k];schedule_[k];[off-cpu] 990\napp;main;run 10\n");
     assert!(page.contains("code      blocked 99.0%, own code 1.0%"), "{page}");
 }
+
+#[test]
+fn markdown_is_not_large_for_long_names() {
+    let long = |part: &str, number: usize| format!("{part}_{number}_{}", "of_the_code_generator".repeat(4));
+    let parts = ["plan", "compile", "link", "optimize", "emit"];
+    let stacks: Vec<String> =
+        (0..60).map(|number| format!("app_{number};{} 9", parts.map(|part| long(part, number)).join(";"))).collect();
+    let large = stacks.join("\n") + "\n";
+    for budget in [20, 50, 100] {
+        let page = report(&["--markdown", &format!("--budget={budget}")], large.as_bytes());
+        assert!(page.len() <= budget * 160, "{budget}: {}", page.len());
+        assert!(page.contains("`app_0` 1.7%") && page.contains("% of it), …\n") && page.contains("emit_0_"), "{page}");
+    }
+    let small = report(&["--markdown"], stacks[2].as_bytes());
+    assert!(parts.iter().all(|part| small.contains(&long(part, 2))), "{small}");
+}
