@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::off_cpu::{Measurement, accounting_slack, record_waits, weight};
+use crate::off_cpu::{Measurement, accounting_slack, life_weight, record_waits, weight};
 use crate::support::command;
 use crate::support::process::Background;
 use crate::support::recording::{Profile, Stack, finish, record, recorder};
@@ -23,7 +23,7 @@ fn each_wait_is_as_long_as_measured() {
         for Measurement { thread, blocked, most, stolen, .. } in measurements {
             // The whole thread, which may also be preempted elsewhere. The function that waits is missing from stacks
             // where the C library, which keeps no frame pointer, calls the kernel.
-            let (all, off_cpu) = (profile.thread_weight(&thread) as f64, weight(&profile, &[&thread, "[off-cpu]"]));
+            let (all, off_cpu) = (life_weight(&profile, &thread), weight(&profile, &[&thread, "[off-cpu]"]));
             let slack = accounting_slack(&outcome);
             let times =
                 format!("{thread}: {off_cpu} of {all} instead of {blocked}, {stolen} stolen: {}", outcome.stderr);
