@@ -78,8 +78,8 @@ pub struct MappedArray<T> {
 
 impl<T: Copy> MappedArray<T> {
     /// Maps an array of `length` numbers.
-    pub fn open(array: &OwnedFd, length: usize) -> io::Result<Self> {
-        let map = memmap2::MmapOptions::new().len(length * size_of::<T>()).map_raw(array)?;
+    pub fn open(array: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
+        let map = memmap2::MmapOptions::new().len(length * size_of::<T>()).map_raw(array.as_raw_fd())?;
         Ok(Self { map, length, numbers: std::marker::PhantomData })
     }
 

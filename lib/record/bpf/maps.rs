@@ -14,7 +14,9 @@ pub(super) fn take_map(program: &mut Ebpf, name: &str) -> Result<Map, MapError> 
 /// Returns the file of a map.
 pub(super) fn map_file(map: &Map) -> io::Result<OwnedFd> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerfEventArray(data) => data.fd().as_fd().try_clone_to_owned(),
+        Map::Array(data) | Map::ArrayOfMaps(data) | Map::HashMap(data) | Map::PerfEventArray(data) => {
+            data.fd().as_fd().try_clone_to_owned()
+        }
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }

@@ -14,6 +14,7 @@ mod process_map;
 mod sampler;
 mod sleepers;
 mod switches;
+mod table_parts;
 mod tables;
 
 pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};

@@ -59,7 +59,9 @@ const volatile u64 max_scan = 1 << 20;
 #define WINDOW 512     // bytes that a walk reads at once
 #define UNKNOWN_SCAN (64u << 10)   // bytes of a stack that are scanned if its end is not known: what the kernel copies
 #define KERNEL_FRAMES 127  // of the kernel stack of an event
-#define CHUNK 1024u    // numbers in an entry of an array: the kernel aligns entries to 8 bytes
+#define CHUNK 1024u    // numbers of a table that an entry begins with
+#define OVERLAP 256u   // numbers of the next entry that it ends with: a block has no more rows
+#define TABLE_PART (1u << 18)   // numbers in a part of a table
 
 // What a record says of a stack.
 enum {
@@ -90,7 +92,6 @@ struct mapping { u64 start, end, first; };
 struct layout { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64 code[512]; };
 // The number of the layout of processes that the recorder did not publish: code may be anywhere.
 #define UNKNOWN_LAYOUT 0u
-struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
 // the code without rows at which the walk ended, if it ended there. The last `task_words` of all words are the name of the
@@ -155,10 +156,26 @@ MAP(ended_time, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
 // The number of the layout of each process. A new process has that of its parent.
 MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
+// A table of numbers in parts: the kernel allocates all entries of an array at once, and most programs need one part. Its
+// type and that of its entries have no name: the compiler would describe named structs by their names alone.
+#define TABLE(name, numbers) \
+    struct { \
+        __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+        __uint(max_entries, (numbers) / TABLE_PART); \
+        __type(key, u32); \
+        __array(values, struct { \
+            __uint(type, BPF_MAP_TYPE_ARRAY); \
+            __uint(max_entries, TABLE_PART / CHUNK); \
+            __uint(map_flags, BPF_F_MMAPABLE); \
+            __type(key, u32); \
+            __type(value, u32[CHUNK + OVERLAP]); \
+        }); \
+    } name SEC(".maps")
+
 // The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
 // block from which it holds in 8 bits, and the number of its rule in 24.
-MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 21) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
-MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 23) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+TABLE(blocks, 1 << 21);
+TABLE(rows, 1 << 23);
 // A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47, and the place of the saved rbp, in
 // words from the CFA, in bits 0 to 15 (0: rbp is not saved).
 MAP(rules, BPF_MAP_TYPE_ARRAY, 1 << 16, BPF_F_MMAPABLE, u32, u64);
@@ -436,30 +453,33 @@ enum {
     BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED, BY_RUNTIME,
 };
 
-static __always_inline u32 *number_at(void *array, u64 index) {
-    u32 entry = index / CHUNK;
-    struct chunk *chunk = bpf_map_lookup_elem(array, &entry);
+// Returns the number at an index of a table, which OVERLAP - 1 others follow; 0 if the table ends before.
+static __always_inline u32 *numbers_from(void *table, u64 index) {
+    u32 number = index / TABLE_PART, entry = index % TABLE_PART / CHUNK;
+    void *part = bpf_map_lookup_elem(table, &number);
+    u32 *chunk = part ? bpf_map_lookup_elem(part, &entry) : 0;
     BOUND(index, CHUNK - 1);
-    return chunk ? &chunk->number[index] : 0;
+    return chunk ? &chunk[index] : 0;
 }
 
 // Returns the rule at a place of the tables; 0 if there is none.
 __attribute__((noinline)) u64 find_rule(u64 place) {
-    u64 block = place >> 8, byte = place & 255, low = 0;
-    u32 *from = number_at(&blocks, block), *to = number_at(&blocks, block + 1), *row;
-    if (!from || !to) return 0;
-    u64 first = *from, count = *to - first;
-    if (count - 1 >= 256) return 0;
+    u64 byte = place & 255, low = 0;
+    u32 *block = numbers_from(&blocks, place >> 8);
+    if (!block) return 0;
+    u64 first = block[0], count = block[1] - first;
+    if (count - 1 >= OVERLAP) return 0;
+    u32 *row = numbers_from(&rows, first);
+    if (!row) return 0;
     // The last row that begins at this byte or before. No branches: what comes after would be verified for each way.
 #pragma unroll
-    for (u64 half = 128; half; half /= 2) {
-        row = number_at(&rows, first + low + half);
-        if (!row) return 0;
-        low += half & -((low + half - count) >> 63 & ((u64)(*row >> 24) - byte - 1) >> 63);
+    for (u64 half = OVERLAP / 2; half; half /= 2) {
+        u64 middle = low + half;
+        BOUND(middle, OVERLAP - 1);
+        low += half & -((low + half - count) >> 63 & ((u64)(row[middle] >> 24) - byte - 1) >> 63);
     }
-    row = number_at(&rows, first + low);
-    if (!row) return 0;
-    u32 number = *row & 0xffffff;
+    BOUND(low, OVERLAP - 1);
+    u32 number = row[low] & 0xffffff;
     u64 *rule = bpf_map_lookup_elem(&rules, &number);
     return rule ? *rule : 0;
 }

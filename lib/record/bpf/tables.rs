@@ -3,13 +3,17 @@
 //! The rows of an object are made when the program has met the object without them: what does not run costs nothing.
 //! Nothing in the tables is overwritten while the program may use it.
 
+use std::os::fd::AsFd as _;
+
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::errors::BoxError;
 use super::layouts::{Layouts, UNKNOWN_LAYOUT};
 use super::maps::{map_file, take_map};
 use super::process_map::ProcessMap;
+use super::table_parts::{PartedTable, reserve};
 use crate::perf::event::{Event, Stamp};
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object, ObjectId};
@@ -21,13 +25,8 @@ use crate::record::clock;
 use crate::record::sys::MappedArray;
 
 /// Sizes of the program's maps, in elements.
-const MAX_BLOCKS: usize = 1 << 21;
-const MAX_ROWS: usize = 1 << 23;
 const MAX_MAPPINGS: usize = 256;
 const CODE_WORDS: usize = 512;
-
-/// The program reads up to this many rows behind those of a block.
-const ROWS_READ_AHEAD: usize = 256;
 
 /// `struct layout`: the time up to which the mappings are known, the number of pages of code, the mappings, and a bit for each
 /// 64 KiB that contain code.
@@ -45,8 +44,8 @@ const USER_END: u64 = 1 << 47;
 pub struct Tables {
     rules: Rules,
     rule_map: MappedArray<u64>,
-    block_map: MappedArray<u32>,
-    row_map: MappedArray<u32>,
+    block_table: PartedTable,
+    row_table: PartedTable,
     used_rules: usize,
     room: Room,
     /// The number of each process's layout.
@@ -60,21 +59,24 @@ pub struct Tables {
     objects: FxHashMap<ObjectId, ObjectTable>,
 }
 
-/// The parts of the maps that are in use.
+/// The parts of the tables that are in use.
 ///
 /// A quarter is kept for programs whose stacks can be taken by rows alone: those of others are unwound from words.
 #[derive(Debug)]
 struct Room {
     blocks: usize,
     rows: usize,
+    max_blocks: usize,
+    max_rows: usize,
 }
 
 impl Room {
     /// Takes this number of blocks and rows, and returns the numbers of the first ones. `None` if fewer are free.
     fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
-        let [max_blocks, max_rows] = [MAX_BLOCKS, MAX_ROWS].map(|size| if is_required { size } else { size / 4 * 3 });
+        let [max_blocks, max_rows] =
+            [self.max_blocks, self.max_rows].map(|size| if is_required { size } else { size / 4 * 3 });
         let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
-        if blocks_end > max_blocks || rows_end > max_rows - ROWS_READ_AHEAD {
+        if blocks_end > max_blocks || rows_end > max_rows {
             return None;
         }
         let first = (self.blocks, self.rows);
@@ -115,16 +117,16 @@ impl Tables {
         let thread_variables = with_context.then(|| ProcessMap::take(program, "thread_variables")).transpose()?;
         let interpreters = ProcessMap::take(program, "interpreters")?;
         let processes = take_map(program, "processes")?.try_into()?;
-        let mut array =
-            |name: &str| take_map(program, name).map_err(std::io::Error::other).and_then(|map| map_file(&map));
+        let [block_table, row_table] = [PartedTable::take(program, "blocks")?, PartedTable::take(program, "rows")?];
+        let [max_blocks, max_rows] = [&block_table, &row_table].map(PartedTable::capacity);
         Ok(Self {
-            rule_map: MappedArray::open(&array("rules")?, MAX_RULES)?,
-            block_map: MappedArray::open(&array("blocks")?, MAX_BLOCKS)?,
-            row_map: MappedArray::open(&array("rows")?, MAX_ROWS)?,
+            rule_map: MappedArray::open(map_file(&take_map(program, "rules")?)?.as_fd(), MAX_RULES)?,
+            block_table,
+            row_table,
             rules: Rules::default(),
             used_rules: 0,
             // Place 0 means that there are no rows.
-            room: Room { blocks: 1, rows: 0 },
+            room: Room { blocks: 1, rows: 0, max_blocks, max_rows },
             processes,
             layout_map,
             layouts: Layouts::default(),
@@ -300,11 +302,14 @@ impl Tables {
     /// Writes the rows of an object into the maps, if there is room.
     fn write_rows(&mut self, rows: &Rows, is_required: bool) -> ObjectTable {
         let is_required = is_required || rows.switches_stacks;
-        let Some((first_block, first_row)) = self.room.take(rows.blocks.len(), rows.rows.len(), is_required) else {
+        let room = self.room.take(rows.blocks.len(), rows.rows.len(), is_required);
+        // The kernel may refuse memory, too.
+        let Some((first_block, first_row)) = room.filter(|_| self.reserve_tables().is_ok()) else {
             return ObjectTable { is_left_out: !is_required, ..ObjectTable::default() };
         };
-        self.row_map.write(first_row, rows.rows.iter().copied());
-        self.block_map.write(first_block, rows.blocks.iter().map(|row| row + first_row as u32));
+        self.row_table.write(first_row, &rows.rows);
+        let blocks: Vec<u32> = rows.blocks.iter().map(|row| row + first_row as u32).collect();
+        self.block_table.write(first_block, &blocks);
         ObjectTable {
             start: rows.start,
             blocks: rows.blocks.len() as u64 - 1,
@@ -312,6 +317,11 @@ impl Tables {
             switches_stacks: rows.switches_stacks,
             is_left_out: false,
         }
+    }
+
+    /// Allocates the parts of the tables that are in use.
+    fn reserve_tables(&mut self) -> Result<(), BoxError> {
+        reserve([(&mut self.row_table, self.room.rows), (&mut self.block_table, self.room.blocks)])
     }
 
     /// Returns the layout of a process.
@@ -374,15 +384,16 @@ fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_BLOCKS, MAX_ROWS, ROWS_READ_AHEAD, Room};
+    use super::Room;
 
     #[test]
     fn a_quarter_is_kept_for_what_is_required() {
-        let mut room = Room { blocks: 1, rows: 0 };
+        let (max_blocks, max_rows) = (4000, 8000);
+        let mut room = Room { blocks: 1, rows: 0, max_blocks, max_rows };
         assert_eq!(room.take(10, 20, false), Some((1, 0)));
-        assert_eq!(room.take(5, MAX_ROWS / 4 * 3, false), None);
-        assert_eq!(room.take(MAX_BLOCKS / 4 * 3, 5, false), None);
-        assert_eq!(room.take(5, MAX_ROWS - 20 - ROWS_READ_AHEAD, true), Some((11, 20)));
+        assert_eq!(room.take(5, max_rows / 4 * 3, false), None);
+        assert_eq!(room.take(max_blocks / 4 * 3, 5, false), None);
+        assert_eq!(room.take(5, max_rows - 20, true), Some((11, 20)));
         assert_eq!(room.take(1, 1, true), None);
     }
 }
