@@ -47,7 +47,8 @@ struct ReadArgs {
     nthreads: Option<usize>,
     /// Weight each sample by its `period`, or by 1 (`samples`)
     ///
-    /// A sample without a period counts as 1.
+    /// A sample without a period counts as 1. Formats that have sums of samples keep their weights, such as pprof, callgrind and
+    /// heap profiles.
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
     /// Keep samples in input order and merge only equal neighbours

@@ -142,6 +142,7 @@ fn describe_unknown(head: &[u8]) -> String {
         (Some(Format { name, .. }), _) => {
             format!("{what} with few stacks ({name}); read them with --format {name}, or give their lines alone")
         }
+        (None, text_kind::DIFF) => format!("{what}; give the files that it compares"),
         (None, text_kind::STRACE) => format!("{what} without stacks; run strace with -k"),
         (None, text_kind::LOG) => {
             let advice =
@@ -171,7 +172,8 @@ struct Start {
 /// Returns where a profile begins after a few lines of other text, if no format recognizes the text with them. The heading of a
 /// document or of a table, a stack, and a profile of another format are no such lines.
 fn find_after_text(head: &[u8]) -> Option<Start> {
-    let is_explained = unsupported::explain(head).is_some() || !find_formats(head).is_empty();
+    let is_explained =
+        unsupported::explain(head).is_some() || text_kind::is_diff(head) || !find_formats(head).is_empty();
     if is_explained || head.iter().any(text_kind::is_control) || text_kind::begins_like_code(head) {
         return None;
     }

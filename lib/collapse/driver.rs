@@ -206,7 +206,7 @@ fn read_source(
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     if !options.labels.is_empty() && !format.has_labels {
-        diagnostics.warn(&format!("{}: samples of this format have no labels; --label has no effect", input.name()));
+        diagnostics.warn(&format!("{}: no labels are read from this format; --label has no effect", input.name()));
     }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order).with_lines(input.skipped_lines());
     let log = log.with_text_before(text_before);

@@ -31,8 +31,11 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
     let mut kinds = scanned.iter().filter_map(|scanned| scanned.kind);
     let first = kinds.next();
-    // Files of several kinds, and files without any stack, are reported when they are read again.
-    if first.is_none() || kinds.any(|kind| Some(kind) != first) {
+    // Files of several kinds, and files without any stack or caller, are reported when they are read again.
+    if first.is_none()
+        || kinds.any(|kind| Some(kind) != first)
+        || scanned.iter().any(|scanned| scanned.kind.is_some() && !scanned.has_callers)
+    {
         return Ok(false);
     }
     let name = output.name().to_owned();

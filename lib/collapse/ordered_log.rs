@@ -37,6 +37,8 @@ pub(super) struct OrderedLog<'a> {
     /// The number of weights per line of folded text.
     kind: Option<DetectedKind>,
     mixture: MixtureCheck,
+    single_frames: u64,
+    has_callers: bool,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     /// The last malformed lines of an input that is read in blocks.
     strays: Option<Strays>,
@@ -45,6 +47,9 @@ pub(super) struct OrderedLog<'a> {
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
 }
+
+/// Fewest stacks of one frame that are mentioned.
+const MIN_SINGLE_FRAMES: u64 = 3;
 
 /// Receives the samples of a block, if they are wanted in order.
 trait OrderedSampleReceiver: Send {
@@ -68,6 +73,8 @@ impl<'a> OrderedLog<'a> {
             problems: 0,
             malformed_lines: 0,
             mixture: MixtureCheck::default(),
+            single_frames: 0,
+            has_callers: false,
             waiting: BTreeMap::new(),
             strays: None,
             other_document: None,
@@ -186,7 +193,7 @@ impl<'a> OrderedLog<'a> {
     }
 
     /// Returns an error if more than half of the lines of an input that was read in blocks are malformed; warns of a line that may
-    /// have two weights.
+    /// have two weights, and of lines of which none has a caller: other text also ends in numbers.
     ///
     /// # Errors
     /// [`Error::Unreadable`].
@@ -194,10 +201,13 @@ impl<'a> OrderedLog<'a> {
         if let Some(doubtful) = self.mixture.doubtful() {
             self.diagnostics.warn(&format!("{}:{}: {}", self.name, doubtful.line, doubtful.describe()));
         }
-        if self.malformed_lines * 2 <= self.lines {
-            return Ok(());
+        if self.malformed_lines * 2 > self.lines {
+            return Err(self.share_error(self.lines));
         }
-        Err(self.share_error(self.lines))
+        if self.single_frames >= MIN_SINGLE_FRAMES && !self.has_callers {
+            self.warn("each line was read as a stack of one frame, and none has a caller");
+        }
+        Ok(())
     }
 
     /// Returns an error if nearly all of this number of lines are malformed: the input has another format.
@@ -278,6 +288,8 @@ impl<'a> OrderedLog<'a> {
                 self.report_cut()?;
             }
             self.mixture.add_block(report.mixture, self.lines);
+            self.single_frames += report.single_frames;
+            self.has_callers |= report.has_callers;
             let other_kind = report.other_kind.map(|line| self.lines + line).or(self.mixture.other_kind());
             if let Some((line, kind)) = other_kind.zip(self.kind) {
                 return Err(mixture_error(&self.name, line, kind));

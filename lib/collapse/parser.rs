@@ -54,6 +54,10 @@ pub(super) struct BlockReport {
     pub(super) other_kind: Option<u64>,
     /// The lines of folded text with one weight that may have two.
     pub(super) mixture: MixtureCheck,
+    /// Number of stacks of folded text without callers.
+    pub(super) single_frames: u64,
+    /// True if a stack of folded text has callers.
+    pub(super) has_callers: bool,
     /// True if the input ends with the block.
     pub(super) is_last: bool,
     /// True if the input ends within its last sample, whose last line is left out.

@@ -10,6 +10,9 @@ pub(super) const STRACE: &str = "output of strace";
 /// The kind of a text that may contain a profile.
 pub(super) const LOG: &str = "a log";
 
+/// The kind of a text that contains parts of two files.
+pub(super) const DIFF: &str = "a diff";
+
 /// The kind of a JSON document.
 pub(super) const JSON: &str = "JSON";
 
@@ -41,9 +44,11 @@ pub(super) fn is_control(byte: &u8) -> bool {
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
     let start = head.trim_ascii_start();
-    if most_lines_fit(head, 60, is_system_call) {
+    if is_diff(head) {
+        DIFF
+    } else if most_lines_fit(head, 60, is_system_call) {
         STRACE
-    } else if most_lines_fit(head, 60, begins_with_time) {
+    } else if most_lines_fit(head, 60, is_log_line) {
         LOG
     } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
         JSON
@@ -69,8 +74,9 @@ fn is_markup(text: &[u8]) -> bool {
     after.is_some_and(|after| after.is_empty() || after.starts_with(b"<"))
 }
 
+/// Returns true for a line of a JSON document. `[INFO] started` is none.
 fn is_json_line(line: &[u8]) -> bool {
-    line.iter().any(|byte| b"{}[]\"".contains(byte))
+    line.iter().any(|byte| b"{}\"".contains(byte)) || matches!(line.trim_ascii_end().last(), Some(b'[' | b']' | b','))
 }
 
 /// Returns true for a line of strace: `read(3, "", 12) = 0`.
@@ -94,6 +100,37 @@ pub(super) fn begins_with_time(line: &[u8]) -> bool {
     let is_date = word.len() >= 8 && numbers >= 3 && word.iter().any(|byte| b"-:/".contains(byte));
     let is_date = is_date && word.iter().all(|byte| byte.is_ascii_digit() || b"-:/.,TZ+[]".contains(byte));
     is_date || is_month_and_day(line) || is_seconds(word)
+}
+
+/// Returns true for a line that begins with a time, or has one as web servers write it: `- - [27/Nov/2026:07:00:00 +0000]`.
+pub(super) fn is_log_line(line: &[u8]) -> bool {
+    begins_with_time(line) || memchr::memchr_iter(b'[', line).any(|start| is_web_date(&line[start + 1..]))
+}
+
+/// Returns true if a text begins like `27/Nov/2026:07`.
+fn is_web_date(text: &[u8]) -> bool {
+    const FORM: &[u8; 14] = b"00/Mmm/0000:00";
+    text.len() >= FORM.len()
+        && FORM.iter().zip(text).all(|(form, byte)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b'M' => byte.is_ascii_uppercase(),
+            b'm' => byte.is_ascii_lowercase(),
+            _ => byte == form,
+        })
+}
+
+/// Returns true for a difference between two files: unified, context or of git.
+pub(super) fn is_diff(head: &[u8]) -> bool {
+    let mut lines = first_lines(head).skip_while(|line| {
+        starts_with_any(line, &[b"diff ", b"index ", b"old mode", b"new mode", b"new file", b"deleted file"])
+    });
+    match (lines.next(), lines.next()) {
+        (Some(before), Some(after)) => {
+            before.starts_with(b"--- ") && after.starts_with(b"+++ ")
+                || before.starts_with(b"*** ") && after.starts_with(b"--- ")
+        }
+        _ => false,
+    }
 }
 
 /// Returns true for `Nov 23 10:00:01`.
@@ -207,6 +244,9 @@ mod tests {
             ("[    0.000000] Linux version 6.1; x 12\n[    0.000001] y 3\n", "a log"),
             ("Nov  3 10:00:01 host sshd[1]: a; b 12\n", "a log"),
             ("2026-11-23T10:00:00Z INFO a; b 12\n", "a log"),
+            ("10.0.0.1 - - [27/Nov/2026:07:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n", "a log"),
+            ("diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a;b 1\n+a;b 2\n", "a diff"),
+            ("*** a\t2026\n--- b\t2026\n***************\n*** 1,2 ****\n! a;b 1\n", "a diff"),
             ("Process,Stack,Count\na.exe,x;y,12\nb.exe,x,3\n", "a table (CSV)"),
             ("int main() {\n  return 0;\n}\n", "source code"),
             ("nr_free_pages 1\nnr_zone_active 12\n", "text of names and numbers"),

@@ -40,6 +40,9 @@ const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
 const MEMRAY: &str = "a recording of memray; convert it: `memray transform csv FILE`";
 const TRACEMALLOC: &str = "a snapshot of tracemalloc, which is a pickled object; fg-folded(5) shows how to convert it";
+const HEAP_CENSUS: &str =
+    "a heap profile of GHC, which has no stacks; run the program with +RTS -l -hT and give its .eventlog";
+const METRICS: &str = "metrics of Prometheus, which have no stacks";
 const PAGE: &str = "an HTML page; give the profile it was made from, or use async-profiler's -o collapsed";
 
 /// Returns what an unsupported file is and what to do with it, or `None` if the file is not known.
@@ -68,6 +71,9 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     }
     if [&b"mode: set\n"[..], b"mode: count\n", b"mode: atomic\n"].iter().any(|first| head.starts_with(first)) {
         return Some(COVERAGE);
+    }
+    if head.starts_with(b"JOB \"") && head.contains_str("\nSAMPLE_UNIT ") || head.starts_with(b"X_RANGE ") {
+        return Some(HEAP_CENSUS);
     }
     if starts_with_any(head, &[b"<!doctype html", b"<html"]) {
         Some(PAGE)
@@ -102,11 +108,19 @@ fn explain_line(line: &[u8]) -> Option<&'static str> {
         Some(TABLE)
     } else if is_pstats_line(count, rest.trim_ascii()) {
         Some(CPROFILE)
+    } else if is_metric_type(line) {
+        Some(METRICS)
     } else if count == b"num" && rest.trim_ascii_start().starts_with(b"#instances") {
         Some(CLASS_HISTOGRAM)
     } else {
         None
     }
+}
+
+/// Returns true for `# TYPE requests_total counter`.
+fn is_metric_type(line: &[u8]) -> bool {
+    let kind = line.strip_prefix(b"# TYPE ").and_then(|rest| rest.rsplit(|byte| *byte == b' ').next());
+    kind.is_some_and(|kind| matches!(kind, b"counter" | b"gauge" | b"histogram" | b"summary" | b"untyped"))
 }
 
 /// Returns true for the first lines of tables that `pstats` prints: `4 function calls in 0.005 seconds`, and the headings of

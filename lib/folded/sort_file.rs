@@ -37,7 +37,7 @@ pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
         let mut names = DistinctNames::default();
         match check_one(source, |_| true, |reader| names.add_sorted(reader.stack(), reader.shared_bytes())).ok()? {
             Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
-            Some(SortedSummary { total, is_whole, kind }) => {
+            Some(SortedSummary { total, is_whole, kind, .. }) => {
                 let is_empty = kind.is_none();
                 let text = SortedInput::Text(source.open().ok()?);
                 Some(SortedFile { total, is_whole, is_empty, names, parts: vec![text] })

@@ -16,6 +16,8 @@ pub struct SortedSummary {
     pub total: Weights,
     /// True if all weights are whole numbers.
     pub is_whole: bool,
+    /// True if a stack has several frames.
+    pub has_callers: bool,
 }
 
 /// Reads all files, on all cores, and sums them up.
@@ -37,16 +39,19 @@ pub(super) fn check_one(
         return Ok(None);
     }
     let mut reader = SortedReader::new(input);
-    let (mut total, mut is_whole) = (Weights::default(), true);
+    let (mut total, mut is_whole, mut has_callers) = (Weights::default(), true, false);
     loop {
         match reader.next_line()? {
             LineStatus::Stack => {
                 let weights = reader.weights();
                 total.add(weights)?;
                 is_whole &= weights.are_whole();
+                has_callers = has_callers || memchr::memchr(b';', reader.stack()).is_some();
                 see(&reader);
             }
-            LineStatus::End => return Ok(Some(SortedSummary { kind: reader.kind(), total, is_whole })),
+            LineStatus::End => {
+                return Ok(Some(SortedSummary { kind: reader.kind(), total, is_whole, has_callers }));
+            }
             LineStatus::Malformed | LineStatus::OutOfOrder => return Ok(None),
         }
     }

@@ -56,7 +56,7 @@ fn says_that_a_format_has_no_labels() {
     let sample = b"a 1 1.5: 3 e:\n\t            7f00 f+0x1 (/x)\n\n";
     for text in [&b"a;b 1\n"[..], sample] {
         let outcome = run("fg-collapse", ["--label=request"], text).ok();
-        let expected = "fg-collapse: stdin: samples of this format have no labels; --label has no effect\n";
+        let expected = "fg-collapse: stdin: no labels are read from this format; --label has no effect\n";
         assert_eq!(outcome.stderr, expected, "{outcome:?}");
     }
     let path = folder().join("pprof.pb");
@@ -194,7 +194,55 @@ const NO_PROFILES: &[(&str, &str)] = &[
     ("# Marker file for PEP 561.\n", "names and numbers"),
     ("# A comment.\n# RUN: true\n", "text of unknown format"),
     ("{\n \"name\": \"x\",\n \"version\": 1\n}\n", "JSON"),
+    ("10.0.0.1 - - [27/Nov/2026:07:00:00 +0000] \"GET /a?x=1;y=2 HTTP/1.1\" 200 4463\n", "a log"),
+    (
+        "10.0.0.1 - - [27/Nov/2026:07:00:00 +0000] \"GET / HTTP/1.1\" 304 -\n10.0.0.1 - - [27/Nov/2026:07:00:01 +0000] \"GET / HTTP/1.1\" 200 944\n",
+        "a log",
+    ),
+    ("COMMAND                  RSS\n[kthreadd]                0\n[rcu_gp]               812\n", "names and numbers"),
+    (
+        "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n main;a 1\n-main;b 2\n+main;b 3\n",
+        "a diff",
+    ),
+    (
+        "JOB \"app +RTS -hc\"\nDATE \"Fri Nov 27\"\nSAMPLE_UNIT \"seconds\"\nVALUE_UNIT \"bytes\"\nBEGIN_SAMPLE 0.1\nMAIN\t12\nEND_SAMPLE 0.1\n",
+        "a heap profile of GHC",
+    ),
+    (
+        "# HELP requests_total Requests.\n# TYPE requests_total counter\nrequests_total{code=\"200\"} 1027\n",
+        "metrics of Prometheus",
+    ),
+    ("  File \"<gen>\", line 8\n  File \"<gen>\", line 8\n  File \"<gen>\", line 6\n", "names and numbers"),
+    // Instructions of Python.
+    (
+        "  1           2 LOAD_CONST               0 ('a (b)')\n              4 STORE_NAME               0 (__doc__)\n\n 16           6 BUILD_LIST               0\n              8 LOAD_CONST               1 (('x', 'y'))\n             10 LIST_EXTEND              1\n             12 STORE_NAME               1 (__all__)\n",
+        "names and numbers",
+    ),
 ];
+
+#[test]
+fn text_with_brackets_and_numbers_is_no_profile() {
+    for line in ["[INFO] Building module 1 of 4 took", "<bob> I have", "- [Chapter](ch1.md)", "<li>item</li>"] {
+        let text: String = (1..12).map(|number| format!("{line} {number}\n")).collect();
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+    }
+}
+
+#[test]
+fn lines_without_callers_are_mentioned() {
+    let message = "fg-collapse: stdin: each line was read as a stack of one frame, and none has a caller\n";
+    for (text, stderr) in
+        [("f(int) 5\ng(int) 3\nh(int) 2\n", message), ("f(int);g 5\ng(int) 3\nh(int) 2\n", ""), ("f(int) 5\n", "")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.folded");
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().stderr, stderr, "{text}");
+        let outcome = run("fg-collapse", [&file], b"").ok();
+        assert_eq!(outcome.stderr, stderr.replace("stdin", file.to_str().unwrap()), "{text}");
+    }
+}
 
 #[test]
 fn refuses_texts_that_are_no_profiles() {

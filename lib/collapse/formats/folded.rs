@@ -8,17 +8,19 @@
 //! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
 //! weight, and the rest is left out.
 
+mod shape;
 mod weight;
 
 use bstr::ByteSlice as _;
 
+use self::shape::{MAX_SHORT_TEXT, Shape};
 use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_word, split_words};
+use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_words};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
-use crate::collapse::text_kind::{begins_with_time, is_table};
+use crate::collapse::text_kind::{begins_with_time, is_diff, is_log_line, is_table};
 use crate::folded::{DetectedKind, Line, LineKind, detect_kind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
@@ -63,9 +65,10 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
         && !first_lines(head).any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
 }
 
-/// Returns true for text of another kind: a table whose last column is a number, a log.
+/// Returns true for text of another kind: a table whose last column is a number, a log, a difference between files.
 fn is_other_text(head: &[u8]) -> bool {
-    most_lines_fit(head, 80, begins_with_time)
+    most_lines_fit(head, 80, is_log_line)
+        || is_diff(head)
         || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
 }
 
@@ -77,114 +80,6 @@ pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<DetectedKind> {
         has_stack.then_some(DetectedKind { kind: LineKind::Plain, line: 1 })
     })
 }
-
-/// Maximum number of lines of a text whose first line decides.
-const MAX_SHORT_TEXT: usize = 32;
-
-/// Maximum number of lines that are taken for stacks of one frame although their names may be words.
-const MAX_PLAIN_LINES: usize = 8;
-
-/// Maximum number of words of a function's name, with the types of its arguments.
-const MAX_NAME_WORDS: usize = 8;
-
-/// Numbers of the first lines, by their shape.
-#[derive(Debug, Default)]
-struct Shape {
-    lines: usize,
-    /// Lines that are a stack and a weight.
-    fitting: usize,
-    /// Those with several frames.
-    with_callers: usize,
-    /// True if the first line is a stack and a weight.
-    first_fits: bool,
-    /// Those with one frame whose name is not a word.
-    with_symbols: usize,
-    /// Those with one frame and the numbers of a table.
-    with_numbers: usize,
-    /// Those with one frame whose name is several words.
-    with_words: usize,
-}
-
-impl Shape {
-    fn new(head: &[u8]) -> Self {
-        let mut shape = Self::default();
-        for line in stack_lines(head) {
-            shape.lines += 1;
-            if weight::explain(line).is_some() {
-                let has_callers = has_callers(line);
-                shape.fitting += usize::from(has_callers || weight::is_too_small(line));
-                shape.with_callers += usize::from(has_callers);
-            } else if let Some(Line { stack, .. }) =
-                parse(line, LineKind::Plain).filter(|line| !is_assignment(line.stack))
-            {
-                shape.fitting += 1;
-                let has_callers = has_callers(stack);
-                let has_symbols = stack.iter().any(|byte| b"([`<".contains(byte));
-                shape.with_callers += usize::from(has_callers);
-                shape.first_fits |= shape.lines == 1;
-                shape.with_symbols += usize::from(!has_callers && has_symbols);
-                shape.with_numbers += usize::from(!stack.contains(&b';') && is_row_of_numbers(stack, line));
-                let name = without_weight(stack);
-                let is_words = !has_symbols && name.contains(&b' ') || split_words(name).count() > MAX_NAME_WORDS;
-                shape.with_words += usize::from(!has_callers && is_words);
-            }
-        }
-        shape
-    }
-
-    fn looks_like_stacks(&self) -> bool {
-        let is_table = self.with_callers == 0 && self.with_numbers * 2 > self.fitting;
-        let is_sentence = self.lines == 1 && self.with_words == 1;
-        if is_table || is_sentence {
-            return false;
-        }
-        if (self.with_callers + self.with_symbols) * 2 > self.fitting {
-            return true;
-        }
-        // Where each line has a weight, some with callers are enough, if the other names are mostly single words.
-        let has_callers = self.with_callers * 8 >= self.fitting && self.with_words * 4 <= self.fitting;
-        self.fitting == self.lines && (self.lines <= MAX_PLAIN_LINES || has_callers)
-    }
-}
-
-/// Returns a stack without the first of two weights, which is taken for a part of its last frame.
-fn without_weight(stack: &[u8]) -> &[u8] {
-    parse(stack, LineKind::Plain).map_or(stack, |line| line.stack)
-}
-
-/// Ends of text before a number that is a part of an expression.
-const OPERATORS: [&[u8]; 5] = [b" =", b" +", b" -", b" *", b" <-"];
-
-/// Returns true for text that ends like `name:` or `i <- i +`, before a number that is no weight, and for text that
-/// begins like `name: `. Punctuation alone names nothing.
-fn is_assignment(stack: &[u8]) -> bool {
-    if stack.is_ascii() && !stack.iter().any(u8::is_ascii_alphanumeric) {
-        return false;
-    }
-    let key = split_word(stack).0.strip_suffix(b":");
-    let begins_with_key = key.is_some_and(|key| key.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
-    OPERATORS.iter().any(|operator| stack.ends_with(operator))
-        || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')
-}
-
-/// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
-/// numbers than weights. `_4` is a name.
-fn is_row_of_numbers(stack: &[u8], line: &[u8]) -> bool {
-    let words = stack.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
-    let mut words = words.filter(|word| !word.is_empty()).peekable();
-    let has_only_numbers = words.peek().is_some() && words.all(is_hexadecimal);
-    let words = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let values = words.take_while(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'));
-    has_only_numbers || values.count() > MAX_WEIGHTS
-}
-
-/// True for hexadecimal digits with a decimal one among them.
-fn is_hexadecimal(word: &[u8]) -> bool {
-    word.iter().any(u8::is_ascii_digit) && word.iter().all(u8::is_ascii_hexdigit)
-}
-
-/// Maximum number of weights of a line.
-const MAX_WEIGHTS: usize = 2;
 
 /// Returns true for `# mode: wall`, as a profiler writes it before the stacks, of which there may be none.
 fn is_metadata(line: &[u8]) -> bool {
@@ -261,6 +156,10 @@ impl Folded {
         }
         if kind == LineKind::Differential && !sink.is_differential() {
             sink.make_differential();
+        }
+        match memchr::memchr(b';', stack) {
+            Some(_) => report.has_callers = true,
+            None => report.single_frames += 1,
         }
         self.stack.clear();
         let mut start = 0;

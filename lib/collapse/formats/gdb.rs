@@ -17,6 +17,7 @@ use crate::collapse::line_helpers::{
 };
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
+use crate::markers;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -65,7 +66,7 @@ fn is_message(line: &[u8]) -> bool {
         b"[Detaching ",
         b"0x",
         b"No locals.",
-        b"(More stack frames follow...)",
+        MORE_FRAMES,
         b"Backtrace stopped: ",
         b"Using host libthread_db",
         b"warning: ",
@@ -73,6 +74,9 @@ fn is_message(line: &[u8]) -> bool {
     ];
     starts_with_any(line, &starts)
 }
+
+/// gdb prints this instead of frames that `backtrace COUNT` leaves out.
+const MORE_FRAMES: &[u8] = b"(More stack frames follow...)";
 
 /// Returns a frame's number and the text after its address.
 fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
@@ -88,6 +92,8 @@ fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut current) = (Vec::new(), Stack::default(), CurrentFrame::default());
     let mut threads = Threads::default();
+    // The number that the next frame has if none is missing; 0 before the first frame.
+    let (mut next_number, mut is_cut) = (0, false);
     while document.read_line(&mut line)? {
         let line = strip_prompts(&line);
         threads.add_line(line);
@@ -96,8 +102,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 if number == 0 {
                     current.end_stack(&mut stack, sink)?;
                     current.begin_stack(line);
+                } else if number > next_number && next_number > 0 && !is_cut {
+                    stack.push(markers::TRUNCATED, sink);
                 }
+                (next_number, is_cut) = (number + 1, false);
                 stack.push(&function_name(strip_arguments(function), document.options), sink);
+            }
+            None if line.starts_with(MORE_FRAMES) && next_number > 0 => {
+                document.skip_own_line();
+                stack.push(markers::TRUNCATED, sink);
+                is_cut = true;
             }
             None if line.trim_ascii().is_empty() || line.starts_with(b"Thread ") => {
                 current.end_stack(&mut stack, sink)?;

@@ -68,6 +68,9 @@ pub(in crate::collapse::formats) fn begins_sample(line: &[u8], next: &[u8]) -> b
         && matches!(header::parse(line), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some())
 }
 
+/// Fewest digits of an address, unless the frame has a module. Listings of instructions have offsets.
+const MIN_ADDRESS: usize = 6;
+
 /// Returns true if the first line of a text is a frame as only perf prints it: with a module, an offset, or an address in
 /// perf's columns. A count and a name, as `ls -s` and `uniq -c` print them, are none; neither is a frame with an index
 /// (`0 [<0000557dc6e771b8>] main+0x20`).
@@ -76,6 +79,8 @@ fn begins_with_perf_frame(text: &[u8]) -> bool {
     frame::parse(line).is_some_and(|frame| {
         let symbol = frame.symbol.trim_ascii_start();
         let is_perf_line = frame.module.is_some() || frame::has_offset(line) || frame::has_columns(line);
-        !symbol.starts_with(b"[<") && is_perf_line
+        // Listings of instructions have small offsets, and names in parentheses that are no modules.
+        let is_address = frame.address.len() >= MIN_ADDRESS || matches!(frame.module, Some([b'/' | b'[', ..]));
+        !symbol.starts_with(b"[<") && is_perf_line && is_address
     })
 }
