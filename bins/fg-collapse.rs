@@ -179,7 +179,7 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
 }
 
-/// Damage to an input that cannot be noticed.
+/// What cannot be noticed about an input.
 const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format has \
                       neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, \
                       bpftrace, tools of bcc, DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 \
@@ -187,7 +187,9 @@ const LIMITS: &str = "An input that is cut between two records or stacks is read
                       thread dumps without a total, exceptions of Java, trace events whose list has no end, traces of \
                       Perfetto, binary files of Austin, several messages of OpenTelemetry, and tables (CSV).\n\nIf \
                       the last line of a folded file has no line end, its number may have been cut: this is not \
-                      noticed, and cat(1) joins the line with the first line of the next file.";
+                      noticed, and cat(1) joins the line with the first line of the next file.\n\nThe values of all \
+                      prints of a bpftrace map are added up: a program that prints a map several times must clear it \
+                      after each print.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[

@@ -1,5 +1,7 @@
 //! Says what a text that is no profile looks like, for a message.
 
+use bstr::ByteSlice as _;
+
 use super::line_helpers::{
     first_lines, most_lines_fit, parse_number, split_once, split_word, split_words, starts_with_any,
 };
@@ -124,13 +126,15 @@ pub(super) fn is_diff(head: &[u8]) -> bool {
     let mut lines = first_lines(head).skip_while(|line| {
         starts_with_any(line, &[b"diff ", b"index ", b"old mode", b"new mode", b"new file", b"deleted file"])
     });
-    match (lines.next(), lines.next()) {
+    let begins = match (lines.next(), lines.next()) {
         (Some(before), Some(after)) => {
             before.starts_with(b"--- ") && after.starts_with(b"+++ ")
                 || before.starts_with(b"*** ") && after.starts_with(b"--- ")
         }
         _ => false,
-    }
+    };
+    // What `git log -p` prints begins with a commit.
+    begins || first_lines(head).any(|line| line.starts_with(b"@@ -") && line.contains_str(" @@"))
 }
 
 /// Returns true for `Nov 23 10:00:01`.

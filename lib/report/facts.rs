@@ -193,18 +193,20 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl I
 
 /// Returns the largest branches below a node, each named by the first own function on it.
 fn branches(context: &Context<'_>, tree: &CallTree, node: &Node) -> Vec<Item> {
-    let mut sums: Vec<(String, u128)> = Vec::new();
+    // Of different functions with the same short name, each is a branch of its own.
+    let mut sums: Vec<(FrameId, u128)> = Vec::new();
     for branch in tree.children(node) {
         let chain = tree.chain(branch);
         let own = chain.iter().find(|frame| context.origins.origin(**frame) == Origin::Own);
         let named = chain.iter().find(|frame| context.origins.says_something(**frame));
         let Some(frame) = own.or(named).or(chain.first()) else { continue };
-        let (name, weight) = (context.name(*frame), branch.weights.after.millionths());
-        match sums.iter_mut().find(|(other, _)| *other == name) {
+        let weight = branch.weights.after.millionths();
+        match sums.iter_mut().find(|(other, _)| other == frame) {
             Some((_, sum)) => *sum += weight,
-            None => sums.push((name, weight)),
+            None => sums.push((*frame, weight)),
         }
     }
+    let mut sums: Vec<(String, u128)> = sums.into_iter().map(|(frame, sum)| (context.name(frame), sum)).collect();
     sums.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
     let min = (context.share(node.weights.after) * MIN_BRANCH_PART).max(MIN_BRANCH);
     let items = sums.into_iter().map(|(name, weight)| (name, context.share(Weight::from_millionths(weight))));

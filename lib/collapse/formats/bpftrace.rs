@@ -11,17 +11,13 @@
 //! ```
 //! Stacks of `perf` mode have frames as perf prints them, `\tADDRESS read+16 (MODULE)`.
 //!
-//! The value is the weight; of a `stats()` value, the total. Programs may print a map several times: the values of all prints
-//! are added up if the map was cleared in between, else the last print counts. All other keys together become the root frame. A kernel
+//! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel
 //! stack goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless
 //! `--event @NAME` names another. Maps without stacks and histograms are left out; a message names these maps. A key that
 //! contains a stack, even an empty one, has several lines, as bpftrace begins each stack with a line end.
 
-mod prints;
-
 use bstr::ByteSlice as _;
 
-pub(super) use self::prints::Prints;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
@@ -127,8 +123,6 @@ pub(super) struct Entry {
     keys: Vec<Vec<u8>>,
     /// In the order in which they were printed. The last one is being read.
     stacks: Vec<EntryStack>,
-    /// The key as it was printed: other frames may get the same names.
-    text: Vec<u8>,
 }
 
 /// A kernel or user stack of an entry, leaf first.
@@ -146,12 +140,11 @@ struct Maps {
     /// The last map, if one of its entries has a stack.
     with_stacks: Option<Vec<u8>>,
     without_stacks: PlainMaps,
-    prints: Prints,
 }
 
 impl Maps {
     /// Adds an entry to its map. It counts if the map is keyed by stacks, as the entry itself or another one shows.
-    fn add(&mut self, entry: Entry, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) {
+    fn add(&mut self, entry: Entry, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if self.held.first().is_some_and(|(held, _)| held.map != entry.map) {
             self.drop_held();
         }
@@ -160,10 +153,10 @@ impl Maps {
         }
         if self.with_stacks.as_ref() != Some(&entry.map) {
             self.held.push((entry, weight));
-            return;
+            return Ok(());
         }
-        self.held.drain(..).for_each(|(held, weight)| self.prints.add(held, weight, document, sink));
-        self.prints.add(entry, weight, document, sink);
+        self.held.drain(..).try_for_each(|(held, weight)| held.add(weight, document, sink))?;
+        entry.add(weight, document, sink)
     }
 
     /// Leaves out a map that has no stacks.
@@ -234,7 +227,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             Some((keys, value)) => {
                 current.add_keys(keys);
                 let last = entry.take().unwrap_or_default();
-                maps.add(last, Weight::new(value), document, sink);
+                maps.add(last, Weight::new(value), document, sink)?;
             }
             None if rest.ends_with(b"]:") || rest.ends_with(b"]: ") => {
                 let last = entry.take().unwrap_or_default();
@@ -253,7 +246,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     maps.drop_held();
     maps.without_stacks.report(document)?;
-    maps.prints.finish(document, sink)?;
     if entry.is_some() { document.report_malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 
@@ -265,14 +257,12 @@ impl Entry {
 
     /// Adds keys, separated by commas.
     pub(super) fn add_keys(&mut self, text: &[u8]) {
-        self.note(text);
         let keys = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(<[u8]>::to_vec));
     }
 
     /// Pushes a frame to the current stack.
     pub(super) fn push_frame(&mut self, frame: &[u8], options: &Options, sink: &mut Sink) {
-        self.note(frame);
         let name = parse_perf_frame(frame).unwrap_or(frame);
         if let Some(stack) = self.stacks.last_mut() {
             stack.is_kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
@@ -284,20 +274,16 @@ impl Entry {
 
     /// Ends the current stack, as a blank line between two stacks does.
     pub(super) fn end_stack(&mut self) {
-        self.note(b"");
         if self.stacks.last().is_some_and(|stack| !stack.frames.is_empty()) {
             self.stacks.push(EntryStack::default());
         }
     }
 
-    /// Adds a line to the text of the key.
-    fn note(&mut self, line: &[u8]) {
-        self.text.extend_from_slice(line);
-        self.text.push(b'\n');
-    }
-
-    /// Returns the stack, leaf first.
-    fn into_stack(mut self, sink: &mut Sink) -> Stack {
+    /// Adds the entry's stack with this weight, if its map is selected.
+    pub(super) fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if !document.events.accept(&self.map) {
+            return Ok(());
+        }
         self.stacks.retain(|stack| !stack.frames.is_empty());
         // Leaf first, the kernel stack comes before the user stack, whichever of the two the map's key names first.
         if let [first, second] = &self.stacks[..]
@@ -316,6 +302,6 @@ impl Entry {
         if stack.is_empty() {
             stack.push(markers::UNKNOWN, sink);
         }
-        stack
+        stack.add_leaf_first(weight, sink)
     }
 }

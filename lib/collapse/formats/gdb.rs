@@ -99,7 +99,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         threads.add_line(line);
         match parse_frame(line) {
             Some((number, function)) => {
-                if number == 0 {
+                // `backtrace -COUNT` begins with a later frame.
+                if number == 0 || number < next_number {
                     current.end_stack(&mut stack, sink)?;
                     current.begin_stack(line);
                 } else if number > next_number && next_number > 0 && !is_cut {

@@ -131,30 +131,11 @@ fn maps_of_bpftrace_without_stacks_are_left_out() {
 }
 
 #[test]
-fn the_last_print_of_a_map_of_bpftrace_counts_unless_it_was_cleared() {
-    let print = |values: [u32; 2]| format!("@[\n    f+1\n]: {}\n@[\n    f+9\n    g+8\n]: {}\n\n", values[0], values[1]);
-    let document = |values: [u32; 2]| {
-        let data = format!(r#"{{"\n    f+1\n": {}, "\n    f+9\n    g+8\n": {}}}"#, values[0], values[1]);
-        format!(r#"{{"type": "map", "data": {{"@": {data}}}}}"#) + "\n"
-    };
-    let not_cleared = "fg-collapse: stdin: @ was printed several times without being cleared; the last print counts\n";
-    for (prints, weights, message) in
-        [([[3, 5], [4, 9], [4, 20]], [4, 20], not_cleared), ([[3, 5], [4, 2], [4, 20]], [11, 27], "")]
-    {
-        let text = "Attaching 3 probes...\n".to_owned() + &prints.map(print).concat();
-        for text in [text, prints.map(document).concat()] {
-            let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
-            assert_eq!(outcome.text(), format!("f {}\ng;f {}\n", weights[0], weights[1]), "{text}");
-            assert_eq!(outcome.stderr, message, "{text}");
-        }
-    }
-}
-
-#[test]
 fn frames_that_gdb_left_out_are_truncated() {
     for (text, folded) in [
         ("#0  a (n=1) at a.c:9\n#1  b () at a.c:8\n(More stack frames follow...)\n", "[truncated];b;a 1\n"),
         ("#0  a (n=1) at a.c:9\n#6  f () at a.c:8\n#7  main () at a.c:7\n", "main;f;[truncated];a 1\n"),
+        ("#6  f () at a.c:8\n#7  main () at a.c:7\n#2  g () at a.c:8\n#0  a () at a.c:7\n", "a 1\ng 1\nmain;f 1\n"),
         (
             "#0  a (n=1) at a.c:9\n(More stack frames follow...)\n#6  f () at a.c:8\n#7  main () at a.c:7\n",
             "main;f;[truncated];a 1\n",

@@ -137,7 +137,10 @@ fn is_symbol(name: &[u8]) -> bool {
     let is_operator = name.contains_str("operator");
     let has_mark = words.iter().any(|word| !word.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte == BRACKETS));
     let has_word_behind = match outside.strip_prefix(&[BRACKETS]) {
-        Some([b' ', rest @ ..]) => rest.iter().any(u8::is_ascii_alphanumeric),
+        // A place in a file is part of the name: `(anonymous) /app/main.js:12`.
+        Some([b' ', rest @ ..]) => {
+            rest.iter().any(u8::is_ascii_alphanumeric) && (rest.contains(&b' ') || !rest.contains(&b':'))
+        }
         Some([next, ..]) => next.is_ascii_alphanumeric(),
         Some([]) | None => false,
     };
@@ -195,6 +198,7 @@ mod tests {
             "std::operator<",
             "[k] (libc.so)",
             "a::test[0-x]",
+            "(anonymous) /app/main.js:12",
         ] {
             assert!(is_symbol(name.as_bytes()), "{name}");
         }

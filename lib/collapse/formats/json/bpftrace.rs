@@ -12,7 +12,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::weight_from_millionths;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::formats::bpftrace::{Entry, PlainMaps, Prints};
+use crate::collapse::formats::bpftrace::{Entry, PlainMaps};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 
@@ -32,7 +32,7 @@ fn is_root(root: Value<'_>) -> bool {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut without_stacks, mut prints) = (Vec::new(), PlainMaps::default(), Prints::default());
+    let (mut line, mut without_stacks) = (Vec::new(), PlainMaps::default());
     while document.read_line(&mut line)? {
         if line.trim_ascii().is_empty() {
             continue;
@@ -54,16 +54,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             for (key, count) in map.members() {
                 if let Some(weight) = count.as_millionths().and_then(weight_from_millionths) {
-                    let entry = parse_entry(&name, &key, document.options, sink);
-                    prints.add(entry, weight, document, sink);
+                    parse_entry(&name, &key, document.options, sink).add(weight, document, sink)?;
                 } else {
                     document.report_malformed("expected a number, found a histogram")?;
                 }
             }
         }
     }
-    without_stacks.report(document)?;
-    prints.finish(document, sink)
+    without_stacks.report(document)
 }
 
 fn parse_entry(map: &[u8], key: &[u8], options: &Options, sink: &mut Sink) -> Entry {
