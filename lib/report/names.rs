@@ -42,6 +42,7 @@ impl Names {
         let without_packages: Vec<String> = names.iter().map(|(_, name)| remove_packages(name)).collect();
         let same_short = groups(&without_arguments);
         let same_last = groups(&without_packages);
+        let differences = find_differences(&names, same_short.values());
         let longest = (page_width as f64 * LONG_PART) as usize;
         let named = names.iter().enumerate().filter_map(|(number, (frame, name))| {
             let short = &without_arguments[number];
@@ -59,8 +60,7 @@ impl Names {
                 1 => None,
                 _ if STANDARD.iter().any(|namespace| name.starts_with(namespace)) => Some((*frame, base.to_owned())),
                 _ => {
-                    let others: Vec<&str> = group.iter().map(|other| names[*other].1.as_str()).collect();
-                    let difference = difference(name, &others);
+                    let difference = &differences[number];
                     let end = if difference.is_empty() { String::new() } else { format!("<…{difference}…>") };
                     Some((*frame, format!("{base}{end}")))
                 }
@@ -73,6 +73,25 @@ impl Names {
     pub(super) fn get(&self, frame: FrameId) -> Option<&str> {
         self.0.get(&frame).map(String::as_str)
     }
+}
+
+/// Returns what differs between each name and the others of its group. If some get the same text because it is cut, it begins
+/// behind what these have in common.
+fn find_differences<'g>(names: &[(FrameId, String)], same_short: impl Iterator<Item = &'g Vec<usize>>) -> Vec<String> {
+    let mut differences = vec![String::new(); names.len()];
+    let mut set = |group: &[usize]| {
+        let texts: Vec<&str> = group.iter().map(|number| names[*number].1.as_str()).collect();
+        let found: Vec<String> = texts.iter().map(|name| difference(name, &texts)).collect();
+        group.iter().zip(&found).for_each(|(number, difference)| differences[*number].clone_from(difference));
+        found
+    };
+    for group in same_short.filter(|group| group.len() > 1) {
+        let found = set(group);
+        for same in groups(&found).values().filter(|same| same.len() > 1) {
+            set(&same.iter().map(|index| group[*index]).collect::<Vec<_>>());
+        }
+    }
+    differences
 }
 
 /// Returns the last two parts of a name without arguments, or the short name of a script's function.
@@ -133,7 +152,15 @@ fn common_length(one: impl Iterator<Item = char>, other: impl Iterator<Item = ch
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{difference, find_differences};
+    use crate::profile::FrameId;
+
+    #[test]
+    fn names_that_differ_late_differ_when_they_are_cut() {
+        let names = ["string", "vector<pair<acme::model::Customer, int>>", "vector<pair<acme::model::Invoice, int>>"];
+        let names = names.map(|argument| (FrameId::from_index(0), format!("sort_all<{argument}>")));
+        assert_eq!(find_differences(&names, [vec![0, 1, 2]].iter()), ["string", "Customer", "Invoice"]);
+    }
 
     #[test]
     fn names_differ_by_whole_words() {

@@ -65,3 +65,18 @@ fn markdown_is_not_large_for_long_names() {
     let small = report(&["--markdown"], stacks[2].as_bytes());
     assert!(parts.iter().all(|part| small.contains(&long(part, 2))), "{small}");
 }
+
+#[test]
+fn functions_that_differ_by_their_arguments_alone_are_apart() {
+    let of = |model: &str| format!("app;main;acme::sort_all<std::vector<std::pair<acme::model::{model}, int> > >;leaf");
+    let profile = format!(
+        "{}_a 25\n{}_b 25\napp;main;acme::sort_all<acme::text>;leaf_c 10\napp;main;other 40\n",
+        of("Customer"),
+        of("Invoice")
+    );
+    let page = report(&[], profile.as_bytes());
+    let branches = page.lines().find(|line| line.starts_with("branches")).unwrap_or_default();
+    for part in ["other 40.0%", "acme::sort_all<…Customer…> 25.0%", "acme::sort_all<…Invoice…> 25.0%"] {
+        assert!(branches.contains(part), "{part}: {page}");
+    }
+}
