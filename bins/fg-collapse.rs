@@ -179,7 +179,7 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
 }
 
-/// What cannot be noticed about an input.
+/// Damage that cannot be noticed, and prints that cannot be told apart.
 const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format has \
                       neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, \
                       bpftrace, tools of bcc, DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 \

@@ -41,7 +41,7 @@ const TABLE: &str =
 const MEMRAY: &str = "a recording of memray; convert it: `memray transform csv FILE`";
 const TRACEMALLOC: &str = "a snapshot of tracemalloc, which is a pickled object; fg-folded(5) shows how to convert it";
 const HEAP_CENSUS: &str =
-    "a heap profile of GHC, which has no stacks; run the program with +RTS -l -hT and give its .eventlog";
+    "a heap profile of GHC, which has no stacks; run the program with +RTS -l -hc and give its .eventlog";
 const METRICS: &str = "metrics of Prometheus, which have no stacks";
 const PAGE: &str = "an HTML page; give the profile it was made from, or use async-profiler's -o collapsed";
 

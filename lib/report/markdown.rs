@@ -23,17 +23,17 @@ const MAX_INDENT: usize = 12;
 
 /// Returns the page as Markdown. Names and paths lose what tells least if the page would be too large.
 pub(super) fn render(page: &Page, lines: usize) -> String {
-    let pages = PATH_WIDTHS.map(|path_width| Layout { path_width });
-    let mut pages = pages.into_iter().map(|layout| layout.render(page)).peekable();
-    loop {
-        match pages.next() {
-            Some(text) if text.len() > lines.saturating_mul(BYTES_PER_LINE) && pages.peek().is_some() => {}
-            text => return text.unwrap_or_default(),
+    let mut text = String::new();
+    for path_width in PATH_WIDTHS {
+        text = Layout { path_width }.render(page);
+        if text.len() <= lines.saturating_mul(BYTES_PER_LINE) {
+            break;
         }
     }
+    text
 }
 
-/// How much of long names and paths is shown.
+/// The room for long names and paths.
 struct Layout {
     path_width: usize,
 }

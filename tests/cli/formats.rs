@@ -201,6 +201,10 @@ const NO_PROFILES: &[(&str, &str)] = &[
     ),
     ("COMMAND                  RSS\n[kthreadd]                0\n[rcu_gp]               812\n", "names and numbers"),
     (
+        "commit 1f\nAuthor: a <a@b>\n\n    Change.\n\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n main;a 1\n-main;b 2\n+main;b 3\n",
+        "a diff",
+    ),
+    (
         "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n main;a 1\n-main;b 2\n+main;b 3\n",
         "a diff",
     ),

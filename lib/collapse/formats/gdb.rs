@@ -92,7 +92,7 @@ fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut current) = (Vec::new(), Stack::default(), CurrentFrame::default());
     let mut threads = Threads::default();
-    // The number that the next frame has if none is missing; 0 before the first frame.
+    // The number that the next frame of a stack has if none is missing.
     let (mut next_number, mut is_cut) = (0, false);
     while document.read_line(&mut line)? {
         let line = strip_prompts(&line);
@@ -103,13 +103,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 if number == 0 || number < next_number {
                     current.end_stack(&mut stack, sink)?;
                     current.begin_stack(line);
-                } else if number > next_number && next_number > 0 && !is_cut {
+                }
+                let expected = if stack.is_empty() { 0 } else { next_number };
+                if number > expected && (stack.is_empty() || !is_cut) {
                     stack.push(markers::TRUNCATED, sink);
                 }
                 (next_number, is_cut) = (number + 1, false);
                 stack.push(&function_name(strip_arguments(function), document.options), sink);
             }
-            None if line.starts_with(MORE_FRAMES) && next_number > 0 => {
+            None if line.starts_with(MORE_FRAMES) && !stack.is_empty() => {
                 document.skip_own_line();
                 stack.push(markers::TRUNCATED, sink);
                 is_cut = true;

@@ -85,7 +85,7 @@ impl PartedTable {
         Ok(Self { parts: map_file(&map)?, max_parts, mapped: Vec::new() })
     }
 
-    /// Returns the number of numbers that the table may have.
+    /// Returns the size of the table if all of its parts are allocated, in numbers.
     pub(super) fn capacity(&self) -> usize {
         self.max_parts * PART_SIZE
     }

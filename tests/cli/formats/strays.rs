@@ -135,7 +135,10 @@ fn frames_that_gdb_left_out_are_truncated() {
     for (text, folded) in [
         ("#0  a (n=1) at a.c:9\n#1  b () at a.c:8\n(More stack frames follow...)\n", "[truncated];b;a 1\n"),
         ("#0  a (n=1) at a.c:9\n#6  f () at a.c:8\n#7  main () at a.c:7\n", "main;f;[truncated];a 1\n"),
-        ("#6  f () at a.c:8\n#7  main () at a.c:7\n#2  g () at a.c:8\n#0  a () at a.c:7\n", "a 1\ng 1\nmain;f 1\n"),
+        (
+            "#6  f () at a.c:8\n#7  main () at a.c:7\n#2  g () at a.c:8\n#0  a () at a.c:7\n",
+            "a 1\ng;[truncated] 1\nmain;f;[truncated] 1\n",
+        ),
         (
             "#0  a (n=1) at a.c:9\n(More stack frames follow...)\n#6  f () at a.c:8\n#7  main () at a.c:7\n",
             "main;f;[truncated];a 1\n",
