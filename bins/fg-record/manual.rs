@@ -131,7 +131,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
         "`PACKAGE.CLASS.METHOD`, or `[java]`, for interpreted, compiled and inlined methods. If the innermost frame is \
          compiled, its inlined methods are as exact as the compiler's records; for exact ones, run Java with \
          `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`. `[java]` also replaces the methods inlined into compiled \
-         code that was freed before fg-record could read its records. `[frozen]` replaces callers of a virtual \
+         code that was freed before fg-record could read its records, and interpreted methods while the virtual machine \
+         makes their frames of a compiled one. `[frozen]` replaces callers of a virtual \
          thread that the virtual machine keeps in its heap. Tested with JDK 8, 11, 17, 21 and 25.",
     ),
     (

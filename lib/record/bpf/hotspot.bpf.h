@@ -22,13 +22,15 @@ enum {
     KLASS_NAME, SYMBOL_LENGTH, SYMBOL_BODY,
     BYTECODE_SLOT,       // the distance in words from an interpreted frame down to the address of its bytecode
 };
-// The kinds of frames.
-enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5 };
+// The kinds of frames. One that is unpacked is being filled in: until then it contains what was on the stack before.
+enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5, UNPACKED = 6 };
 // The first bytes of the names of blobs.
 #define NMETHOD 0x00646f6874656d6eull         // "nmethod"
 #define NATIVE_NMETHOD 0x6e2065766974616eull  // "native n"
 #define INTERPRETER_BLOB 0x6572707265746e49ull   // "Interpre"
 #define VTABLE_CHUNKS 0x6320656c62617476ull   // "vtable c"
+#define DEOPTIMIZATION 0x696d6974706f6544ull   // "Deoptimi": replaces a compiled frame by interpreted ones
+#define UNCOMMON_TRAP 0x6e6f6d6d6f636e55ull   // "Uncommon": likewise
 
 #define HEAPS_MAX 3
 #define BLOB 128         // the place of the blob's description in the page, in words
@@ -281,10 +283,17 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
     if (name == INTERPRETER_BLOB) {
         if (step_interpreted(process)) return 1;
+        if (s->is_unpacking) {
+            struct script_function function = {.code = blob, .first_line = UNPACKED};
+            add_generated(s, &function, mix(0, UNPACKED));
+            return 0;
+        }
         u64 method = s->noted.code;
         if (note_method(process, INTERPRETED, method, s->noted.instruction, method)) add_name();
         return 0;
     }
+    // The frames that follow, up to one that is compiled.
+    s->is_unpacking = name == DEOPTIMIZATION || name == UNCOMMON_TRAP;
     u64 are_short = f[ARE_SHORT];
     s64 size = are_short & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
     if (name != NMETHOD && name != NATIVE_NMETHOD) return step_stub(process, blob, name, size);

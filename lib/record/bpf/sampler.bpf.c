@@ -134,6 +134,7 @@ struct scratch {
     volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     volatile u64 generator_distance;
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
+    volatile u64 is_unpacking;   // HotSpot makes interpreted frames of a compiled one
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
     volatile u64 kernel_frames, event_kind, event_subject, event_nanoseconds;
@@ -684,7 +685,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     head->sp = sp;
     head->published = head->second = head->rowless = 0;
     head->second_word = head->scanned = 0;
-    s->script_n = s->script_words = s->script_last = s->script_flags = 0;
+    s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {
         head->flags = NO_STACK;

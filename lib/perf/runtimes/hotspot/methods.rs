@@ -2,6 +2,7 @@
 
 use super::compressed::Compressed;
 use super::layout::{HotSpotLayout, MethodPlaces};
+use crate::markers;
 use crate::perf::runtimes::interpreter::{Function, Memory};
 use crate::symbol_name::java;
 
@@ -88,8 +89,11 @@ fn line_of(table: &[u8], bytecode: u32, excluded: u8) -> Option<u32> {
     }
 }
 
-/// Returns `package.Class.method`, or `package.Class.method:LINE`.
+/// Returns `package.Class.method`, or `package.Class.method:LINE`. What has no name is no method.
 pub(super) fn frame_name(function: &Function, line: Option<u32>) -> Vec<u8> {
+    if function.name.is_empty() {
+        return markers::JAVA.to_vec();
+    }
     let mut name = java::class_name(&function.class);
     name.push(b'.');
     name.extend_from_slice(&function.name);

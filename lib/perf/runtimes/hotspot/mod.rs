@@ -30,6 +30,7 @@ const INTERPRETED: u32 = 1;
 const COMPILED: u32 = 2;
 const NATIVE_METHOD: u32 = 3;
 const CALL_STUB: u32 = 5;
+const UNPACKED: u32 = 6;
 
 /// The start of the name of the stubs that freeze and thaw the frames of virtual threads.
 const CONTINUATION_STUBS: &[u8] = b"StubRoutines (continuation";
@@ -93,6 +94,7 @@ impl Interpreter for HotSpot {
                 // The method is gone, or another one is there: what the program sent was read at the sample.
                 .or_else(|| Some(without_debug_information(frame_name(sent?, None), frame.first_line))),
             CALL_STUB => Some(Vec::new()),
+            UNPACKED => Some(GeneratedFrame::without_inlined(markers::JAVA.to_vec())),
             // A frame that was called by this stub has callers that are not on the stack.
             _ if frame.instruction != 0 && reader.read_stub_name()?.starts_with(CONTINUATION_STUBS) => {
                 Some(GeneratedFrame::without_inlined(markers::FROZEN.to_vec()))
