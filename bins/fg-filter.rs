@@ -43,7 +43,7 @@ struct NameArgs {
     ///
     /// Level 1 removes what compilers append: Rust's hashes, `.cold`, `.isra.0`, symbol versions and the numbers of
     /// lambdas. Level 2 also removes generic, template and call arguments. Level 3 also reduces a path to its last two
-    /// parts: `a::b::c::d` becomes `c::d`. Level 0 leaves names as they are.
+    /// parts: `a::b::c::d` becomes `c::d`, and `f (/srv/app.py)` becomes `f (app.py)`. Level 0 leaves names as they are.
     #[arg(long, value_name = "LEVEL", default_value = "0", default_missing_value = "2", num_args = 0..=1)]
     #[arg(hide_default_value = true, require_equals = true, value_parser = cli::integer_in(0..=3_u8))]
     shorten: u8,

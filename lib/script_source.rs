@@ -26,7 +26,19 @@ pub fn is_inline_code(name: &[u8]) -> bool {
 }
 
 fn is_inline(source: &str) -> bool {
-    INLINE.contains(&source.split(':').next().unwrap_or_default())
+    INLINE.contains(&without_line(source))
+}
+
+/// Returns a source without its line and column: `app.js` for `app.js:3:7`.
+pub fn without_line(source: &str) -> &str {
+    let mut file = source;
+    while let Some((rest, number)) = file.rsplit_once(':')
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        file = rest;
+    }
+    file
 }
 
 /// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
@@ -42,7 +54,7 @@ pub fn source_of(name: &str) -> Option<&str> {
         return in_parentheses;
     }
     let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
-    let file = source.split(':').next().unwrap_or_default();
+    let file = without_line(source);
     let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
     let is_internal = file.starts_with('<') || source.starts_with("node:") || matches!(source, "v8" | "php");
     // A script that is a program has no extension.
@@ -69,7 +81,7 @@ const PYTHON_LIBRARY: &str = "\
 
 /// Returns the origin of a source file, which may have a line.
 pub fn origin_of_source(source: &str) -> SourceOrigin<'_> {
-    let file = source.split(':').next().unwrap_or_default();
+    let file = without_line(source);
     if is_inline(source) {
         return SourceOrigin::Own(file);
     }

@@ -122,7 +122,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let tables = [grew, shrank, noise, tree].into_iter().filter(Table::has_content).map(Block::Table);
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
-    Ok(Page { blocks: blocks.collect(), source: context.single_source() })
+    Ok(Page { blocks: blocks.collect(), source: context.single_source().map(str::to_owned) })
 }
 
 /// Returns the changes of all own functions, the largest first.

@@ -17,7 +17,7 @@ use crate::diagnostics::printable;
 use crate::diff::Counterparts;
 use crate::markers;
 use crate::profile::{FrameId, Profile, Weight, Weights};
-use crate::script_source::source_of;
+use crate::script_source::{source_of, without_line};
 
 /// A profile with what is needed to name and weigh its functions.
 #[derive(Clone, Copy)]
@@ -161,14 +161,16 @@ impl Context<'_> {
         self.shorten_path(names.collect(), "…".to_owned())
     }
 
-    /// Returns the source file that the names of all own functions contain, if it is the same.
-    pub(super) fn single_source(&self) -> Option<String> {
-        let mut sources = self.survey.own.keys().filter_map(|frame| {
-            let name = std::str::from_utf8(self.profile.frames.name(*frame)).ok()?;
-            source_of(name).filter(|_| self.origins.origin(*frame) == Origin::Own)
+    /// Returns the source file of all own functions, if their names say that it is the same.
+    pub(super) fn single_source(&self) -> Option<&str> {
+        let frames = self.profile.frames.iter().map(|(frame, _)| frame);
+        let own = frames.filter(|frame| self.survey.own.contains_key(frame) || self.origins.is_own_script(*frame));
+        let mut sources = own.filter(|frame| self.is_own_function(*frame)).map(|frame| {
+            let name = std::str::from_utf8(markers::strip_suffix(self.profile.frames.name(frame))).ok()?;
+            source_of(name).map(without_line)
         });
-        let first = sources.next()?;
-        sources.all(|source| source == first).then(|| first.to_owned())
+        let first = sources.next()??;
+        sources.all(|source| source == Some(first)).then_some(first)
     }
 
     /// True for a frame that states what the thread did.

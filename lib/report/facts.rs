@@ -105,7 +105,7 @@ fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
         if *stacks == 1 { "stack" } else { "stacks" },
         context
             .single_source()
-            .map_or_else(String::new, |source| format!(", own functions in {}", without_directories(&source))),
+            .map_or_else(String::new, |source| format!(", own functions in {}", without_directories(source))),
     );
     let numbers = vec![("total", total.after.as_f64()), ("stacks", *stacks as f64)];
     Fact { label: "profile", value: Value::Text(text), numbers }

@@ -1,6 +1,7 @@
 //! Fits names, paths and lists to a width: what tells least is left out first.
 
 use super::columns::{take, take_end, width};
+use crate::symbol_name::script;
 use crate::symbol_name::shorten::shorten;
 
 /// Names longer than this are shortened where there is no room for them.
@@ -32,38 +33,21 @@ pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
 /// Returns a long name without generic, template and call arguments, and without the directories of files.
 pub(super) fn shortened(name: &str) -> String {
     // A number after the name must not hide the suffix `_[k]`, whose brackets are no arguments.
-    if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| number.ends_with('%')) {
+    let is_number = |text: &str| text.ends_with('%') || text.starts_with('×');
+    if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| is_number(number)) {
         return format!("{} {number}", shortened(stem));
     }
     match width(name) > LONG_NAME {
         // It has been shortened by what does not tell it from others.
         true if name.contains('…') => name.to_owned(),
-        true if is_script(name) => without_directories(name),
         true => without_directories(&String::from_utf8_lossy(&shorten(name.as_bytes(), 2))),
         false => name.to_owned(),
     }
 }
 
-/// True for a function of a script. It has no arguments: brackets contain a file, or `<module>`.
-pub(super) fn is_script(name: &str) -> bool {
-    let name = name.rsplit_once(" ×").map_or(name, |(name, _)| name);
-    name.starts_with("py::") || name.starts_with("JS:") || ends_in_source(name)
-}
-
-/// True if parentheses after a blank are the end of a name: `run (app.py:3)`, but not `each<void (int)>` or `each(int)`.
-fn ends_in_source(name: &str) -> bool {
-    let mut depth = 0;
-    for (at, letter) in name.bytes().enumerate().rev() {
-        match letter {
-            b')' => depth += 1,
-            b'(' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return letter == b'(' && name[..at].ends_with(' ');
-        }
-    }
-    false
+/// Returns a name without the directories of files.
+pub(super) fn without_directories(name: &str) -> String {
+    String::from_utf8_lossy(&script::without_directories(name.as_bytes())).into_owned()
 }
 
 /// Returns the last part of a name of C++ or Rust, with the one before if both are short.
@@ -75,22 +59,6 @@ pub(super) fn last_parts(name: &str) -> String {
         [.., last] if !last.is_empty() => (*last).to_owned(),
         _ => name.to_owned(),
     }
-}
-
-/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`. Files
-/// that are named alike in every directory keep it.
-pub(super) fn without_directories(name: &str) -> String {
-    let mut short = String::with_capacity(name.len());
-    for part in name.split_inclusive([' ', ':', '(']) {
-        let file = part.strip_prefix('/').and_then(|path| {
-            let (directory, file) = path.rsplit_once('/')?;
-            let is_common = ["__init__.", "index.", "mod.", "main.", "lib."].iter().any(|stem| file.starts_with(stem));
-            let start = directory.rfind('/').map_or(0, |slash| slash + 1);
-            Some(if is_common { &path[start..] } else { file })
-        });
-        short.push_str(file.filter(|file| !file.is_empty()).unwrap_or(part));
-    }
-    short
 }
 
 /// Returns functions joined by ` > ` on one line, or on two if parts must be left out of one. The callers right before the

@@ -80,7 +80,7 @@ pub(super) fn page(
         .filter(|table| table.has_content() && (table.key != selfs_key || !context.profile.is_differential()));
     let tables = tables.map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).collect();
-    Ok(Page { blocks, source: context.single_source() })
+    Ok(Page { blocks, source: context.single_source().map(str::to_owned) })
 }
 
 /// Returns the largest branches of a profile as a table. If none has changed enough, these are those with the most weight.

@@ -7,10 +7,10 @@ use super::fit::{cut_middle, fit_names, shortened};
 use super::page::{Block, Item, Note, Page, Table, Value};
 
 /// Bytes that a page may have for each of its lines: no more than a comment should have.
-const BYTES_PER_LINE: usize = 160;
+pub(super) const BYTES_PER_LINE: usize = 160;
 
 /// Widths in columns to which paths are fitted, from the widest, until a page has no more bytes than it may.
-const PATH_WIDTHS: [usize; 5] = [usize::MAX, 240, 160, 100, 60];
+pub(super) const WIDTHS: [usize; 5] = [usize::MAX, 240, 160, 100, 60];
 
 /// A name that is not part of a path may take this part of the width of a path.
 const PATH_TO_NAME: usize = 2;
@@ -21,16 +21,9 @@ const MAX_LIST_WIDTH: usize = 480;
 /// Largest indentation in levels of the call tree.
 const MAX_INDENT: usize = 12;
 
-/// Returns the page as Markdown. Names and paths lose what tells least if the page would be too large.
-pub(super) fn render(page: &Page, lines: usize) -> String {
-    let mut text = String::new();
-    for path_width in PATH_WIDTHS {
-        text = Layout { path_width }.render(page);
-        if text.len() <= lines.saturating_mul(BYTES_PER_LINE) {
-            break;
-        }
-    }
-    text
+/// Returns the page as Markdown, with paths fitted to a width.
+pub(super) fn render(page: &Page, path_width: usize) -> String {
+    Layout { path_width }.render(page)
 }
 
 /// The room for long names and paths.

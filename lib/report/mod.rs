@@ -192,16 +192,12 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut survey = Survey::new(&profile, &origins)?;
     survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
-    let names = match format {
-        Format::Text(style) => Names::new(&profile, &survey, style.width),
-        Format::Markdown | Format::Json => Names::default(),
-    };
     let context = Context {
         profile: &profile,
         origins: &origins,
         survey: &survey,
         work: &work,
-        names: &names,
+        names: &Names::default(),
         waits: &waits,
         evidence: &evidence,
         pools: &pools,
@@ -219,57 +215,103 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         },
         whole: survey.total,
     };
-    let most_lines = options.lines.unwrap_or(UNLIMITED);
-    let mut lines = most_lines;
-    loop {
-        let page = page(&context, inputs, &options.repeated, options.focus.as_mut(), lines)?;
-        let text = render(&page, format, most_lines);
-        let excess = text.lines().count().saturating_sub(most_lines);
-        if excess == 0 || matches!(format, Format::Json) {
-            return Ok(text);
+    let lines = options.lines.unwrap_or(UNLIMITED);
+    let mut contents = Contents { inputs, repeated: &options.repeated, focus: options.focus.take() };
+    let mut text = String::new();
+    for width in widths(format) {
+        let names = match width {
+            usize::MAX => Names::default(),
+            _ => Names::new(&profile, &survey, width),
+        };
+        let context = Context { names: &names, ..context };
+        text = contents.fit_lines(&context, format, width, lines)?;
+        if text.len() <= most_bytes(format, lines) {
+            break;
         }
-        if lines <= LEAST_LINES {
-            return Ok(cut_page(page, format, most_lines));
-        }
-        lines = lines.saturating_sub(excess).max(LEAST_LINES);
+    }
+    Ok(text)
+}
+
+/// Returns the widths of a page to try, from the widest. At `usize::MAX`, names are whole.
+fn widths(format: Format) -> Vec<usize> {
+    match format {
+        Format::Text(style) => vec![style.width],
+        Format::Markdown => markdown::WIDTHS.to_vec(),
+        Format::Json => vec![usize::MAX],
     }
 }
 
-/// Returns the page, which may have this many lines.
-fn render(page: &Page, format: Format, lines: usize) -> String {
+/// Returns the number of bytes that a page of so many lines may have.
+fn most_bytes(format: Format, lines: usize) -> usize {
+    match format {
+        Format::Markdown => lines.saturating_mul(markdown::BYTES_PER_LINE),
+        Format::Text(_) | Format::Json => usize::MAX,
+    }
+}
+
+/// The contents of a page.
+struct Contents<'a> {
+    inputs: &'a Inputs,
+    repeated: &'a Repeated,
+    focus: Option<FrameMatcher>,
+}
+
+impl Contents<'_> {
+    /// Returns a page of this width with as much as fits on its lines.
+    fn fit_lines(
+        &mut self,
+        context: &Context<'_>,
+        format: Format,
+        width: usize,
+        most_lines: usize,
+    ) -> Result<String, Error> {
+        let mut lines = most_lines;
+        loop {
+            let page = self.page(context, lines)?;
+            let text = render(&page, format, width);
+            let excess = text.lines().count().saturating_sub(most_lines);
+            if excess == 0 || matches!(format, Format::Json) {
+                return Ok(text);
+            }
+            if lines <= LEAST_LINES {
+                return Ok(cut_page(page, format, width, most_lines));
+            }
+            lines = lines.saturating_sub(excess).max(LEAST_LINES);
+        }
+    }
+
+    /// Returns a page of about this many lines.
+    fn page(&mut self, context: &Context<'_>, lines: usize) -> Result<Page, Error> {
+        let (names, [before, after]) = match self.inputs {
+            Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
+            Inputs::Runs(before, after) => {
+                (vec!["comparison".to_owned()], [before, after].map(|files| name_side(files)))
+            }
+        };
+        let commands = Commands::new(self.inputs, self.repeated);
+        match &mut self.focus {
+            Some(focus) => focus::page(context, focus, &names, lines),
+            None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
+            None => plain::page(context, &commands, &names, lines),
+        }
+    }
+}
+
+fn render(page: &Page, format: Format, width: usize) -> String {
     match format {
         Format::Text(style) => text::render(&page.without_empty_tables(), style),
-        Format::Markdown => markdown::render(&page.without_empty_tables(), lines),
+        Format::Markdown => markdown::render(&page.without_empty_tables(), width),
         Format::Json => json::render(page),
     }
 }
 
 /// Returns a page of at most this many lines without the parts at its end that do not fit.
-fn cut_page(mut page: Page, format: Format, lines: usize) -> String {
+fn cut_page(mut page: Page, format: Format, width: usize, lines: usize) -> String {
     loop {
-        let text = render(&page, format, lines);
+        let text = render(&page, format, width);
         if text.lines().count() <= lines || !page.pop_part() {
             return text;
         }
-    }
-}
-
-fn page(
-    context: &Context<'_>,
-    inputs: &Inputs,
-    repeated: &Repeated,
-    focus: Option<&mut FrameMatcher>,
-    lines: usize,
-) -> Result<Page, Error> {
-    let (names, [before, after]) = match inputs {
-        Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
-        Inputs::Runs(before, after) => (vec!["comparison".to_owned()], [before, after].map(|files| name_side(files))),
-    };
-    let commands = Commands::new(inputs, repeated);
-    match focus {
-        Some(focus) => focus::page(context, focus, &names, lines),
-        None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
-        None => plain::page(context, &commands, &names, lines),
     }
 }
 

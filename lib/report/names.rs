@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::columns::{take, width};
 use super::context::display_name;
-use super::fit::{is_script, shortened};
+use super::fit::shortened;
 use super::measure::percent;
 use super::survey::Survey;
 use crate::profile::{FrameId, Profile};
@@ -94,12 +94,9 @@ fn find_differences<'g>(names: &[(FrameId, String)], same_short: impl Iterator<I
     differences
 }
 
-/// Returns the last two parts of a name without arguments, or the short name of a script's function.
+/// Returns the last two parts of a name without arguments, or the name of a script's function without directories.
 fn remove_packages(name: &str) -> String {
-    match is_script(name) {
-        true => shortened(name),
-        false => String::from_utf8_lossy(&shorten(name.as_bytes(), 3)).into_owned(),
-    }
+    String::from_utf8_lossy(&shorten(name.as_bytes(), 3)).into_owned()
 }
 
 /// Returns the shortest end of a name, from a separator on, that no other name has. `last` is the end that all have in common.
@@ -134,6 +131,10 @@ fn difference(name: &str, group: &[&str]) -> String {
     while first > 0 && is_word(letters[first - 1]) && letters.get(first).is_none_or(|letter| is_word(*letter)) {
         first -= 1;
     }
+    // A long word may differ behind what fits.
+    if start - first >= DIFFERENCE_WIDTH {
+        first = start - DIFFERENCE_WIDTH / 2;
+    }
     let mut last = letters.len().saturating_sub(end).max(first);
     while last < letters.len() && is_word(letters[last]) && (last == first || is_word(letters[last - 1])) {
         last += 1;
@@ -166,6 +167,9 @@ mod tests {
     fn names_differ_by_whole_words() {
         let names = ["index<order, by_price, ascending>::rebuild", "index<order, by_symbol, descending>::rebuild"];
         assert_eq!(names.map(|name| difference(name, &names)), ["by_price", "by_symbol"]);
+        let long = ["a", "b"].map(|end| format!("{}{end}", "of_a_long_name".repeat(9)));
+        let long = [&*long[0], &long[1]];
+        assert_eq!(long.map(|name| difference(name, &long)), ["_a_long_namea", "_a_long_nameb"]);
         let arguments = ["convert<unsigned int>", "convert<unsigned long>", "convert<int>"];
         assert_eq!(arguments.map(|name| difference(name, &arguments)), ["unsigned int", "unsigned long", "int"]);
     }

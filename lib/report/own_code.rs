@@ -109,6 +109,12 @@ impl<'a> Origins<'a> {
         self.has_thread_names
     }
 
+    /// True for the program's own functions of scripts.
+    pub(super) fn is_own_script(&self, frame: FrameId) -> bool {
+        let known = &self.known[frame.index()];
+        known.is_script && known.origin == Origin::Own
+    }
+
     /// True if the profile names the file of code without a symbol.
     pub(super) fn names_files(&self) -> bool {
         self.names_files

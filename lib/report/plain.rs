@@ -75,7 +75,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let second = (!second.is_empty()).then_some(Block::Facts(second));
     let blocks = [Block::Facts(first), Block::Table(own)];
     let blocks = blocks.into_iter().chain(second).chain(tables).chain([Block::Commands(commands)]).collect();
-    Ok(Page { blocks, source: context.single_source() })
+    Ok(Page { blocks, source: context.single_source().map(str::to_owned) })
 }
 
 /// Returns the program's own functions and the threads that have none, the largest first. Those that only wait for work, or for the

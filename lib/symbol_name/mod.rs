@@ -5,5 +5,6 @@ pub mod demangle;
 pub mod inlined;
 pub mod java;
 pub mod kernel;
+pub mod script;
 pub mod shorten;
 pub mod simplify;

@@ -5,14 +5,15 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::brackets::{is_word, strip_operator, symbol_length};
+use super::brackets::{BracketMatcher, is_word, strip_operator, symbol_length};
+use super::script::{is_script, without_directories};
 use crate::markers::strip_suffix;
 
 /// The suffixes that compilers and linkers append: Rust's hashes, parts and clones of functions, symbol versions.
 static COMPILER_SUFFIXES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x-u)( ::h[0-9a-f]{16}
-        | \.(llvm|isra|constprop|part|lto_priv|cold|warm|hot)(\.[0-9]+)* | \ \[clone\ [^\]]*\]
+        | \.(llvm|isra|constprop|part|lto_priv|cold|warm|hot)(\.[0-9]+)* | \ \[clone\ [^\]]*\] | \ \(\.[a-z_]+(\.[0-9]+)*\)
         | @@?[A-Z][A-Za-z_]*_[0-9.]+ )+$",
     )
     .expect("a valid pattern")
@@ -29,7 +30,7 @@ const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 /// - 0: not at all,
 /// - 1: without the suffixes that compilers append,
 /// - 2: also without generic, template and call arguments,
-/// - 3: also without packages.
+/// - 3: also without packages, and functions of scripts without the directories of their files.
 ///
 /// Frame suffixes like `_[k]` stay, and names in brackets are returned unchanged.
 pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
@@ -40,12 +41,13 @@ pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
     let suffix = &name[body.len()..];
     let body = COMPILER_SUFFIXES.replace(body, &b""[..]).into_owned();
     let mut body = JAVA_LAMBDA.replace_all(&body, &b"$$$$Lambda"[..]).into_owned();
-    if level >= 2 {
-        body = remove_arguments(&body);
-    }
-    if level >= 3 {
-        body = remove_packages(&body);
-    }
+    body = match level {
+        3.. if is_script(&body) => without_directories(&body),
+        2.. if is_script(&body) => body,
+        3.. => remove_packages(&remove_arguments(&body)),
+        2 => remove_arguments(&body),
+        _ => body,
+    };
     if body.is_empty() {
         return Cow::Borrowed(name);
     }
@@ -56,25 +58,26 @@ pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
 /// Removes bracketed groups that are arguments of the name before them.
 fn remove_arguments(name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len());
-    let mut rest = name;
+    let mut brackets = BracketMatcher::default();
+    let mut position = 0;
     let mut is_after_operator = false;
-    while let Some(first) = rest.first() {
-        let kept = match first {
-            b'<' | b'(' | b'[' => match group_length(rest) {
-                Some(length) if is_after_operator || opens_arguments(&out, *first) => {
-                    let has_turbofish = out.ends_with(b"::");
-                    out.truncate(out.len() - if has_turbofish { 2 } else { 0 });
-                    rest = &rest[length..];
-                    continue;
-                }
-                _ if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
-                _ => 1,
-            },
-            _ => any_operator_length(rest, out.last().copied()).unwrap_or(1),
+    while position < name.len() {
+        let rest = &name[position..];
+        let may_be_arguments = !is_part_of_name(rest) && (is_after_operator || opens_arguments(&out, rest[0]));
+        let end = if may_be_arguments { brackets.find_group_end(name, position) } else { None };
+        let kept = match end {
+            Some(end) => {
+                let has_turbofish = out.ends_with(b"::");
+                out.truncate(out.len() - if has_turbofish { 2 } else { 0 });
+                position = end;
+                continue;
+            }
+            None if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
+            None => any_operator_length(rest, out.last().copied()).unwrap_or(1),
         };
-        is_after_operator = kept > b"operator".len() && *first == b'o';
+        is_after_operator = kept > b"operator".len() && rest[0] == b'o';
         out.extend_from_slice(&rest[..kept]);
-        rest = &rest[kept..];
+        position += kept;
     }
     let end = out.strip_suffix(b" const").map_or(out.len(), <[u8]>::len);
     out.truncate(end);
@@ -94,28 +97,10 @@ fn opens_arguments(before: &[u8], bracket: u8) -> bool {
     is_word(*last) || matches!(last, b'>' | b')' | b']' | b'}') || before.ends_with(b"::")
 }
 
-/// Returns the length of the bracketed group at the start of `text`. Returns `None` if it is not closed, or is part of
-/// the name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`.
-fn group_length(text: &[u8]) -> Option<usize> {
-    if [ANONYMOUS_NAMESPACE, b"[]", b"[abi:"].iter().any(|part| text.starts_with(part)) {
-        return None;
-    }
-    // `<` in Go's type arguments is the arrow of a channel.
-    let (opening, closing): (&[u8], &[u8]) = if text.starts_with(b"[") { (b"[", b"]") } else { (b"<(", b">)") };
-    let mut depth = 0usize;
-    for (position, byte) in text.iter().enumerate() {
-        if opening.contains(byte) {
-            depth += 1;
-        } else if closing.contains(byte) {
-            // The arrow of a function's type closes nothing.
-            let is_arrow = *byte == b'>' && text[..position].ends_with(b"-");
-            depth = depth.saturating_sub(usize::from(!is_arrow));
-        }
-        if depth == 0 {
-            return Some(position + 1);
-        }
-    }
-    None
+/// True for brackets that are part of the name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`, the braces of a
+/// closure.
+fn is_part_of_name(text: &[u8]) -> bool {
+    [ANONYMOUS_NAMESPACE, b"[]", b"[abi:", b"{"].iter().any(|part| text.starts_with(part))
 }
 
 /// Returns the length of the name of any C++ operator at the start of `text`. `before` is the byte before it.
@@ -158,6 +143,17 @@ fn start_of_last_two(path: &[u8], separator: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::shorten;
+
+    #[test]
+    fn takes_linear_time_for_hostile_names() {
+        for part in ["<", "(", "[", "f(", "f<", "a::<", "operator<", "<)", "(.", " (", "{"] {
+            let opened = part.repeat(500_000 / part.len());
+            let start = std::time::Instant::now();
+            shorten(opened.as_bytes(), 3);
+            shorten(format!("{opened}{}", ">)".repeat(250_000)).as_bytes(), 3);
+            assert!(start.elapsed() < std::time::Duration::from_secs(10), "{part}");
+        }
+    }
 
     #[test]
     fn removes_more_at_each_level() {
@@ -208,6 +204,31 @@ mod tests {
             ("a::f[abi:cxx11](int)", ["a::f[abi:cxx11](int)", "a::f[abi:cxx11]", "a::f[abi:cxx11]"]),
             ("operator delete[](void*)", ["operator delete[](void*)", "operator delete[]", "operator delete[]"]),
             ("[libc.so.6]", ["[libc.so.6]", "[libc.so.6]", "[libc.so.6]"]),
+            (
+                "a::b::each<&a::S::operator< , int>(int)",
+                ["a::b::each<&a::S::operator< , int>(int)", "a::b::each", "b::each"],
+            ),
+            ("f(int) (.cold)", ["f(int)", "f", "f"]),
+            (
+                "py::<module>:/srv/app/web/page.py",
+                ["py::<module>:/srv/app/web/page.py", "py::<module>:/srv/app/web/page.py", "py::<module>:page.py"],
+            ),
+            (
+                "JS:*<anonymous> /srv/app/page.test.js:2:1",
+                [
+                    "JS:*<anonymous> /srv/app/page.test.js:2:1",
+                    "JS:*<anonymous> /srv/app/page.test.js:2:1",
+                    "JS:*<anonymous> page.test.js:2:1",
+                ],
+            ),
+            (
+                "show (/srv/page.php(3) : eval()'d code)",
+                [
+                    "show (/srv/page.php(3) : eval()'d code)",
+                    "show (/srv/page.php(3) : eval()'d code)",
+                    "show (page.php(3) : eval()'d code)",
+                ],
+            ),
             ("f(", ["f(", "f(", "f("]),
             ("operator new(unsigned long)", ["operator new(unsigned long)", "operator new", "operator new"]),
         ] {

@@ -1,5 +1,7 @@
 //! The width of lines.
 
+use std::collections::HashSet;
+
 use super::report;
 use crate::support::{command, directory, run_command, tool};
 
@@ -48,6 +50,35 @@ fn a_page_about_thousands_of_files_names_few() {
 fn the_code_of_a_thread_that_waits_is_its_state() {
     let page = report(&[], b"app;main;wait;read;do_syscall_64_[k];schedule_[k];[off-cpu] 990\napp;main;run 10\n");
     assert!(page.contains("code      blocked 99.0%, own code 1.0%"), "{page}");
+}
+
+#[test]
+fn functions_that_differ_by_their_arguments_differ_in_large_markdown() {
+    let model = |number| format!("shop::model::{}{number}", "Customer".repeat(20));
+    let stacks: Vec<String> = (0..60)
+        .map(|number| format!("app;main;shop::sort_all<std::vector<{}>>;memcpy 9\n", model(number % 30)))
+        .collect();
+    let page = report(&["--markdown", "--budget=20"], stacks.concat().as_bytes());
+    let (_, rows) = page.split_once("own functions").unwrap();
+    let names: Vec<&str> = rows.lines().filter_map(|row| row.strip_prefix("| 3.3% | `")).collect();
+    let distinct: HashSet<&str> = names.iter().filter_map(|name| name.split('`').next()).collect();
+    assert!(names.len() > 2 && distinct.len() == names.len(), "{page}");
+}
+
+#[test]
+fn the_file_of_all_own_functions_is_named_once_without_lines() {
+    for (stacks, first_line) in [
+        ("app;run (/srv/app.py:3);walk (/srv/app.py:10) 5\n", "in.folded: weight 5, 1 stack, own functions in app.py"),
+        ("app;run (/srv/app.py);walk (/srv/tree.py) 5\n", "in.folded: weight 5, 1 stack"),
+        ("app;shop::Loop::run 2\napp;shop::Loop::run;run (/srv/app.py) 3\n", "in.folded: 5 samples, 2 stacks"),
+    ] {
+        let folder = directory();
+        std::fs::write(folder.path().join("in.folded"), stacks).unwrap();
+        let mut command = command(tool("fg-report"));
+        command.arg("in.folded").current_dir(folder.path());
+        let page = run_command(command, b"").ok().text();
+        assert_eq!(page.lines().next().unwrap().trim_start_matches("profile").trim(), first_line, "{page}");
+    }
 }
 
 #[test]

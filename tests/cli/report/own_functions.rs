@@ -28,6 +28,14 @@ fn a_root_that_is_a_function_has_the_place_of_its_weight() {
 }
 
 #[test]
+fn a_java_method_with_its_types_belongs_to_its_class() {
+    let map = "java.lang.Object java.util.HashMap.merge(java.lang.Object, java.util.function.BiFunction)";
+    let profile = format!("java;JavaMain;java.lang.Object shop.Basket.total(java.util.List, int);{map} 100\n");
+    let rows = own_rows(&[], &profile);
+    assert_eq!(rows, [("100.0".to_owned(), "java.lang.Object shop.Basket.total(java.util.List, int)".to_owned())]);
+}
+
+#[test]
 fn the_first_line_of_growth_leads_to_a_root_that_is_a_function() {
     let page = report(&[], b"main 1000 9000\nmain;parse 900 3800\nmain;read_all 800 800\n");
     let path = page.lines().find(|line| line.starts_with("grew at")).unwrap_or_else(|| panic!("{page}"));
