@@ -189,7 +189,8 @@ const LIMITS: &str = "An input that is cut between two records or stacks is read
                       the last line of a folded file has no line end, its number may have been cut: this is not \
                       noticed, and cat(1) joins the line with the first line of the next file.\n\nThe values of all \
                       prints of a bpftrace map are added up: a program that prints a map several times must clear it \
-                      after each print.";
+                      after each print. The text does not say what a value is: averages (avg()), minima and maxima are added \
+                      up like counts and sums.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[

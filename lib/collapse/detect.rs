@@ -100,7 +100,11 @@ fn detect_json(input: &mut Blocks) -> Result<Option<&'static Format>, Error> {
     };
     match format {
         Some(_) => Ok(format),
-        None => Err(Error::Unreadable { name: input.name().to_owned(), what: describe_unknown_kind(text_kind::JSON) }),
+        None => {
+            let known = unsupported::explain(input.head()?).map(str::to_owned);
+            let what = known.unwrap_or_else(|| describe_unknown_kind(text_kind::JSON));
+            Err(Error::Unreadable { name: input.name().to_owned(), what })
+        }
     }
 }
 
@@ -148,6 +152,10 @@ fn describe_unknown(head: &[u8]) -> String {
             let advice =
                 "if it contains Java exceptions, name --format java-exceptions; if a profile, give its lines alone";
             format!("{what}; {advice}, without the time before each")
+        }
+        (None, text_kind::PREFIXED) => format!("{what}; give the lines without it"),
+        _ if folded::has_weights(head) => {
+            format!("{what} of unknown format; if each line is a stack and its weight, name --format folded")
         }
         _ => describe_unknown_kind(what),
     }

@@ -9,7 +9,7 @@ use super::filter::report::{self, LostSamples};
 use super::filter::sample;
 use super::format::FormatReader;
 use super::formats;
-use super::input_summary::InputSummary;
+use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::{OrderedLog, OrderedSampleWriter};
 use super::sink::SinkMode;
@@ -21,7 +21,7 @@ use crate::folded::{LineKind, no_stacks};
 use crate::input::Source;
 use crate::markers;
 use crate::parallel::cores;
-use crate::profile::{Profile, Weights};
+use crate::profile::{Profile, SampleWeight, Weights};
 
 /// Highest number of parser threads: each takes memory.
 const MAX_THREADS: usize = 1024;
@@ -208,7 +208,11 @@ fn read_source(
     if !options.labels.is_empty() && !format.has_labels {
         diagnostics.warn(&format!("{}: no labels are read from this format; --label has no effect", input.name()));
     }
-    let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order).with_lines(input.skipped_lines());
+    // A heat map weighs samples by 1 unless it is told otherwise.
+    let needs_samples =
+        options.weight == SampleWeight::Samples && !workers.iter().any(|worker| worker.sink.needs_times());
+    let name = input.name().to_owned();
+    let log = OrderedLog::new(name.clone(), found, diagnostics, in_order).with_lines(input.skipped_lines());
     let log = log.with_text_before(text_before);
     let span = options.time.filter(|span| span.is_relative() && format.has_times);
     span.iter().for_each(|span| workers.iter_mut().for_each(|worker| worker.sink.hold_samples(*span)));
@@ -223,13 +227,26 @@ fn read_source(
             let feed = Mutex::new(BlockFeed::new(input.into_block_source(find_boundary)));
             let log = Mutex::new(log.for_blocks(format.name));
             read_samples(&Shared { format: format.name, feed, log }, first, others)?;
+            if needs_samples && !format.counts_samples {
+                warn_of_sums(&name, None, diagnostics);
+            }
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {
             let document = Document::new(format.name, source, input.read_ahead(), options, log);
             first.read_document(read, document, summaries)?;
+            let unit = summaries.last().and_then(|summary| summary.unit.as_ref());
+            if needs_samples && !unit.map_or(format.counts_samples, WeightUnit::is_count) {
+                warn_of_sums(&name, unit, diagnostics);
+            }
         }
     }
     Ok(SourceRead::Stacks)
+}
+
+/// Warns that `--weight samples` does not apply to an input.
+fn warn_of_sums(name: &str, unit: Option<&WeightUnit>, diagnostics: &mut Diagnostics) {
+    let unit = unit.map_or(String::new(), |unit| format!(" of {}", unit.name));
+    diagnostics.warn(&format!("{name}: the input has sums{unit}, not single samples; --weight samples has no effect"));
 }
 
 /// Merges the profiles of all workers.

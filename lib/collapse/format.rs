@@ -23,6 +23,9 @@ pub struct Format {
     pub(super) has_times: bool,
     /// True if samples have labels, which `--label` names.
     pub(super) has_labels: bool,
+    /// True if samples weigh 1 each, always or with `--weight samples`, unless the reader names another unit. False for sums
+    /// of anything.
+    pub(super) counts_samples: bool,
     pub(super) recognizer: Recognizer,
     pub(super) reader: FormatReader,
 }

@@ -45,6 +45,13 @@ impl InputSummary {
     }
 }
 
+impl WeightUnit {
+    /// Returns true if the weights count samples, or what is as good as one.
+    pub(super) fn is_count(&self) -> bool {
+        matches!(&self.name[..], "samples" | "threads" | "ticks" | "exceptions")
+    }
+}
+
 impl EventCounts {
     /// Returns the unit of the weights: an empty name if each sample weighs 1, `weights` if the reader has checked that
     /// the events have one unit, else the event without its PMU and its modifiers, which names what is counted.

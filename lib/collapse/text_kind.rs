@@ -1,10 +1,13 @@
 //! Says what a text that is no profile looks like, for a message.
 
-use bstr::ByteSlice as _;
+mod diff;
+mod lines;
+mod log;
 
-use super::line_helpers::{
-    first_lines, most_lines_fit, parse_number, split_once, split_word, split_words, starts_with_any,
-};
+pub(super) use self::diff::{has_prefixes, is_diff, is_diff_of_stacks};
+pub(super) use self::lines::{has_other_lines, has_text_semicolons, is_metrics};
+pub(super) use self::log::{begins_with_time, is_log_line};
+use super::line_helpers::{first_lines, most_lines_fit, split_once, split_words, starts_with_any};
 
 /// The kind of a text that has no stacks, but could.
 pub(super) const STRACE: &str = "output of strace";
@@ -14,6 +17,9 @@ pub(super) const LOG: &str = "a log";
 
 /// The kind of a text that contains parts of two files.
 pub(super) const DIFF: &str = "a diff";
+
+/// The kind of a text with something before each line.
+pub(super) const PREFIXED: &str = "text with a number or a mark before each line";
 
 /// The kind of a JSON document.
 pub(super) const JSON: &str = "JSON";
@@ -46,7 +52,7 @@ pub(super) fn is_control(byte: &u8) -> bool {
 /// Returns the kind of a text, by most of its first lines.
 pub(super) fn describe(head: &[u8]) -> &'static str {
     let start = head.trim_ascii_start();
-    if is_diff(head) {
+    if is_diff(head) || most_lines_fit(head, 60, is_name_and_number) && is_diff_of_stacks(head) {
         DIFF
     } else if most_lines_fit(head, 60, is_system_call) {
         STRACE
@@ -58,6 +64,10 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
         "XML"
     } else if is_table(head) {
         "a table (CSV)"
+    } else if is_metrics(head) {
+        "metrics"
+    } else if has_prefixes(head) {
+        PREFIXED
     } else if most_lines_fit(head, 40, is_code) {
         "source code"
     } else if most_lines_fit(head, 60, is_name_and_number) {
@@ -91,68 +101,6 @@ fn is_system_call(line: &[u8]) -> bool {
             && memchr::memmem::find(rest, b") ").is_some_and(|end| rest[end + 2..].trim_ascii_start().starts_with(b"="))
     });
     call || line.starts_with(b"+++ exited") || line.starts_with(b"--- SIG")
-}
-
-/// Returns true for a line that begins with a time, a date, or a level.
-pub(super) fn begins_with_time(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    let line = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
-    let word = split_word(line).0;
-    let numbers = word.split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty()).count();
-    let is_date = word.len() >= 8 && numbers >= 3 && word.iter().any(|byte| b"-:/".contains(byte));
-    let is_date = is_date && word.iter().all(|byte| byte.is_ascii_digit() || b"-:/.,TZ+[]".contains(byte));
-    is_date || is_month_and_day(line) || is_seconds(word)
-}
-
-/// Returns true for a line that begins with a time, or has one as web servers write it: `- - [27/Nov/2026:07:00:00 +0000]`.
-pub(super) fn is_log_line(line: &[u8]) -> bool {
-    begins_with_time(line) || memchr::memchr_iter(b'[', line).any(|start| is_web_date(&line[start + 1..]))
-}
-
-/// Returns true if a text begins like `27/Nov/2026:07`.
-fn is_web_date(text: &[u8]) -> bool {
-    const FORM: &[u8; 14] = b"00/Mmm/0000:00";
-    text.len() >= FORM.len()
-        && FORM.iter().zip(text).all(|(form, byte)| match form {
-            b'0' => byte.is_ascii_digit(),
-            b'M' => byte.is_ascii_uppercase(),
-            b'm' => byte.is_ascii_lowercase(),
-            _ => byte == form,
-        })
-}
-
-/// Returns true for a difference between two files: unified, context or of git.
-pub(super) fn is_diff(head: &[u8]) -> bool {
-    let mut lines = first_lines(head).skip_while(|line| {
-        starts_with_any(line, &[b"diff ", b"index ", b"old mode", b"new mode", b"new file", b"deleted file"])
-    });
-    let begins = match (lines.next(), lines.next()) {
-        (Some(before), Some(after)) => {
-            before.starts_with(b"--- ") && after.starts_with(b"+++ ")
-                || before.starts_with(b"*** ") && after.starts_with(b"--- ")
-        }
-        _ => false,
-    };
-    // What `git log -p` prints begins with a commit.
-    begins || first_lines(head).any(|line| line.starts_with(b"@@ -") && line.contains_str(" @@"))
-}
-
-/// Returns true for `Nov 23 10:00:01`.
-fn is_month_and_day(line: &[u8]) -> bool {
-    let mut words = split_words(line);
-    let months = [&b"Jan"[..], b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-    let is_month = words.next().is_some_and(|word| months.contains(&word));
-    is_month
-        && words.next().is_some_and(|day| parse_number(day).is_some())
-        && words.next().is_some_and(|time| time.contains(&b':'))
-}
-
-/// Returns true for `12.345678]`, as the kernel's log has it.
-fn is_seconds(word: &[u8]) -> bool {
-    let parts = word.strip_suffix(b"]").and_then(|seconds| split_once(seconds, "."));
-    parts.is_some_and(|(whole, fraction)| {
-        parse_number(whole).is_some() && fraction.len() == 6 && parse_number(fraction).is_some()
-    })
 }
 
 /// Returns true if nearly all lines have the same number of a separator, at least two.

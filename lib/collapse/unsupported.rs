@@ -6,7 +6,7 @@ use super::formats::{go_trace, wpa};
 use super::line_helpers::{first_lines, parse_number, split_word};
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 13] = [
+const MAGIC: [(&[u8], &str); 16] = [
     (b"memray\0", MEMRAY),
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
@@ -14,6 +14,9 @@ const MAGIC: [(&[u8], &str); 13] = [
     (b"\x7fELF", "a program, not a profile; record it with fg-record"),
     (b"gmon\x01\0\0\0", GPROF),
     (b"Flat profile:", GPROF),
+    (b"Statistical profiling result from ", PROF_PROCESS),
+    (b"reading file \"", HEAPTRACK_PRINT),
+    (b"{\"counter-value\" : ", PERF_STAT),
     (b"{)\x03", CPROFILE),
     (b"{\xa9\x03", CPROFILE),
     (b"\xfb)\x03", CPROFILE),
@@ -34,6 +37,12 @@ const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
 const WPA_TREE: &str = "a tree that Windows Performance Analyzer copied, whose weights are sums; export the table with \
                         wpaexporter, with one row for each stack";
+const PROF_PROCESS: &str =
+    "a table of node --prof-process, which has functions but no stacks; give the isolate-*.log of node --prof";
+const HEAPTRACK_PRINT: &str =
+    "a report of heaptrack_print, which lists few stacks; give the recording (heaptrack.*.zst) itself";
+const VALGRIND_XML: &str = "XML of valgrind, which is not read; run it without --xml=yes and give the text";
+const PERF_STAT: &str = "counts of perf stat, which have no stacks; record with `fg-record` or `perf record -g`";
 const GRAPH: &str = "a graph (DOT), which has functions and callers but no stacks; give the profile it was made from";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
@@ -75,6 +84,9 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"JOB \"") && head.contains_str("\nSAMPLE_UNIT ") || head.starts_with(b"X_RANGE ") {
         return Some(HEAP_CENSUS);
     }
+    if head.starts_with(b"<") && head.contains_str("<valgrindoutput>") {
+        return Some(VALGRIND_XML);
+    }
     if starts_with_any(head, &[b"<!doctype html", b"<html"]) {
         Some(PAGE)
     } else if starts_with_any(head, &[b"<svg", b"<!doctype svg"])
@@ -106,6 +118,8 @@ fn explain_line(line: &[u8]) -> Option<&'static str> {
     let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
+    } else if line.starts_with(b"Performance counter stats for ") || line.starts_with(b"{\"counter-value\" : ") {
+        Some(PERF_STAT)
     } else if is_pstats_line(count, rest.trim_ascii()) {
         Some(CPROFILE)
     } else if is_metric_type(line) {

@@ -11,6 +11,7 @@ mod json_start;
 mod malformed;
 mod one_line;
 mod strays;
+mod texts;
 
 pub fn folder() -> PathBuf {
     support::data("collapse/formats")

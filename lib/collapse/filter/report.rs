@@ -110,16 +110,32 @@ fn report_left_out(
     Ok(())
 }
 
-/// Warns once if weights of different units are added up.
+/// Warns once if weights of different units are added up. The units of events are compared with those that inputs name, and
+/// with each other by [`check_units`].
 fn report_units(summaries: &[InputSummary], diagnostics: &mut Diagnostics) {
     let mut units = summaries.iter().filter_map(|summary| summary.unit.as_ref());
     let Some(first) = units.next() else { return };
-    if let Some(other) = units.find(|unit| unit.name != first.name) {
-        diagnostics.warn(&format!(
-            "adding up different units: {} in {}, {} in {}",
-            first.name, first.input, other.name, other.input
-        ));
+    let other = units.find(|unit| unit.name != first.name).map(|unit| format!("{} in {}", unit.name, unit.input));
+    let other = other.or_else(|| describe_other_event(&first.name, summaries));
+    if let Some(other) = other {
+        diagnostics.warn(&format!("adding up different units: {} in {}, {other}", first.name, first.input));
     }
+}
+
+/// Describes the first event whose weights have another unit than an input without events names.
+fn describe_other_event(unit: &str, summaries: &[InputSummary]) -> Option<String> {
+    let has_counted = |event: &&EventCounts| event.is_selected && event.counted_samples > 0;
+    if summaries.iter().any(|summary| summary.unit.is_some() && summary.events.iter().any(|event| has_counted(&event)))
+    {
+        return None;
+    }
+    let mut events = summaries.iter().flat_map(|summary| &summary.events).filter(has_counted);
+    let event = events.find(|event| match event.unit() {
+        b"" => unit != "samples",
+        other => other != unit.as_bytes(),
+    })?;
+    let of = if event.unit().is_empty() { "samples" } else { "weights" };
+    Some(format!("{of} of event {}", event_name(event)))
 }
 
 /// Lists the selected events, or those that are not.

@@ -31,6 +31,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "published files",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Head(|head| {
         head.starts_with(TEXT) && head.contains_str("\n*threads\n") || is_streamed(head)
     }),

@@ -29,6 +29,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Austin 4.0",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         head.starts_with(MAGIC) && head.get(3).is_some_and(|version| VERSIONS.contains(version))
     }),

@@ -34,6 +34,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "bpftrace 0.17, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

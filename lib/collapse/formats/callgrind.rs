@@ -40,6 +40,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "valgrind 3.19, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "eflame with Erlang/OTP 25",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| most_lines_fit(head, 90, |line| parse_line(line).is_some())),
     reader: FormatReader::Lines(read),
 };

@@ -9,6 +9,7 @@
 //! weight, and the rest is left out.
 
 mod shape;
+mod sorted;
 mod weight;
 
 use bstr::ByteSlice as _;
@@ -20,7 +21,9 @@ use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_words};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
-use crate::collapse::text_kind::{begins_with_time, is_diff, is_log_line, is_table};
+use crate::collapse::text_kind::{
+    begins_with_time, has_other_lines, has_prefixes, is_diff, is_diff_of_stacks, is_metrics, is_table,
+};
 use crate::folded::{DetectedKind, Line, LineKind, detect_kind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
@@ -31,6 +34,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "published files",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
@@ -65,10 +69,19 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
         && !first_lines(head).any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
 }
 
-/// Returns true for text of another kind: a table whose last column is a number, a log, a difference between files.
+/// Returns true if at least two thirds of the first lines are a text and a weight, whatever the text looks like.
+pub(in crate::collapse) fn has_weights(head: &[u8]) -> bool {
+    most_lines_fit(head, 66, |line| parse(line.trim_ascii_end(), LineKind::Plain).is_some())
+}
+
+/// Returns true for text of another kind: a table whose last column is a number, a log, a difference between files, metrics,
+/// or lines with something before each.
 fn is_other_text(head: &[u8]) -> bool {
-    most_lines_fit(head, 80, is_log_line)
+    has_other_lines(head)
         || is_diff(head)
+        || is_diff_of_stacks(head)
+        || has_prefixes(head)
+        || is_metrics(head)
         || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
 }
 

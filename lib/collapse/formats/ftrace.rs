@@ -37,6 +37,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Linux 6.18 (tracefs), published files",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

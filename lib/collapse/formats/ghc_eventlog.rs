@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "GHC 9.0",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "GHC 9.0, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -14,9 +14,12 @@
 //! 1: 0x400000/0x4c9000/0x0 /bin/app
 //! ```
 //! The weight is the value that `--event` names, else the default one (`[dflt]`), else the last one. A location without
-//! a function is named by its file, with `--addrs` also by its address. Labels, files and lines are left out.
+//! a function is named by its file, with `--addrs` also by its address. `--label KEY` makes a sample's labels, in the lines
+//! below it, its root frame: `request:[/home] bytes:[512]`. Files and lines are left out.
 
 use std::collections::HashMap;
+
+use bstr::ByteSlice as _;
 
 use crate::Error;
 use crate::collapse::document::Document;
@@ -35,7 +38,8 @@ pub(super) static FORMAT: Format = Format {
     description: "go tool pprof -raw",
     tested_with: "Go 1.19, published files",
     has_times: false,
-    has_labels: false,
+    has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
@@ -63,14 +67,25 @@ struct RawProfile {
     column: usize,
     /// The number of values per sample.
     column_count: usize,
-    /// Location IDs of the text, renumbered densely: stacks consist of these numbers.
-    location_numbers: HashMap<u64, u32>,
+    /// The places of stacks, numbered densely: stacks consist of these numbers.
+    place_numbers: HashMap<Place, u32>,
+    /// The last sample, whose labels may follow.
+    sample: Option<(Vec<u32>, Weight)>,
+    /// The frames of labels.
+    labels: HashMap<u32, Vec<u8>>,
     stacks: Stacks,
     /// The weights of the stacks, by stack number.
     weights: Vec<Weight>,
     locations: HashMap<u32, Location>,
     /// File names by mapping ID.
     mappings: HashMap<u64, Vec<u8>>,
+}
+
+/// A place in a stack: a location, by its ID in the text, or a label as a frame.
+#[derive(PartialEq, Eq, Hash)]
+enum Place {
+    Location(u64),
+    Label(Vec<u8>),
 }
 
 #[derive(Default)]
@@ -112,7 +127,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             Section::Types => document.report_malformed("expected the names and units of the values")?,
             Section::Samples => {
-                if !profile.parse_sample(&line)? {
+                if !profile.parse_labels(&line, document.options) && !profile.parse_sample(&line)? {
                     document.report_malformed("expected a sample: its values, a colon and its locations")?;
                 }
             }
@@ -128,6 +143,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
+    profile.end_sample()?;
     profile.add_to(sink, document.options)?;
     document.check_end(section == Section::Mappings, "its mappings")
 }
@@ -146,13 +162,28 @@ impl RawProfile {
         Ok(())
     }
 
-    /// Adds the sample of `VALUE VALUE: LOCATION LOCATION`. A line of labels is accepted and left out.
+    /// Adds the labels of `key:[value] bytes:[512]` that the options name to the last sample; returns true for such a line.
+    fn parse_labels(&mut self, line: &[u8], options: &Options) -> bool {
+        let line = line.trim_ascii();
+        if !line.ends_with(b"]") || !line.contains_str(":[") {
+            return false;
+        }
+        for key in options.labels.iter().rev() {
+            if let Some(value) = find_label(line, key) {
+                let frame = [key, &b"="[..], value].concat();
+                let number = self.place_number(Place::Label(frame.clone()));
+                self.labels.insert(number, frame);
+                self.sample.iter_mut().for_each(|(stack, _)| stack.push(number));
+            }
+        }
+        true
+    }
+
+    /// Adds the sample of `VALUE VALUE: LOCATION LOCATION`.
     fn parse_sample(&mut self, line: &[u8]) -> Result<bool, Error> {
+        self.end_sample()?;
         let Some((values, locations)) = split_once(line, ":") else { return Ok(line.is_empty()) };
         let values: Vec<&[u8]> = split_words(values).collect();
-        if locations.contains(&b'[') || line.trim_ascii_end().ends_with(b"]") {
-            return Ok(true);
-        }
         let weight = values.get(self.column).filter(|_| values.len() == self.column_count);
         let is_sample = values.iter().all(|value| Weight::parse(value).is_some())
             && split_words(locations).all(|location| parse_number(location).is_some());
@@ -162,18 +193,25 @@ impl RawProfile {
         let mut stack = Vec::new();
         for location in split_words(locations) {
             let Some(id) = parse_number(location) else { return Ok(false) };
-            stack.push(self.location_number(id));
+            stack.push(self.place_number(Place::Location(id)));
         }
-        let stack = self.stacks.intern(&stack) as usize;
-        self.weights.resize(self.weights.len().max(stack + 1), Weight::ZERO);
-        self.weights[stack] = self.weights[stack].checked_add(weight).ok_or(Error::Overflow)?;
+        self.sample = Some((stack, weight));
         Ok(true)
     }
 
-    /// Returns the dense number of a location ID.
-    fn location_number(&mut self, id: u64) -> u32 {
-        let next = self.location_numbers.len() as u32;
-        *self.location_numbers.entry(id).or_insert(next)
+    /// Adds the last sample, which has all its labels.
+    fn end_sample(&mut self) -> Result<(), Error> {
+        let Some((stack, weight)) = self.sample.take() else { return Ok(()) };
+        let stack = self.stacks.intern(&stack) as usize;
+        self.weights.resize(self.weights.len().max(stack + 1), Weight::ZERO);
+        self.weights[stack] = self.weights[stack].checked_add(weight).ok_or(Error::Overflow)?;
+        Ok(())
+    }
+
+    /// Returns the dense number of a place.
+    fn place_number(&mut self, place: Place) -> u32 {
+        let next = self.place_numbers.len() as u32;
+        *self.place_numbers.entry(place).or_insert(next)
     }
 
     /// Adds the location of `1: 0x4a1 M=1 main.hash /src/main.go:10:0 s=8`. On a line that has only a function, the
@@ -188,7 +226,7 @@ impl RawProfile {
         }
         let function = match numbered {
             Some((id, rest)) => {
-                let number = self.location_number(id);
+                let number = self.place_number(Place::Location(id));
                 let (address, rest) = split_word(rest);
                 let (mapping, function) = match split_word(rest) {
                     (word, after) if word.starts_with(b"M=") => (parse_number(&word[2..]).unwrap_or(0), after),
@@ -221,8 +259,12 @@ impl RawProfile {
     fn add_to(&self, sink: &mut Sink, options: &Options) -> Result<(), Error> {
         let mut stack = Stack::default();
         for (stack_number, weight) in (0..).zip(&self.weights) {
-            for location in self.stacks.get(stack_number) {
-                match self.locations.get(location) {
+            for place in self.stacks.get(stack_number) {
+                if let Some(label) = self.labels.get(place) {
+                    stack.push(label, sink);
+                    continue;
+                }
+                match self.locations.get(place) {
                     None => stack.push(markers::UNKNOWN, sink),
                     Some(location) if location.functions.is_empty() => {
                         stack.push(&self.module_frame(location, options), sink);
@@ -253,9 +295,43 @@ impl RawProfile {
     }
 }
 
+/// Returns the value of a label in `key:[value] other:[value]`. Values may contain blanks and brackets.
+fn find_label<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let start = [key, b":["].concat();
+    let begins = |at: &usize| *at == 0 || line[..*at].ends_with(b"] ");
+    let begin = line.find_iter(&start).find(begins)? + start.len();
+    let rest = &line[begin..];
+    // The next label begins with its key.
+    let ends_value = |at: &usize| {
+        let word = split_word(&rest[at + 1..]).0;
+        word.is_empty() || word.contains_str(":[")
+    };
+    rest.find_iter(b"]").find(ends_value).map(|end| &rest[..end])
+}
+
 /// Returns the function of `main.hash /src/main.go:10:0 s=8`, without its file, line and start line.
 fn strip_position(text: &[u8]) -> &[u8] {
     let start = memchr::memmem::rfind(text, b" s=").map_or(text, |end| &text[..end]);
     let end = memchr::memmem::find(start, b" /").or_else(|| memchr::memrchr(b' ', start));
     end.map_or(start, |end| &start[..end]).trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_label;
+
+    #[test]
+    fn finds_labels_whose_values_have_blanks_and_brackets() {
+        let line = b"n:[1] req:[/a b;c] list:[[x] y] size:[512 bytes]";
+        for (key, value) in [
+            ("n", Some("1")),
+            ("req", Some("/a b;c")),
+            ("list", Some("[x] y")),
+            ("size", Some("512 bytes")),
+            ("ist", None),
+            ("q", None),
+        ] {
+            assert_eq!(find_label(line, key.as_bytes()), value.map(str::as_bytes), "{key}");
+        }
+    }
 }

@@ -5,16 +5,20 @@
 //!      140ms   main.hash
 //!              main.main
 //! ```
-//! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. Labels are
-//! left out.
+//! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. `(inline)` becomes
+//! the suffix of inlined functions, unless names are kept verbatim. Labels are left out.
+
+use std::borrow::Cow;
 
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, function_name, split_once, split_word};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::units::parse_quantity;
+use crate::markers::{INLINED, with_suffix};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -23,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Go 1.19, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
@@ -51,6 +56,14 @@ fn is_label(line: &[u8]) -> bool {
     split_once(line, ":  ").is_some_and(|(key, _)| key.starts_with(b" ") && !key.trim_ascii().contains(&b' '))
 }
 
+/// Returns the name of a function, with a suffix if pprof says that it is inlined into its caller.
+fn frame_name<'a>(text: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
+    match text.strip_suffix(b" (inline)") {
+        Some(name) if !options.verbatim => with_suffix(function_name(name, options), INLINED),
+        _ => function_name(text, options),
+    }
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight, mut unit) = (Vec::new(), Stack::default(), None, None);
     let mut has_begun = false;
@@ -65,7 +78,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.skip_line();
         } else if weight.is_some() {
             match line.strip_prefix(CALLER_INDENTATION).filter(|name| !name.starts_with(b" ")) {
-                Some(name) => stack.push(&function_name(name.trim_ascii_end(), document.options), sink),
+                Some(name) => stack.push(&frame_name(name.trim_ascii_end(), document.options), sink),
                 None => document.report_malformed("expected a function below its callee")?,
             }
         } else {
@@ -76,7 +89,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                         unit = Some(base);
                     }
                     weight = Some(value);
-                    stack.push(&function_name(rest, document.options), sink);
+                    stack.push(&frame_name(rest, document.options), sink);
                 }
                 _ => {
                     document.report_malformed("expected a value and a function")?;

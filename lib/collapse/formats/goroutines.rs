@@ -35,6 +35,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Go 1.19, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

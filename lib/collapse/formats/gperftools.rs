@@ -19,6 +19,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "gperftools 2.10",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| Words::new(head).is_some()),
     reader: FormatReader::Bytes(read),
 };

@@ -39,6 +39,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "jemalloc 5.3, gperftools 2.10, Go 1.19",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(is_heading)),
     reader: FormatReader::Lines(read),
 };

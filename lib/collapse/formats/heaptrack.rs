@@ -37,6 +37,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "heaptrack 1.4",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         lines.next().is_some_and(is_version)

@@ -32,6 +32,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "JDK 8",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).next().is_some_and(|line| line.starts_with(b"JAVA PROFILE 1.0") && line.contains(&b','))
             || first_lines(head).any(|line| parse_trace(line).is_some())

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "GCC 12",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         lines.any(|line| parse_leak(line).is_some()) && lines.next().is_some_and(|line| parse_frame(line).is_some())

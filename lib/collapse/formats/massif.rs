@@ -32,6 +32,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "valgrind 3.19",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).take(3).any(|line| line.starts_with(UNIT)) && first_lines(head).any(is_snapshot)
     }),

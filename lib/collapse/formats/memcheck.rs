@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "valgrind 3.19",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| {
             let text = strip_process(line).unwrap_or_default();

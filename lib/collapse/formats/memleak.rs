@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "libbpf-tools 0.37, published output of bcc",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         let mut lines = first_lines(head);
         // A list may be empty.

@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "memray 1.20",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(|line| line == HEADING)),
     reader: FormatReader::Lines(read),
 };

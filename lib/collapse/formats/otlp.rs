@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| is_otlp(head) || head.get(4..).is_some_and(is_otlp) && head[0] < 0x40),
     reader: FormatReader::Bytes(read),
 };

@@ -29,6 +29,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "perf 6.1, published files",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -34,11 +34,12 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "perf 6.1, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };
 
-fn recognizes(head: &[u8]) -> bool {
+pub(super) fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(is_heading)
 }
 

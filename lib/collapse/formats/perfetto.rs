@@ -52,6 +52,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "test data of Perfetto",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

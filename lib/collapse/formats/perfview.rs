@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         xml::begins(head)
             && (head.contains_str("<StackWindow") || head.contains_str("<StackSource"))

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Go 1.19, published files",
     has_times: false,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Head(is_pprof),
     reader: FormatReader::Bytes(read),
 };

@@ -32,6 +32,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "py-spy 0.4",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

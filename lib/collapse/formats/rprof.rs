@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "R 4.2",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| first_lines(head).next().is_some_and(|line| parse_heading(line).is_some())),
     reader: FormatReader::Lines(read),
 };

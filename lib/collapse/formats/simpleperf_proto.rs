@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "simpleperf of NDK 27",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "stackprof 0.2",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         // A hash whose first key is the symbol `version`, or has it among the first ones.
         head.starts_with(b"\x04\x08{") && memchr::memmem::find(&head[..head.len().min(256)], b":\x0cversion").is_some()

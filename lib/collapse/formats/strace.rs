@@ -31,6 +31,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "strace 6.1",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         first_lines(head).any(|line| parse_frame(line).is_some())
             && first_lines(head).any(|line| parse_call(line).is_some())

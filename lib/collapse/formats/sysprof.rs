@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "sysprof 3.46",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

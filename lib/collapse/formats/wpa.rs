@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Lines(read),
 };

@@ -2,8 +2,9 @@
 
 use bstr::ByteSlice as _;
 
-use super::{has_callers, parse, stack_lines, weight};
+use super::{has_callers, parse, sorted, stack_lines, weight};
 use crate::collapse::line_helpers::{split_word, split_words};
+use crate::collapse::text_kind::has_text_semicolons;
 use crate::folded::{Line, LineKind};
 
 /// Maximum number of lines of a text whose first line decides.
@@ -33,11 +34,15 @@ pub(super) struct Shape {
     with_words: usize,
     /// Those with one frame and a number that is aligned.
     with_padding: usize,
+    /// Those with semicolons as text has them.
+    with_text: usize,
+    /// True if the lines are a list of stacks as programs write them that add stacks up.
+    is_sorted_list: bool,
 }
 
 impl Shape {
     pub(super) fn new(head: &[u8]) -> Self {
-        let mut shape = Self::default();
+        let mut shape = Self { is_sorted_list: sorted::is_list_of_stacks(head), ..Self::default() };
         for line in stack_lines(head) {
             shape.lines += 1;
             if weight::explain(line).is_some() {
@@ -58,12 +63,19 @@ impl Shape {
                 shape.with_padding += usize::from(!has_callers && is_padded(line));
                 let is_words = !has_symbols && name.contains(&b' ') || split_words(name).count() > MAX_NAME_WORDS;
                 shape.with_words += usize::from(!has_callers && is_words);
+                shape.with_text += usize::from(has_text_semicolons(stack));
             }
         }
         shape
     }
 
     pub(super) fn looks_like_stacks(&self) -> bool {
+        if self.with_text * 2 > self.fitting {
+            return false;
+        }
+        if self.is_sorted_list {
+            return true;
+        }
         let is_table = self.with_callers == 0 && self.with_numbers.max(self.with_padding) * 2 > self.fitting;
         let is_sentence = self.lines == 1 && self.with_words == 1;
         if is_table || is_sentence {
@@ -87,12 +99,13 @@ fn without_weight(stack: &[u8]) -> &[u8] {
 const OPERATORS: [&[u8]; 6] = [b" =", b" +", b" -", b" *", b" <-", b", line"];
 
 /// Returns true for text that ends like `name:` or `i <- i +`, before a number that is no weight, and for text that
-/// begins like `name: `. Punctuation alone names nothing.
+/// begins like `name: `, unless it is an access specifier of C++. Punctuation alone names nothing.
 fn is_assignment(stack: &[u8]) -> bool {
     if stack.is_ascii() && !stack.iter().any(u8::is_ascii_alphanumeric) {
         return false;
     }
     let key = split_word(stack).0.strip_suffix(b":");
+    let key = key.filter(|key| !matches!(*key, b"public" | b"protected" | b"private"));
     let begins_with_key = key.is_some_and(|key| key.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
     OPERATORS.iter().any(|operator| stack.ends_with(operator))
         || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')

@@ -37,6 +37,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "Go 1.27",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Bytes(read),
 };

@@ -26,11 +26,12 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use self::chunk::Chunk;
-use self::events::{EventTypes, is_cpu_group, is_first_default};
+use self::events::{EventType, EventTypes, is_cpu_group, is_first_default};
 pub(super) use self::events::{printed_weight, select_types};
 use self::reader::Reader;
 pub(super) use self::reader::kind_suffix;
 use self::source::{MAGIC, Recording, Window};
+use self::wire::Cursor;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::EventChoice;
@@ -44,6 +45,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "JDK 8, 11, 17, 21 and 25",
     has_times: true,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };
@@ -117,7 +119,7 @@ fn for_each_chunk<'w>(
 fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let choice = document.options.event.clone();
     if choice == EventChoice::All {
-        return Ok(None);
+        return select_with_stacks(window);
     }
     // Whether an event of CPU time counts depends on the others.
     let is_named = matches!(&choice, EventChoice::Named(wanted) if !is_cpu_group(wanted));
@@ -146,4 +148,32 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
         Ok(true)
     })?;
     Ok(select_types(&choice, &counts))
+}
+
+/// Returns the names of the events of which any has a stack, or `None` if those are all. Many types of events can have a stack,
+/// but rarely or never do.
+fn select_with_stacks(window: &mut Window<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let mut has_stack: FxHashMap<Vec<u8>, bool> = FxHashMap::default();
+    for_each_chunk(window, |chunk, window| {
+        let Some(schema) = chunk.read_schema(window)? else { return Ok(true) };
+        let types = EventTypes::new(&schema, &[]);
+        let known = |class: &EventType| has_stack.get(&class.name).copied();
+        let mut found: Vec<Option<bool>> = types.list().iter().map(known).collect();
+        let mut offset = chunk.first_event();
+        while let Some(event) = chunk.event_at(window, offset)? {
+            if let Some(index) = types.find(event.kind).filter(|index| found[*index] != Some(true)) {
+                let values = event.read_values(window)?;
+                let values = types.list()[index].decode(&mut Cursor::new(values, chunk.has_varints));
+                found[index] = Some(values.is_some_and(|values| values.stack != 0));
+            }
+            offset = event.end();
+        }
+        let found = types.list().iter().zip(found);
+        has_stack.extend(found.filter_map(|(class, found)| Some((class.name.clone(), found?))));
+        Ok(true)
+    })?;
+    if has_stack.values().all(|has_stack| *has_stack) {
+        return Ok(None);
+    }
+    Ok(Some(has_stack.into_iter().filter(|(_, has_stack)| *has_stack).map(|(name, _)| name).collect()))
 }

@@ -13,6 +13,7 @@ use super::wire::Cursor;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{thread_name, uses_input_weights};
+use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::formats::java;
 use crate::collapse::options::Options;
@@ -53,8 +54,10 @@ struct Findings {
     /// The types with stacks, and whether the events of each are selected.
     types: EventTypes,
     is_selected: Vec<bool>,
-    /// Number of events with a stack that are not selected, by type.
-    left_out: Vec<u64>,
+    /// The events that are not selected, by type.
+    left_out: Vec<LeftOut>,
+    /// True if all events with stacks are selected, so that the others are left out.
+    selects_all: bool,
     /// The offsets of the checkpoints.
     checkpoints: Vec<u64>,
     /// The stacks of selected events. Others are not decoded.
@@ -68,11 +71,20 @@ struct Findings {
     end: u64,
 }
 
+/// Events of a type that is not selected.
+#[derive(Clone, Copy, Default)]
+struct LeftOut {
+    count: u64,
+    /// True if the message about what is left out names the type.
+    is_listed: bool,
+}
+
 impl Findings {
     fn new(types: EventTypes, details: FrameDetails, adds_up: bool, document: &Document<'_>) -> Self {
         Self {
             is_selected: types.list().iter().map(|class| document.events.selects(&class.name)).collect(),
-            left_out: vec![0; types.list().len()],
+            left_out: vec![LeftOut::default(); types.list().len()],
+            selects_all: document.options.event == EventChoice::All,
             types,
             checkpoints: Vec::new(),
             stacks: StackTraces::new(details),
@@ -90,8 +102,9 @@ impl Findings {
             self.earliest = Some(self.earliest.map_or(event.start, |earliest| earliest.min(event.start)));
         }
         if !self.is_selected[class] {
-            // Many types of events can have a stack, but rarely or never do.
-            self.left_out[class] += u64::from(event.stack != 0);
+            self.left_out[class].count += 1;
+            // Many types of events can have a stack, but never do. Of all events, those that do are selected.
+            self.left_out[class].is_listed |= event.stack != 0 || self.selects_all;
             return Ok(());
         }
         // Not `ok_or`: each event would drop an error that did not occur.
@@ -145,8 +158,10 @@ impl<'a> Reader<'a> {
         if !found.adds_up {
             self.add_each_event(&found.types, &found.is_selected, window, &mut tables, document, sink)?;
         }
-        for (class, count) in found.types.list().iter().zip(found.left_out).filter(|(_, count)| *count > 0) {
-            document.events.accept_many(&class.name, count);
+        for (class, left_out) in
+            found.types.list().iter().zip(found.left_out).filter(|(_, left_out)| left_out.is_listed)
+        {
+            document.events.accept_many(&class.name, left_out.count);
         }
         if found.end < chunk.end && !chunk.is_cut {
             let what = format!("damaged at byte {}; the rest of the chunk is left out", found.end);

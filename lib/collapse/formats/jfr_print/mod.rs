@@ -41,6 +41,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "JDK 17 and 25",
     has_times: true,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     // Events may contain whole thread dumps, which other formats recognize.
     reader: FormatReader::Bytes(read),
@@ -146,7 +147,7 @@ fn parse_field(text: &[u8], event: &mut PrintedEvent, document: &mut Document<'_
     };
     match (key, value) {
         (b"stackTrace", _) => {
-            event.has_stack_field = true;
+            (event.has_stack_field, event.has_stack) = (true, true);
             return Ok(if value == b"[" { Place::Stack } else { Place::Fields });
         }
         (_, b"[" | b"{") => return Ok(Place::Nested(1)),

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{thread_name, uses_input_weights};
+use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::formats::java;
@@ -29,6 +30,8 @@ pub(in crate::collapse::formats) struct PrintedEvent {
     pub(in crate::collapse::formats) weight: Option<Weight>,
     /// True if events of this type have a stack, if only an empty one.
     pub(in crate::collapse::formats) has_stack_field: bool,
+    /// True if that field has a value, which may be a stack whose frames are all left out.
+    pub(in crate::collapse::formats) has_stack: bool,
     pub(in crate::collapse::formats) is_truncated: bool,
     /// The frames of the stack, the leaf first.
     pub(in crate::collapse::formats) frames: Vec<FrameId>,
@@ -95,7 +98,7 @@ pub(in crate::collapse::formats) struct Samples<'a> {
     sums: Vec<(u64, Weight)>,
     /// True for each type if its events have a weight.
     has_weight: Vec<bool>,
-    /// True for each type if an event of it has a stack: the text of one without a stack has no such field.
+    /// True for each type if an event of it has a stack; of one that is named, if it has the field.
     has_stacks: Vec<bool>,
     is_rounded: bool,
 }
@@ -132,7 +135,8 @@ impl<'a> Samples<'a> {
         self.has_weight.resize(self.kinds.list.len(), false);
         self.has_weight[kind] |= event.weight.is_some();
         self.has_stacks.resize(self.kinds.list.len(), false);
-        self.has_stacks[kind] |= event.has_stack_field;
+        let is_named = matches!(self.options.event, EventChoice::Named(_));
+        self.has_stacks[kind] |= if is_named { event.has_stack_field } else { event.has_stack };
         let key = Key {
             kind,
             thread: self.threads.intern((event.thread, event.tid)),

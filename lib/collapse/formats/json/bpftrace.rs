@@ -22,6 +22,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "bpftrace 0.17, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Lines(read),
 };

@@ -24,6 +24,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "Node.js, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),
 };

@@ -24,6 +24,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "perf 6.1",
     has_times: false,
     has_labels: false,
+    counts_samples: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

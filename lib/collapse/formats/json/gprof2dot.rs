@@ -26,6 +26,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "memray 1.20",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

@@ -29,6 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "JDK 17 and 25",
     has_times: true,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
@@ -80,7 +81,7 @@ fn read_thread(values: Value<'_>, event: &mut PrintedEvent) {
 /// Sets the stack of an event.
 fn read_stack(values: Value<'_>, event: &mut PrintedEvent, options: &Options, sink: &mut Sink) {
     let Some(stack) = values.get(b"stackTrace") else { return };
-    event.has_stack_field = true;
+    (event.has_stack_field, event.has_stack) = (true, stack.is_object());
     event.is_truncated = stack.get(b"truncated").is_some_and(Value::is_true);
     let frames = stack.get_items(b"frames").take(MAX_STACK_LENGTH);
     event.frames = frames.map(|frame| read_frame(frame, options, sink)).collect();

@@ -26,6 +26,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "OpenTelemetry eBPF profiler (published file)",
     has_times: true,
     has_labels: true,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(read),
 };

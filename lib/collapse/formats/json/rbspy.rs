@@ -29,6 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "rbspy 0.55 with Ruby 3.1",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| {
         head.strip_prefix(MAGIC).is_some_and(|rest| matches!(rest.get(2), Some(b'\n' | b'\r')))
     }),

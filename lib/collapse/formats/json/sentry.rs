@@ -29,6 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "sentry-sdk 2.75 for Python",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };

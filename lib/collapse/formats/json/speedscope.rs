@@ -30,6 +30,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "py-spy 0.4, published files",
     has_times: false,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
@@ -71,8 +72,9 @@ fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>
     }
     let known: Vec<&str> = units.iter().map(String::as_str).collect();
     let Some(chosen) = known.get(document.select_value(&known, 0)?) else { return Ok(Vec::new()) };
+    let has_events = profiles.iter().any(|profile| profile.get(b"events").is_some());
     if *chosen != "none" {
-        document.set_unit(chosen);
+        document.set_unit(if has_events || uses_input_weights(document.options) { chosen } else { "samples" });
     }
     let count = profiles.len();
     profiles.retain(|profile| *profile.get_string(b"unit") == *chosen.as_bytes());

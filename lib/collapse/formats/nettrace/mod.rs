@@ -39,6 +39,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: ".NET Core 3.1, files of .NET Core 3.0, .NET 5 and 6 that others published",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|head| head.starts_with(MAGIC)),
     reader: FormatReader::Bytes(read),
 };

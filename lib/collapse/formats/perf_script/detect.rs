@@ -3,13 +3,14 @@
 use super::header::{self, Line};
 use super::split::Lines;
 use super::{frame, one_line};
-use crate::collapse::formats::{folded, ftrace};
+use crate::collapse::formats::{folded, ftrace, perf_report};
 use crate::collapse::line_helpers::most_lines_fit;
 
 /// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
 /// comments of `perf script --header`.
 pub(super) fn recognizes(head: &[u8]) -> bool {
-    if folded::is_certain(head) {
+    // `perf report --header` begins with the same comments.
+    if folded::is_certain(head) || perf_report::recognizes(head) {
         return false;
     }
     has_sample(head)

@@ -64,6 +64,7 @@ pub(super) static FORMAT: Format = Format {
     tested_with: "perf 6.1, published files",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(recognizes),
     reader: FormatReader::Blocks {
         find_boundary: split::last_sample_end,

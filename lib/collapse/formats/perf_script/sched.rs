@@ -41,6 +41,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "perf 6.1, published files",
     has_times: true,
     has_labels: false,
+    counts_samples: true,
     recognizer: Recognizer::Head(|_| false),
     reader: FormatReader::Bytes(read),
 };

@@ -1,0 +1,208 @@
+//! Texts whose lines end in numbers: stacks, other texts, and what other programs print about profiles.
+
+use super::{folder, total};
+use crate::support::run;
+
+/// Lists of functions without callers, in the order in which they are written.
+const NAMES: &[&str] = &[
+    "Foo.bar.getter\nclosure #1 in ViewController.viewDidLoad()\nmerged Foo.bar.setter\npartial apply for closure #1 in foo()\n\
+     protocol witness for Sequence.next() in conformance Foo\nspecialized Array._copyToNewBuffer(oldCount:)\nstatic String.+ infix(_:_:)\n\
+     thunk for @escaping @callee_guaranteed () -> ()\nvariable initialization\n",
+    "#foo#12\n(::var\"#1#2\")()\n*\n+(::Int, ::Int)\n[inlined] foo\nbar\nfoo(::Int64, ::Float64)\ngetindex\nsetindex!\n",
+    "[main tid=1] run\n[main tid=2] run\n[main tid=3] run\n[main tid=4] run\n[main tid=5] run\n[worker-1] loop()\n[worker-2] loop()\n\
+     [worker-3] loop()\n[worker-4] loop()\n",
+    "(eval)x1\n(eval)x2\n(eval)x3\n<main>1\n<main>2\n<main>3\n[clone]foo1\n[clone]foo2\n[clone]foo3\n",
+    "func1(int) : b\nfunc1(int): a.c:12\nfunc2(int) : b\nfunc2(int): a.c:12\nfunc3(int) : b\nfunc3(int): a.c:12\n\
+     func4(int) : b\nfunc4(int): a.c:12\nmain\n",
+    "<0.123.0>\n<0.124.0>\n<0.125.0>\n<0.126.0>\n<0.127.0>\n<0.128.0>\n<0.129.0>\nlists:map/2\ngen_server:loop/7\n",
+    "private: static unsigned int __cdecl ns::Foo::baz(struct X *)\npublic: virtual void __thiscall Foo::bar(void) const\n\
+     void __cdecl Foo::bar<class A,struct B>(int) __ptr64\nmain\nmemcpy\nmalloc\nfree\nread\nwrite\n",
+];
+
+/// Returns the lines of a list with a weight each.
+fn with_weights(names: &str) -> String {
+    names.lines().map(|name| format!("{} 12\n", name.trim_start())).collect()
+}
+
+#[test]
+fn stacks_without_callers_that_were_written_are_read_by_all_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    for names in NAMES {
+        let written = run("fg-collapse", ["--format=folded"], with_weights(names).as_bytes()).ok().text();
+        assert_eq!(written.lines().count(), 9, "{written}");
+        let again = run("fg-collapse", [""; 0], written.as_bytes()).ok();
+        assert_eq!(again.text(), written);
+        assert!(again.stderr.contains("each line was read as a stack of one frame"), "{again:?}");
+        let file = folder.path().join("stacks.folded");
+        std::fs::write(&file, &written).unwrap();
+        for program in ["fg-svg", "fg-filter", "fg-report", "fg-csv"] {
+            run(program, [&file], b"").ok();
+        }
+        run("fg-diff", [&file, &file], b"").ok();
+    }
+}
+
+#[test]
+fn a_refused_list_names_the_option_that_reads_it() {
+    let lists = ["c 3\nb 4\na() 5\n".repeat(4), (0..9).map(|number| format!("package{number} 5\n")).collect()];
+    for list in lists {
+        let outcome = run("fg-collapse", [""; 0], list.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(
+            outcome.stderr.ends_with("if each line is a stack and its weight, name --format folded\n"),
+            "{outcome:?}"
+        );
+        run("fg-collapse", ["--format=folded"], list.as_bytes()).ok();
+    }
+}
+
+/// Texts that look like stacks line by line, and a part of the message about each.
+const OTHER_TEXTS: &[(&str, &str)] = &[
+    ("2c2\n< main;b 2\n---\n> main;b 7\n5c5\n< main;c 3\n---\n> main;c 4\n", "a diff; give the files"),
+    ("main;a 1\t\t\tmain;a 1\nmain;b 2\t\t      |\tmain;b 7\nmain;c 3\t\t\tmain;c 3\n", "a diff; give the files"),
+    ("Index: p\n=====\n--- p1\n+++ p2\n-main;f;g 1\n+main;f;g 2\n", "a diff; give the files"),
+    ("Only in x: y\n--- p1\n+++ p2\n-main;f;g 1\n+main;f;g 2\n", "a diff; give the files"),
+    ("-main;f;g 1\n+main;f;g 2\n", "a diff; give the files"),
+    ("     1\tmain;a 1\n     2\tmain;b 2\n", "a number or a mark before each line"),
+    ("1:main;a 1\n2:main;b 2\n3:main;c 3\n", "a number or a mark before each line"),
+    ("> main;a 1\n> main;b 2\n", "a number or a mark before each line"),
+    ("127.0.0.1 - - [Fri Nov 27 07:00:00 2026] \"GET / HTTP/1.0\" 441\n", "a log"),
+    ("10.0.0.1 - - [2026-11-27 07:00:01] \"GET /a;b HTTP/1.1\" 200 441\n", "a log"),
+    ("10.0.0.1;-;-;\"GET /a HTTP/1.1\";200 441\n", "a log"),
+    ("INFO main(): loaded count 12\nWARN init(): took ms 13\n", "a log"),
+    ("sshd[123]: session opened port 22\nsshd[124]: session closed port 23\n", "a log"),
+    ("cd /tmp; sleep 3\nfor i in a b; do echo 4\ndone; exit 0\n", "of unknown format"),
+    ("BEGIN; INSERT INTO x VALUES 3\nCOMMIT; BEGIN; SELECT 4\n", "of unknown format"),
+    ("Set-Cookie: a=b; Path=/; Max-Age 3600\nSet-Cookie: c=d; Path=/; Max-Age 3601\n", "of unknown format"),
+    ("He came; he saw; he won 3\nIt rained; see page 5\n", "of unknown format"),
+    ("{\"a\": \"x;y\"} 11\n{\"a\": \"x;y\"} 12\n", "JSON of unknown format"),
+    ("# TYPE a info\na{x=\"(y)\"} 12\na{x=\"z\"} 14\n", "metrics"),
+    ("#define FOO(x) 12\n#define BAR(x) 13\n", "of unknown format"),
+    ("Seed <maintainers@users.example.org> 1795763844\n", "of unknown format"),
+];
+
+#[test]
+fn other_texts_with_semicolons_and_numbers_are_refused() {
+    for (text, message) in OTHER_TEXTS {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{text}: {outcome:?}");
+    }
+}
+
+#[test]
+fn reports_of_other_programs_are_refused_with_what_to_do() {
+    let stat = "{\"counter-value\" : \"1.292621\", \"unit\" : \"msec\", \"event\" : \"task-clock\"}\n";
+    for (text, message) in [
+        (
+            "Statistical profiling result from v8.log, (359 ticks, 38 unaccounted, 0 excluded).\n\n [Shared]:\n",
+            "isolate-*.log",
+        ),
+        (
+            "reading file \"h.zst\" - please wait, this might take some time...\nDebuggee command was: a\n",
+            "heaptrack.*.zst",
+        ),
+        ("<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n", "without --xml=yes"),
+        (stat, "record with `fg-record`"),
+        (&format!("# started on Fri Nov 27 07:10:17 2026\n\n{stat}"), "record with `fg-record`"),
+        ("\n Performance counter stats for './a':\n\n              1.32 msec task-clock\n", "record with `fg-record`"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{text}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_report_of_perf_may_begin_with_the_header_of_the_recording() {
+    let report = std::fs::read_to_string(folder().join("perf-report.txt")).unwrap();
+    let header = "# ========\n# captured on    : Fri Nov 27 07:09:56 2026\n# hostname : vm\n# ========\n#\n";
+    let alone = run("fg-collapse", [""; 0], report.as_bytes()).ok();
+    let outcome = run("fg-collapse", [""; 0], format!("{header}{report}").as_bytes()).ok();
+    assert_eq!((outcome.text(), &*outcome.stderr), (alone.text(), ""));
+}
+
+#[test]
+fn inlined_functions_of_pprof_have_the_suffix() {
+    let text = "Type: cpu\n-----------+----\n      10ms   leaf (inline)\n             mid (inline)\n             main\n-----------+----\n";
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), "main;mid_[i];leaf_[i] 10\n");
+    let verbatim = run("fg-collapse", ["--no-tidy"], text.as_bytes()).ok().text();
+    assert_eq!(verbatim, "main;mid (inline);leaf (inline) 10\n");
+}
+
+#[test]
+fn labels_of_raw_pprof_become_root_frames() {
+    let text = "PeriodType: cpu nanoseconds\nSamples:\ncpu/nanoseconds\n  3: 1 2 \n                n:[1] req:[/a b]\n                \
+                bytes:[512]\n  4: 1 2 \n  5: 1 2 \n                req:[/c]\nLocations\n 1: 0x1 M=1 f /x:1 s=1\n 2: 0x2 M=1 main /x:2 s=2\nMappings\n";
+    for (options, folded) in [
+        (&[][..], "main;f 12\n"),
+        (&["--label=req", "--label=n"], "main;f 4\nreq=/a b;n=1;main;f 3\nreq=/c;main;f 5\n"),
+        (&["--label=bytes"], "bytes=512;main;f 3\nmain;f 9\n"),
+    ] {
+        let outcome = run("fg-collapse", options, text.as_bytes()).ok();
+        assert_eq!((outcome.text().as_str(), &*outcome.stderr), (folded, ""), "{options:?}");
+    }
+}
+
+#[test]
+fn inputs_of_different_units_are_said_to_be_added_up() {
+    let folder = folder();
+    let temporary = tempfile::tempdir().unwrap();
+    let sample = |period: u64| format!("app 1 1.0: {period} cycles: \n\t   401136 f (/a)\n\n");
+    let (periods, counts) = (temporary.path().join("periods"), temporary.path().join("counts"));
+    std::fs::write(&periods, sample(700)).unwrap();
+    std::fs::write(&counts, sample(1)).unwrap();
+    for (first, second, message) in [
+        (folder.join("heapprofile.heapprofile"), periods.clone(), "weights of event cycles"),
+        (folder.join("heapprofile.heapprofile"), counts.clone(), "samples of event cycles"),
+        (folder.join("gperftools.prof"), counts.clone(), ""),
+        (periods.clone(), periods, ""),
+    ] {
+        let outcome = run("fg-collapse", [&first, &second], b"").ok();
+        let warnings: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("different units")).collect();
+        assert_eq!(warnings.len(), usize::from(!message.is_empty()), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{outcome:?}");
+    }
+}
+
+#[test]
+fn an_input_of_sums_is_said_to_have_no_samples() {
+    for (name, message) in [
+        ("pprof-raw.txt", "sums of nanoseconds"),
+        ("callgrind.txt", "has sums"),
+        ("async-profiler.txt", "has sums"),
+        ("massif.out", "sums of bytes"),
+        ("gperftools.prof", ""),
+        ("gdb.txt", ""),
+        ("stackprof.json", ""),
+    ] {
+        let outcome = run("fg-collapse", ["--weight=samples".as_ref(), folder().join(name).as_os_str()], b"").ok();
+        let warnings: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("--weight samples")).collect();
+        assert_eq!(warnings.len(), usize::from(!message.is_empty()), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{name}: {outcome:?}");
+    }
+}
+
+#[test]
+fn all_events_of_java_that_count_are_listed() {
+    let event = |kind: &str, stack: &str| {
+        format!(
+            "{{\"type\":\"{kind}\",\"values\":{{\"startTime\":\"2026-11-23T23:49:17.7Z\",\"stackTrace\":{stack}}}}}"
+        )
+    };
+    let stack =
+        "{\"truncated\":false,\"frames\":[{\"method\":{\"type\":{\"name\":\"A\"},\"name\":\"f\"},\"lineNumber\":7}]}";
+    let events = [
+        event("jdk.ExecutionSample", stack),
+        event("jdk.ExecutionSample", "null"),
+        event("jdk.ActiveSetting", "null"),
+        event("jdk.ThreadStart", stack),
+    ];
+    let text = format!("{{\"recording\":{{\"events\":[{}]}}}}", events.join(","));
+    let all = run("fg-collapse", ["--event=all", "--weight=samples"], text.as_bytes()).ok();
+    assert_eq!(total(&all.text()), 3_000_000, "{all:?}");
+    let default = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert!(default.stderr.contains("jdk.ExecutionSample (2); left out: jdk.ThreadStart (1);"), "{default:?}");
+    let named = run("fg-collapse", ["--event=jdk.ActiveSetting", "--weight=samples"], text.as_bytes()).ok();
+    assert_eq!(total(&named.text()), 1_000_000, "{named:?}");
+}
