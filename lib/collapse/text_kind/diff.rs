@@ -59,9 +59,9 @@ fn is_pair(line: &[u8]) -> bool {
     has_mark || !left.is_empty() && left == right
 }
 
-/// Returns true if some lines begin with a tab and others do not, as `comm` prints the lines of two files.
+/// Returns true if some stacks begin with a tab and others do not, as `comm` prints the lines of two files.
 fn has_second_column(head: &[u8]) -> bool {
-    let is_column = |line: &[u8]| line.starts_with(b"\t");
+    let is_column = |line: &[u8]| line.starts_with(b"\t") && line.contains(&b';');
     most_lines_fit(head, 10, is_column) && !most_lines_fit(head, 100, is_column)
 }
 
