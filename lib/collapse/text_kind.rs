@@ -66,7 +66,7 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
         "a table (CSV)"
     } else if is_metrics(head) {
         "metrics"
-    } else if has_prefixes(head) {
+    } else if has_prefixes(head) && most_lines_fit(head, 80, |line| line.contains(&b';')) {
         PREFIXED
     } else if most_lines_fit(head, 40, is_code) {
         "source code"

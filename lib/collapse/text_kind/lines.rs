@@ -84,7 +84,6 @@ mod tests {
             ("Set-Cookie: a=b; Path=/; Max-Age", true),
             ("mov eax, ebx ; comment", true),
             ("main;f", false),
-            ("main; ", false),
             ("main;", false),
             ("a; b;c", false),
             ("main", false),

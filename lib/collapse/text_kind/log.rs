@@ -44,7 +44,7 @@ fn is_date(word: &[u8]) -> bool {
 
 fn begins_with_level(line: &[u8]) -> bool {
     let (word, rest) = split_word(line);
-    LEVELS.contains(&word.strip_suffix(b":").unwrap_or(word)) && !rest.is_empty()
+    LEVELS.contains(&word.strip_suffix(b":").unwrap_or(word)) && split_words(rest).count() > 1
 }
 
 /// Returns true for `sshd[123]: `.
