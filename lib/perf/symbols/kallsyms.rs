@@ -1,16 +1,20 @@
 //! Kernel symbols: the kernel's own list, `/proc/kallsyms`, or a copy of it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::ops::Range;
 use std::path::PathBuf;
 
 use bstr::ByteSlice;
+use bstr::io::BufReadExt as _;
 
 use super::frame::{AddressFrames, NamedFrame};
 use super::table::{Binding, Entry, SymbolTable};
 use crate::bytes::parse_hex;
 use crate::symbol_name::demangle::demangle;
+
+/// Number of bytes of the text that are read at a time.
+const PART: u64 = 1 << 18;
 
 /// The source of kernel symbols for a recording.
 #[derive(Clone, Debug)]
@@ -46,42 +50,36 @@ impl KernelSymbols {
     /// Returns the addresses of functions in the running kernel: for each name all functions of that name. A name may end in
     /// `*`, for all that begin so. Hidden symbols have none.
     pub fn ranges_in_running_kernel(names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
-        let text = Self::default().file.and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        find_ranges(&text, names)
+        Self::default().open().map_or_else(|| vec![Vec::new(); names.len()], |text| find_ranges(text, names))
     }
 
-    /// Reads the file. Returns the lines that apply to the recorded kernel, and the offset from their addresses to
-    /// those of the recorded kernel (modulo 2^64).
-    fn read(&self) -> (Vec<u8>, u64) {
-        let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        match self.reference.as_ref().and_then(|reference| reference.offset_from(&text)) {
-            None | Some(0) => (text, 0),
-            // Each module is loaded at an address of its own, so a different boot tells nothing about modules.
-            Some(offset) => {
-                let lines = text.split_inclusive(|byte| *byte == b'\n');
-                (lines.filter(|line| !line.trim_ascii_end().ends_with(b"]")).flatten().copied().collect(), offset)
-            }
-        }
+    fn open(&self) -> Option<BufReader<File>> {
+        Some(BufReader::new(File::open(self.file.as_ref()?).ok()?))
     }
-}
 
-impl ReferenceSymbol {
-    /// Returns the offset from the symbol's address in `text` to its recorded address (modulo 2^64).
-    fn offset_from(&self, text: &[u8]) -> Option<u64> {
-        Some(self.address.wrapping_sub(find_address(text, &self.name)?))
+    /// Returns the offset from the addresses in the file to those of the recorded kernel (modulo 2^64).
+    fn offset(&self) -> u64 {
+        let offset = self
+            .reference
+            .as_ref()
+            .and_then(|reference| Some(reference.address.wrapping_sub(find_address(self.open()?, &reference.name)?)));
+        offset.unwrap_or(0)
     }
 }
 
 /// Returns the frames of kernel addresses, and warnings. The addresses must be in ascending order.
 pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (AddressFrames, Vec<String>) {
-    let (text, offset) = symbols.read();
-    if !text.is_empty() && is_hidden(&text) {
+    let offset = symbols.offset();
+    addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(offset));
+    // Each module is loaded at an address of its own, so a different boot tells nothing about modules.
+    let is_wanted = |line: &[u8]| offset == 0 || !line.trim_ascii_end().ends_with(b"]");
+    let lines = symbols.open().map_or(Some(Vec::new()), |text| read_covering(text, &addresses, is_wanted));
+    let Some(lines) = lines else {
         let warning =
             "the kernel hides its symbols: kernel frames have no names; run: sudo sysctl kernel.kptr_restrict=0";
         return (AddressFrames::without_frames(addresses.len()), vec![warning.to_owned()]);
-    }
-    addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(offset));
-    let table = parse(&text, &addresses);
+    };
+    let table = parse(&lines, &addresses);
     let mut frames = AddressFrames::default();
     for address in addresses {
         let Some(symbol) = table.find(address) else {
@@ -96,6 +94,28 @@ pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (Address
     (frames, Vec::new())
 }
 
+/// Returns the lines of the functions that cover `addresses`, which must be in ascending order. `None` if the kernel hides
+/// them. The text has several megabytes, so no more than a part of it is kept.
+fn read_covering(mut text: impl BufRead, addresses: &[u64], is_wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+    let mut kept = Vec::new();
+    let mut is_first = true;
+    loop {
+        let before = kept.len();
+        // A text that cannot be read ends there.
+        let _ = text.by_ref().take(PART).read_to_end(&mut kept).and_then(|_| text.read_until(b'\n', &mut kept));
+        if kept.len() == before {
+            return Some(kept);
+        }
+        if std::mem::take(&mut is_first) && is_hidden(&kept) {
+            return None;
+        }
+        let lines = || kept.split_inclusive(|byte| *byte == b'\n').filter(|line| is_wanted(line));
+        let table = SymbolTable::from_entries(addresses, lines().filter_map(parse_line));
+        let covering = lines().filter(|line| parse_line(line).is_some_and(|entry| table.has_start(entry.address)));
+        kept = covering.flatten().copied().collect();
+    }
+}
+
 /// Finds a symbol's address. Reads no further than its line, because the kernel generates the long text as it is read.
 fn find_address(text: impl BufRead, name: &[u8]) -> Option<u64> {
     let mut lines = text.split(b'\n').map_while(Result::ok);
@@ -105,14 +125,18 @@ fn find_address(text: impl BufRead, name: &[u8]) -> Option<u64> {
 }
 
 /// Returns the addresses of all functions of each name. A function ends where the next one begins.
-fn find_ranges(text: &[u8], names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
+fn find_ranges(mut text: impl BufRead, names: &[&[u8]]) -> Vec<Vec<Range<u64>>> {
     let (mut starts, mut found) = (Vec::new(), vec![Vec::new(); names.len()]);
-    for Entry { address, name, .. } in ByteSlice::lines(text).filter_map(parse_line).filter(|entry| entry.address > 0) {
-        starts.push(address);
-        for (_, found) in names.iter().zip(&mut found).filter(|(wanted, _)| matches_name(wanted, name)) {
-            found.push(address);
+    // A text that cannot be read ends there.
+    let _ = text.for_byte_line(|line| {
+        if let Some(Entry { address, name, .. }) = parse_line(line).filter(|entry| entry.address > 0) {
+            starts.push(address);
+            for (_, found) in names.iter().zip(&mut found).filter(|(wanted, _)| matches_name(wanted, name)) {
+                found.push(address);
+            }
         }
-    }
+        Ok(true)
+    });
     starts.sort_unstable();
     found.into_iter().map(|found| found.into_iter().map(|start| start..find_end(&starts, start)).collect()).collect()
 }
@@ -151,7 +175,7 @@ fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
         _ => return None,
     };
     let name = rest.get(3..)?;
-    let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
+    let name = &name[..memchr::memchr3(b' ', b'\t', b'\n', name).unwrap_or(name.len())];
     Some(Entry { address: parse_hex(address)?, size: 0, name, binding })
 }
 
@@ -161,11 +185,21 @@ mod tests {
     fn a_function_ends_where_the_next_begins() {
         let text =
             b"0000000000000900 T last\n0000000000000100 t a_one\n0000000000000180 T a_two\n0000000000000200 D data\n";
-        let ranges = super::find_ranges(text, &[b"a_one", b"a_*", b"last", b"data"]);
+        let ranges = super::find_ranges(&text[..], &[b"a_one", b"a_*", b"last", b"data"]);
         let bounds = ranges.iter().map(|ranges| ranges.iter().map(|range| (range.start, range.end)).collect());
         let bounds: Vec<Vec<(u64, u64)>> = bounds.collect();
         assert_eq!(bounds, [vec![(0x100, 0x180)], vec![(0x100, 0x180), (0x180, 0x900)], vec![(0x900, 0x901)], vec![]]);
-        assert!(super::find_ranges(b"0000000000000000 T hidden\n", &[b"hidden"])[0].is_empty());
+        assert!(super::find_ranges(&b"0000000000000000 T hidden\n"[..], &[b"hidden"])[0].is_empty());
+    }
+
+    #[test]
+    fn a_part_of_the_text_is_kept() {
+        let line =
+            |number: u64| format!("{:016x} t function_{number}\n{:016x} T alias_{number}\n", 16 * number, 16 * number);
+        let text: String = (1..40_000).rev().chain([50_000]).map(line).collect();
+        let read = |addresses: &[u64]| super::read_covering(text.as_bytes(), addresses, |_| true).unwrap();
+        assert_eq!(read(&[16 * 7 + 3, 16 * 31_000]), [line(31_000), line(7)].concat().into_bytes());
+        assert_eq!(read(&[5, 16 * 45_000, 16 * 60_000]), [line(39_999), line(50_000)].concat().into_bytes());
     }
 
     #[test]

@@ -124,6 +124,11 @@ impl<'a> SymbolTable<'a> {
         builder.finish()
     }
 
+    /// True if a symbol of the table starts at this address.
+    pub fn has_start(&self, address: u64) -> bool {
+        self.symbols.binary_search_by_key(&address, |symbol| symbol.start).is_ok()
+    }
+
     /// Returns the symbol that covers `address`, which must be one that the table was built for.
     pub fn find(&self, address: u64) -> Option<Symbol<'a>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
