@@ -1,5 +1,7 @@
 //! Short names of functions that differ wherever the whole names do.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -9,6 +11,7 @@ use super::fit::shortened;
 use super::measure::percent;
 use super::survey::Survey;
 use crate::profile::{FrameId, Profile};
+use crate::symbol_name::return_type::without_return_type;
 use crate::symbol_name::shorten::shorten;
 
 /// Functions with this share in percent of the total may be on a page.
@@ -19,6 +22,9 @@ const LONG_PART: f64 = 0.3;
 
 /// Most columns of the text by which functions of one short name differ.
 const DIFFERENCE_WIDTH: usize = 24;
+
+/// Letters of a word by which functions differ; a longer one is cut to the part that differs.
+const LONG_WORD: usize = 10;
 
 /// The namespaces of standard libraries: what their functions do follows from the name, whatever the arguments.
 const STANDARD: [&str; 6] = ["std::", "core::", "alloc::", "__gnu_cxx::", "<core::", "<alloc::"];
@@ -42,28 +48,31 @@ impl Names {
         let without_packages: Vec<String> = names.iter().map(|(_, name)| remove_packages(name)).collect();
         let same_short = groups(&without_arguments);
         let same_last = groups(&without_packages);
-        let differences = find_differences(&names, same_short.values());
+        let whole: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+        let differences = find_differences(&whole, same_short.values());
+        let short: Vec<&str> = without_arguments.iter().map(String::as_str).collect();
+        let of_packages = find_differences(&short, same_last.values());
         let longest = (page_width as f64 * LONG_PART) as usize;
         let named = names.iter().enumerate().filter_map(|(number, (frame, name))| {
-            let short = &without_arguments[number];
-            let group = &same_short[short.as_str()];
-            let base = match width(short) > longest {
-                true => {
-                    let others =
-                        same_last[without_packages[number].as_str()].iter().map(|other| &without_arguments[*other]);
-                    distinct_end(short, &without_packages[number], others.filter(|other| *other != short))
-                }
-                false => short,
-            };
-            match group.len() {
-                1 if base != short => Some((*frame, base.to_owned())),
-                1 => None,
-                _ if STANDARD.iter().any(|namespace| name.starts_with(namespace)) => Some((*frame, base.to_owned())),
-                _ => {
-                    let difference = &differences[number];
-                    let end = if difference.is_empty() { String::new() } else { format!("<…{difference}…>") };
-                    Some((*frame, format!("{base}{end}")))
-                }
+            let (short, last) = (short[number], without_packages[number].as_str());
+            let (mut base, mut difference) = (short, differences[number].as_str());
+            if width(short) > longest {
+                let others = same_last[last].iter().map(|other| &without_arguments[*other]);
+                base = distinct_end(short, last, others.filter(|other| *other != short));
+            }
+            let is_standard =
+                STANDARD.iter().any(|namespace| without_return_type(name.as_bytes()).starts_with(namespace.as_bytes()));
+            if same_short[short].len() == 1 || is_standard {
+                difference = "";
+            }
+            // The packages do not fit either.
+            if width(base) > longest && base != last && difference.is_empty() {
+                (base, difference) = (last, of_packages[number].as_str());
+            }
+            match difference {
+                "" if base == short && same_short[short].len() == 1 => None,
+                "" => Some((*frame, base.to_owned())),
+                _ => Some((*frame, format!("{base}<…{difference}…>"))),
             }
         });
         Self(named.collect())
@@ -75,23 +84,79 @@ impl Names {
     }
 }
 
-/// Returns what differs between each name and the others of its group. If some get the same text because it is cut, it begins
-/// behind what these have in common.
-fn find_differences<'g>(names: &[(FrameId, String)], same_short: impl Iterator<Item = &'g Vec<usize>>) -> Vec<String> {
+/// Returns what differs between each name and the others of its group.
+fn find_differences<'g>(names: &[&str], groups_of_names: impl Iterator<Item = &'g Vec<usize>>) -> Vec<String> {
     let mut differences = vec![String::new(); names.len()];
-    let mut set = |group: &[usize]| {
-        let texts: Vec<&str> = group.iter().map(|number| names[*number].1.as_str()).collect();
-        let found: Vec<String> = texts.iter().map(|name| difference(name, &texts)).collect();
-        group.iter().zip(&found).for_each(|(number, difference)| differences[*number].clone_from(difference));
-        found
-    };
-    for group in same_short.filter(|group| group.len() > 1) {
-        let found = set(group);
-        for same in groups(&found).values().filter(|same| same.len() > 1) {
-            set(&same.iter().map(|index| group[*index]).collect::<Vec<_>>());
+    for group in groups_of_names.filter(|group| group.len() > 1) {
+        let texts: Vec<&str> = group.iter().map(|number| names[*number]).collect();
+        let mut found: Vec<String> = texts.iter().map(|name| difference(name, &texts)).collect();
+        // Some are the same because they are cut.
+        if groups(&found).len() < found.len() {
+            found = distinct_words(&texts);
         }
+        group.iter().zip(found).for_each(|(number, found)| differences[*number] = found);
     }
     differences
+}
+
+/// Returns the words that tell each name from the others: at each place, those by which names differ that were the same
+/// until there.
+fn distinct_words(names: &[&str]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = names
+        .iter()
+        .map(|name| name.split(|letter| !is_word(letter)).filter(|word| !word.is_empty()).collect())
+        .collect();
+    let mut chosen: Vec<Vec<&str>> = vec![Vec::new(); names.len()];
+    let mut same: Vec<Vec<usize>> = vec![(0..names.len()).collect()];
+    let mut place = 0;
+    while same.iter().flatten().any(|name| place < words[*name].len()) {
+        let mut next = Vec::new();
+        for class in same {
+            let mut parts = BTreeMap::<&str, Vec<usize>>::new();
+            for name in class {
+                parts.entry(words[name].get(place).copied().unwrap_or_default()).or_default().push(name);
+            }
+            if parts.len() > 1 {
+                let texts: Vec<&str> = parts.keys().copied().collect();
+                for (word, part) in &parts {
+                    let short = distinct_part(word, &texts);
+                    part.iter().for_each(|name| chosen[*name].push(short));
+                }
+            }
+            next.extend(parts.into_values().filter(|part| part.len() > 1));
+        }
+        same = next;
+        place += 1;
+    }
+    let mut uses = HashMap::<&str, usize, FxBuildHasher>::default();
+    chosen.iter().flatten().for_each(|word| *uses.entry(word).or_default() += 1);
+    let texts = chosen.iter().map(|words| match words.last() {
+        // It is enough if no other name has it.
+        Some(last) if !last.is_empty() && uses[last] == 1 => (*last).to_owned(),
+        _ => words.iter().copied().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("…"),
+    });
+    texts.collect()
+}
+
+/// Returns the part of a long word by which it differs from others, with some letters around it.
+fn distinct_part<'a>(word: &'a str, others: &[&str]) -> &'a str {
+    let others = others.iter().filter(|other| **other != word && !other.is_empty());
+    let common = |other: &&str| {
+        let start = common_length(word.chars(), other.chars());
+        let ends = [word, other].map(|text| text.chars().skip(start).collect::<Vec<char>>());
+        [start, common_length(ends[0].iter().rev(), ends[1].iter().rev())]
+    };
+    let least = |[start, end]: [usize; 2], one: [usize; 2]| [start.min(one[0]), end.min(one[1])];
+    let [start, end] = others.map(common).fold([usize::MAX; 2], least);
+    let letters = word.chars().count();
+    if letters <= LONG_WORD || start == usize::MAX {
+        return take(word, LONG_WORD);
+    }
+    let (mut first, mut last) = (start, letters - end.min(letters - start));
+    last = last.max((first + LONG_WORD).min(letters)).min(first + 2 * LONG_WORD);
+    first = first.min(last.saturating_sub(LONG_WORD));
+    let place = |letter: usize| word.char_indices().nth(letter).map_or(word.len(), |(place, _)| place);
+    &word[place(first)..place(last)]
 }
 
 /// Returns the last two parts of a name without arguments, or the name of a script's function without directories.
@@ -147,20 +212,31 @@ fn difference(name: &str, group: &[&str]) -> String {
     take(if is_distinct { argument } else { text }, DIFFERENCE_WIDTH).to_owned()
 }
 
-fn common_length(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
+fn common_length<T: PartialEq>(one: impl Iterator<Item = T>, other: impl Iterator<Item = T>) -> usize {
     one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{difference, find_differences};
-    use crate::profile::FrameId;
 
     #[test]
     fn names_that_differ_late_differ_when_they_are_cut() {
         let names = ["string", "vector<pair<acme::model::Customer, int>>", "vector<pair<acme::model::Invoice, int>>"];
-        let names = names.map(|argument| (FrameId::from_index(0), format!("sort_all<{argument}>")));
+        let names = names.map(|argument| format!("sort_all<{argument}>"));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(find_differences(&names, [vec![0, 1, 2]].iter()), ["string", "Customer", "Invoice"]);
+    }
+
+    #[test]
+    fn names_that_differ_at_many_places_differ_when_they_are_cut() {
+        let part = |number: usize| format!("shop::a_long_namespace::Record{number}");
+        let names: Vec<String> =
+            (0..16).map(|number| [1, 2, 4, 8].map(|bit| part(usize::from(number & bit > 0))).join(", ")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let differences = find_differences(&names, [(0..16).collect()].iter());
+        assert_eq!(differences[5], "Record1…Record0…Record1…Record0");
+        assert_eq!(super::groups(&differences).len(), 16, "{differences:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ const OPERATORS: [&[u8]; 14] =
     [b"<=>", b"<<=", b">>=", b"->*", b"<<", b">>", b"<=", b">=", b"->", b"()", b"[]", b"<", b">", b"-="];
 
 /// Returns true if a byte may be part of an identifier.
-pub(super) fn is_word(byte: u8) -> bool {
+pub fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 

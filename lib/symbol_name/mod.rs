@@ -1,10 +1,11 @@
 //! Function names: demangled, simplified or shortened for people to read.
 
-mod brackets;
+pub mod brackets;
 pub mod demangle;
 pub mod inlined;
 pub mod java;
 pub mod kernel;
+pub mod return_type;
 pub mod script;
 pub mod shorten;
 pub mod simplify;

@@ -19,9 +19,11 @@ static COMPILER_SUFFIXES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-/// Matches the name of a Java lambda with the numbers that differ from run to run.
-static JAVA_LAMBDA: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?-u)\$\$Lambda[$0-9]*(/(0x)?[0-9a-f]+)?").expect("a valid pattern"));
+/// Matches the name of a Java lambda, or of a form of one, with the numbers that differ from run to run.
+static JAVA_LAMBDA: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)(\$\$Lambda|LambdaForm\$[A-Za-z]+)[$0-9]*(/(0x)?[0-9a-f]+|[.+]0x[0-9a-f]+)?")
+        .expect("a valid pattern")
+});
 
 /// The name of C++'s unnamed namespaces, whose parentheses are part of the name.
 const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
@@ -34,13 +36,13 @@ const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 ///
 /// Frame suffixes like `_[k]` stay, and names in brackets are returned unchanged.
 pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
-    if level == 0 || name.starts_with(b"[") {
+    let body = strip_suffix(name);
+    if level == 0 || body.starts_with(b"[") && body.ends_with(b"]") {
         return Cow::Borrowed(name);
     }
-    let body = strip_suffix(name);
     let suffix = &name[body.len()..];
     let body = COMPILER_SUFFIXES.replace(body, &b""[..]).into_owned();
-    let mut body = JAVA_LAMBDA.replace_all(&body, &b"$$$$Lambda"[..]).into_owned();
+    let mut body = JAVA_LAMBDA.replace_all(&body, &b"$1"[..]).into_owned();
     body = match level {
         3.. if is_script(&body) => without_directories(&body),
         2.. if is_script(&body) => body,
@@ -66,14 +68,14 @@ fn remove_arguments(name: &[u8]) -> Vec<u8> {
         let may_be_arguments = !is_part_of_name(rest) && (is_after_operator || opens_arguments(&out, rest[0]));
         let end = if may_be_arguments { brackets.find_group_end(name, position) } else { None };
         let kept = match end {
-            Some(end) => {
+            Some(end) if !continues(&out, &name[end..]) => {
                 let has_turbofish = out.ends_with(b"::");
                 out.truncate(out.len() - if has_turbofish { 2 } else { 0 });
                 position = end;
                 continue;
             }
-            None if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
-            None => any_operator_length(rest, out.last().copied()).unwrap_or(1),
+            _ if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
+            _ => any_operator_length(rest, out.last().copied()).unwrap_or(1),
         };
         is_after_operator = kept > b"operator".len() && rest[0] == b'o';
         out.extend_from_slice(&rest[..kept]);
@@ -97,10 +99,15 @@ fn opens_arguments(before: &[u8], bracket: u8) -> bool {
     is_word(*last) || matches!(last, b'>' | b')' | b']' | b'}') || before.ends_with(b"::")
 }
 
-/// True for brackets that are part of the name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`, the braces of a
-/// closure.
+/// True if what follows a group after `::` is the rest of one name: `<Main>b__0` of a closure of .NET.
+fn continues(before: &[u8], rest: &[u8]) -> bool {
+    before.ends_with(b"::") && rest.first().is_some_and(|first| is_word(*first))
+}
+
+/// True for brackets that are part of the name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`, Rust's `<impl A>`,
+/// the braces of a closure.
 fn is_part_of_name(text: &[u8]) -> bool {
-    [ANONYMOUS_NAMESPACE, b"[]", b"[abi:", b"{"].iter().any(|part| text.starts_with(part))
+    [ANONYMOUS_NAMESPACE, b"[]", b"[abi:", b"<impl ", b"{"].iter().any(|part| text.starts_with(part))
 }
 
 /// Returns the length of the name of any C++ operator at the start of `text`. `before` is the byte before it.
@@ -174,7 +181,19 @@ mod tests {
                     "<vec::Vec as ops::Drop>::drop",
                 ],
             ),
-            ("iter::<impl Fn(A) -> B>::map::<T>", ["iter::<impl Fn(A) -> B>::map::<T>", "iter::map", "iter::map"]),
+            (
+                "a::b::<impl a::Trait for a::b::Order<T>>::go::<T>",
+                [
+                    "a::b::<impl a::Trait for a::b::Order<T>>::go::<T>",
+                    "a::b::<impl a::Trait for a::b::Order>::go",
+                    "b::<impl a::Trait for b::Order>::go",
+                ],
+            ),
+            ("Program+<>c::<Main>b__0_0", ["Program+<>c::<Main>b__0_0"; 3]),
+            ("A$$Lambda.0x0000000100001228.run", ["A$$Lambda.run"; 3]),
+            ("A$$Lambda+0x00007f.run", ["A$$Lambda.run"; 3]),
+            ("LambdaForm$MH/0x0000000800c91.invoke", ["LambdaForm$MH.invoke"; 3]),
+            ("[] (/srv/cart/model.rb)", ["[] (/srv/cart/model.rb)", "[] (/srv/cart/model.rb)", "[] (model.rb)"]),
             (
                 "a::(anonymous namespace)::f(int)",
                 ["a::(anonymous namespace)::f(int)", "a::(anonymous namespace)::f", "a::(anonymous namespace)::f"],

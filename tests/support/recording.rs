@@ -84,7 +84,9 @@ pub fn wait_until_recording(recorder: &mut Child) {
         files.any(|file| std::fs::read_link(file.path()).is_ok_and(|link| link.ends_with("anon_inode:[eventpoll]")))
     };
     let pid = recorder.id();
-    let is_ready = || waits_for_rings() && Status::read(pid).catches(libc::SIGINT);
+    let catches = |signals: [i32; 4]| signals.iter().all(|signal| Status::read(pid).catches(*signal));
+    let ends = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+    let is_ready = || waits_for_rings() && catches(ends);
     assert!(eventually(|| is_ready() || recorder.try_wait().unwrap().is_some()), "the recorder does not start");
 }
 

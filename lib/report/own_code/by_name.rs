@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use bstr::ByteSlice as _;
 use regex::bytes::RegexSet;
 
 use crate::csv::Categories;
@@ -10,6 +11,8 @@ use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Frames};
 use crate::report::pattern_list::compile_list as patterns;
 use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of};
+use crate::symbol_name::brackets::is_word;
+use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
 
 /// Patterns of libraries that are no category of their own.
@@ -165,7 +168,7 @@ impl<'a> Classifier<'a> {
     pub(super) fn classify(&mut self, frames: &Frames, frame: FrameId, name: &[u8]) -> Known<'a> {
         let is_kernel = name.ends_with(markers::KERNEL);
         // Code that was compiled just in time or inlined is the program's own or a library's like any other.
-        let plain = if is_kernel { name } else { markers::strip_suffix(name) };
+        let plain = if is_kernel { name } else { without_return_type(markers::strip_suffix(name)) };
         let category = self.categories.categorize(if markers::is_marker(name) { name } else { plain });
         if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
             return Known::native(Origin::Marker, category);
@@ -179,7 +182,7 @@ impl<'a> Classifier<'a> {
             Some(SourceOrigin::Package(_)) => self.has_own_scripts || LIBRARIES.is_match(plain),
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
-            None => LIBRARIES.is_match(plain),
+            None => is_library(plain),
         };
         let is_inline = is_inline_code(plain);
         let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
@@ -204,6 +207,16 @@ impl<'a> Classifier<'a> {
         let is_glue = GLUE.is_match(plain);
         Known { origin, kind, calls, is_script, has_script_file, is_glue, starts_thread, is_library_file: false }
     }
+}
+
+/// True for a function of a library. A method of a trait of Rust is one if the trait and the type both are of libraries, or
+/// the type is of the language.
+fn is_library(name: &[u8]) -> bool {
+    let method = name.strip_prefix(b"<").and_then(|method| method.split_once_str(" as "));
+    let Some((of_type, of_trait)) = method else { return LIBRARIES.is_match(name) };
+    let path = of_type.trim_start_with(|letter| !letter.is_ascii_lowercase());
+    let has_crate = path.find("::").is_some_and(|end| path[..end].iter().all(|byte| is_word(*byte)));
+    LIBRARIES.is_match(of_trait) && (!has_crate || LIBRARIES.is_match(path))
 }
 
 /// Returns the source file that the name of a script function contains.

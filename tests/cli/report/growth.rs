@@ -114,7 +114,7 @@ fn functions_with_different_names_are_told_apart() {
     let stacks = format!("java;{alone};{} 6\njava;{alone};{} 4\n", others[0], others[1]);
     let page = report(&[], stacks.as_bytes());
     assert!(page.contains("> DispatcherServlet.doService"), "{page}");
-    assert!(page.contains("orders.OrderRepository") && page.contains("billing.OrderRepository"), "{page}");
+    assert!(page.contains("findAllByCustomer<…orders…>") && page.contains("AllByCustomer<…billing…>"), "{page}");
 }
 
 #[test]

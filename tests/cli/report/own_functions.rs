@@ -36,6 +36,52 @@ fn a_java_method_with_its_types_belongs_to_its_class() {
 }
 
 #[test]
+fn a_function_of_cpp_is_known_by_its_name_not_by_its_return_type() {
+    for (function, is_own) in [
+        ("std::vector<int, std::allocator<int> > shop::load<Order>(int)", true),
+        ("std::unique_ptr<shop::A> shop::make<shop::A>(int&&)", true),
+        ("void std::__introsort_loop<shop::It>(shop::It, shop::It)", false),
+        ("shop::It std::find_if<shop::It>(shop::It)", false),
+    ] {
+        let rows = own_rows(&[], &format!("app;main;shop::rank(int);{function} 100\n"));
+        assert_eq!(rows[0].1, if is_own { function } else { "shop::rank(int)" });
+    }
+}
+
+#[test]
+fn a_method_of_a_trait_is_the_programs_own_unless_type_and_trait_are_of_libraries() {
+    for (function, is_own) in [
+        ("<shop::Lines as core::iter::traits::iterator::Iterator>::next", true),
+        ("<alloc::vec::Vec<T> as shop::Encode>::encode", true),
+        ("<T as shop::Encode>::encode", true),
+        ("<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop", false),
+        ("<T as core::convert::Into<U>>::into", false),
+        ("<[T] as core::slice::Concat>::concat", false),
+        ("<&str as core::str::pattern::Pattern>::is_prefix_of", false),
+    ] {
+        let rows = own_rows(&[], &format!("app;shop::main;shop::run;{function} 100\n"));
+        assert_eq!(rows[0].1, if is_own { function } else { "shop::run" });
+    }
+}
+
+#[test]
+fn methods_of_java_are_known_by_names_in_all_spellings() {
+    for method in [
+        "com/acme/shop/Cart.price_[j]",
+        "Lcom/acme/shop/Cart:::price",
+        "com.acme.shop.Cart.<init>",
+        "void com.acme.shop.Cart.<init>(int)",
+        "com.acme.shop.Cart$$Lambda$14/0x0000000800c03000.run",
+        "com.acme.shop.Cart$$Lambda+0x0000000100001228.run",
+    ] {
+        let rows = own_rows(&[], &format!("java;start_thread;JavaThread::run;Main.main_[j];{method} 100\n"));
+        assert_eq!(rows, [("100.0".to_owned(), method.to_owned())]);
+        let page = report(&[], format!("java;start_thread;JavaThread::run;{method} 100\n").as_bytes());
+        assert!(page.contains("quality   nothing lost"), "{page}");
+    }
+}
+
+#[test]
 fn the_first_line_of_growth_leads_to_a_root_that_is_a_function() {
     let page = report(&[], b"main 1000 9000\nmain;parse 900 3800\nmain;read_all 800 800\n");
     let path = page.lines().find(|line| line.starts_with("grew at")).unwrap_or_else(|| panic!("{page}"));
