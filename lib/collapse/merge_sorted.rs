@@ -28,7 +28,9 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     if filters_samples(options) || sources.len() > MAX_STREAMS {
         return Ok(false);
     }
-    let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
+    let Some(scanned) = check_sorted(sources, |input| is_folded(input, options), formats::folded::is_message) else {
+        return Ok(false);
+    };
     let mut kinds = scanned.iter().filter_map(|scanned| scanned.kind);
     let first = kinds.next();
     // Files of several kinds, and files without any stack or caller, are reported when they are read again.

@@ -22,10 +22,22 @@ pub struct SortedSummary {
 
 /// Reads all files, on all cores, and sums them up.
 ///
-/// `None` if a source is not a regular file, if `is_folded` is false for one, or if one has a malformed line or is not
-/// sorted.
-pub fn check_sorted(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<SortedSummary>> {
-    map_files(sources, |source| check_one(source, &is_folded, |_| ()).ok().flatten())
+/// `None` if a source is not a regular file, if `is_folded` is false for one, if `may_be_message` is true for a stack of one
+/// frame beside others with callers, or if one has a malformed line or is not sorted.
+pub fn check_sorted(
+    sources: &[Source],
+    is_folded: impl Fn(&mut Blocks) -> bool + Sync,
+    may_be_message: impl Fn(&[u8]) -> bool + Sync,
+) -> Option<Vec<SortedSummary>> {
+    map_files(sources, |source| {
+        let mut has_messages = false;
+        let see = |reader: &SortedReader| {
+            let stack = reader.stack();
+            has_messages = has_messages || memchr::memchr(b';', stack).is_none() && may_be_message(stack);
+        };
+        let summary = check_one(source, &is_folded, see).ok().flatten();
+        summary.filter(|summary| !has_messages || !summary.has_callers)
+    })
 }
 
 /// Reads one file and sums it up; `None` as in [`check_sorted`]. `see` is called with the reader at each stack.

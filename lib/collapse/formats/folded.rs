@@ -8,12 +8,15 @@
 //! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
 //! weight, and the rest is left out.
 
+mod message;
 mod shape;
 mod sorted;
 mod weight;
 
 use bstr::ByteSlice as _;
 
+use self::message::Messages;
+pub(in crate::collapse) use self::message::is_message;
 use self::shape::{MAX_SHORT_TEXT, Shape};
 use super::{bpftrace, goroutines};
 use crate::Error;
@@ -115,7 +118,7 @@ struct Folded {
 
 impl Parser for Folded {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let mut rest = text;
+        let (mut rest, mut messages) = (text, Messages::default());
         if self.kind.is_none() {
             self.kind = weight_kind(text).map(|detected| detected.kind);
         }
@@ -124,7 +127,13 @@ impl Parser for Folded {
             let (line, lines) = (rest[..end].trim_ascii_end(), rest);
             rest = rest.get(end + 1..).unwrap_or(b"");
             report.lines += 1;
-            if memchr::memchr(b';', line).is_none() && report.leave_out_start(line, lines, rest, FORMAT.name) {
+            let is_single = memchr::memchr(b';', line).is_none();
+            if is_single && report.leave_out_start(line, lines, rest, FORMAT.name) {
+                continue;
+            }
+            let kind = self.kind.unwrap_or(LineKind::Plain);
+            if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack, text)) {
+                report.add_malformed("expected a stack and its weight, not a sum or a line of a log");
                 continue;
             }
             if is_comment(line) {

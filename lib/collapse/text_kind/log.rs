@@ -42,9 +42,11 @@ fn is_date(word: &[u8]) -> bool {
         && word.iter().all(|byte| byte.is_ascii_digit() || b"-:/.,TZ+[]".contains(byte))
 }
 
+/// Returns true for `INFO `, `WARNING: ` or `[INFO] ` and several words.
 fn begins_with_level(line: &[u8]) -> bool {
     let (word, rest) = split_word(line);
-    LEVELS.contains(&word.strip_suffix(b":").unwrap_or(word)) && split_words(rest).count() > 1
+    let level = word.strip_prefix(b"[").and_then(|word| word.strip_suffix(b"]")).unwrap_or(word);
+    LEVELS.contains(&level.strip_suffix(b":").unwrap_or(level)) && split_words(rest).count() > 1
 }
 
 /// Returns true for `sshd[123]: `.
@@ -127,6 +129,7 @@ mod tests {
             "1.234 10.0.0.1 TCP_MISS/200 441 GET http://a/;x - DIRECT/1.1.1.1 1",
             "user agent Mozilla/5.0 (X11; Linux x86_64) 200",
             "INFO main(): loaded count 12",
+            "[INFO] loaded 12",
             "sshd[123]: session opened port 22",
             "make[0]: Entering directory (x) 0",
             "[00000000-1234] Completed 200 OK in 5",

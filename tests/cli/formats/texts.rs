@@ -206,3 +206,42 @@ fn all_events_of_java_that_count_are_listed() {
     let named = run("fg-collapse", ["--event=jdk.ActiveSetting", "--weight=samples"], text.as_bytes()).ok();
     assert_eq!(total(&named.text()), 1_000_000, "{named:?}");
 }
+
+/// Lines that programs print beside the stacks that they write, and which end in a number.
+const MESSAGES: &[&str] = &[
+    "Total: 16",
+    "total 16",
+    "Total samples: 16",
+    "real 0.05",
+    "2026-11-27T10:00:00Z INFO lost samples 5",
+    "[INFO] lost 16",
+    "WARNING: lost events 5",
+    "Sampling process 1234",
+];
+
+#[test]
+fn sums_and_lines_of_logs_are_no_stacks() {
+    let stacks = "main;a 12\nmain;b 4\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stacks.folded");
+    for message in MESSAGES {
+        for (text, line) in [(format!("{stacks}{message}\n"), 3), (format!("main;a 12\n{message}\nmain;b 4\n"), 2)] {
+            std::fs::write(&file, &text).unwrap();
+            for outcome in [run("fg-collapse", [""; 0], text.as_bytes()).ok(), run("fg-collapse", [&file], b"").ok()] {
+                assert_eq!(outcome.text(), stacks, "{text}: {outcome:?}");
+                assert!(outcome.stderr.contains(&format!(":{line}: expected a stack")), "{text}: {outcome:?}");
+            }
+            assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
+        }
+    }
+}
+
+#[test]
+fn threads_and_processes_without_callers_are_stacks() {
+    for stack in ["swapper 12", "Web Content 12", "GC Thread#3 12", "C2 CompilerThre 12", "total 12", "lost samples 12"]
+    {
+        let text = format!("{stack}\nlost samples;total 3\nmain;a 5\nmain;b 5\n");
+        let outcome = run("fg-collapse", ["--strict"], text.as_bytes()).ok();
+        assert_eq!((total(&outcome.text()), &*outcome.stderr), (25_000_000, ""), "{stack}");
+    }
+}
