@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice as _;
 
+use super::document::SkippedLines;
 use super::format::{Format, FormatReader};
 use super::formats::json::start::StartEnd;
 use super::formats::{self, FORMATS, folded, headings, json};
@@ -15,8 +16,15 @@ use crate::input::Blocks;
 /// The format of an input, as given or detected.
 pub(super) struct Detected {
     pub(super) format: &'static Format,
-    /// Number of lines before the profile that are no part of it. They were skipped.
-    pub(super) text_before: u64,
+    /// The lines before the profile that are no part of it. They were skipped.
+    pub(super) text_before: SkippedLines,
+}
+
+impl Detected {
+    /// Returns the format of an input without other text before the profile.
+    fn new(format: &'static Format) -> Self {
+        Self { format, text_before: SkippedLines::default() }
+    }
 }
 
 /// Returns the format of an input. `None` if the input is blank. Blank lines and a few lines of other text before a text
@@ -40,10 +48,10 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         if !matches!(format.reader, FormatReader::Bytes(_)) {
             check_line_ends(input)?;
         }
-        return Ok(Some(Detected { format, text_before: 0 }));
+        return Ok(Some(Detected::new(format)));
     }
     if let Some(format) = detect_json(input)? {
-        return Ok(Some(Detected { format, text_before: 0 }));
+        return Ok(Some(Detected::new(format)));
     }
     check_line_ends(input)?;
     let found = detect(input.head()?, 0);
@@ -55,11 +63,12 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         found => found,
     };
     match found {
-        Ok(format) => Ok(Some(Detected { format, text_before: 0 })),
+        Ok(format) => Ok(Some(Detected::new(format))),
         Err(what) => match find_after_text(input.head()?) {
-            Some(Start { format, lines, text_lines, offset }) => {
+            Some(Start { format, lines, text, offset }) => {
+                let text_before = SkippedLines { first: text.first + input.skipped_lines(), ..text };
                 input.skip_start(offset, lines);
-                Ok(Some(Detected { format, text_before: text_lines }))
+                Ok(Some(Detected { format, text_before }))
             }
             None => Err(Error::Unreadable { name: input.name().to_owned(), what }),
         },
@@ -171,10 +180,21 @@ const MAX_TEXT_BEFORE: u64 = 8;
 /// The beginning of a profile after other text.
 struct Start {
     format: &'static Format,
-    /// Number of lines before it, and of those that are not blank.
+    /// Number of lines before it.
     lines: u64,
-    text_lines: u64,
+    /// Those that are not blank.
+    text: SkippedLines,
     offset: usize,
+}
+
+impl Start {
+    /// Returns the start of a profile behind these lines.
+    fn new(format: &'static Format, before: &[u8]) -> Self {
+        let numbered = before.lines().zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
+        let mut text = SkippedLines::default();
+        numbered.for_each(|(_, number)| text.add(SkippedLines { count: 1, first: number }));
+        Self { format, lines: before.lines().count() as u64, text, offset: before.len() }
+    }
 }
 
 /// Returns where a profile begins after a few lines of other text, if no format recognizes the text with them. The heading of a
@@ -186,7 +206,7 @@ fn find_after_text(head: &[u8]) -> Option<Start> {
         return None;
     }
     let (mut text_lines, mut offset) = (0, 0);
-    for (line, lines) in head.lines_with_terminator().zip(0..) {
+    for line in head.lines_with_terminator() {
         let rest = strip_bom(&head[offset..]);
         let is_blank = line.trim_ascii().is_empty();
         if !is_blank
@@ -194,13 +214,12 @@ fn find_after_text(head: &[u8]) -> Option<Start> {
             && let Some(format) = find_certain_format(rest)
         {
             let before = &head[..offset];
-            let is_heading = formats::is_folded(format) && text_kind::is_table(head);
-            return (!is_heading && find_formats(before).is_empty()).then_some(Start {
-                format,
-                lines,
-                text_lines,
-                offset,
-            });
+            let is_folded = formats::is_folded(format);
+            if is_folded && folded::is_of_table(head) || !find_formats(before).is_empty() {
+                return None;
+            }
+            let text = if is_folded { &before[..folded::find_first_stack(before, rest)] } else { before };
+            return Some(Start::new(format, text));
         }
         let is_own = headings::find(line.trim_ascii_end(), rest).is_some() || folded::is_stack(line.trim_ascii_end());
         if text_lines == MAX_TEXT_BEFORE || is_own {
@@ -219,7 +238,9 @@ fn find_certain_format(text: &[u8]) -> Option<&'static Format> {
         FormatReader::Lines(_) if headings::has_heading(text, format.name) => true,
         FormatReader::Lines(read) => trial::finds_stacks(format.name, read, &first_whole_lines(text)),
         FormatReader::Blocks { .. } if formats::is_folded(format) => {
-            first_lines(text).filter(|line| !line.trim_ascii().is_empty()).all(folded::is_stack)
+            let mut lines = first_lines(text).filter(|line| !line.trim_ascii().is_empty());
+            let has_stack = lines.clone().any(folded::is_certain_stack);
+            lines.all(folded::is_stack) || has_stack && folded::is_certain(text)
         }
         FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
     };

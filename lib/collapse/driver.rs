@@ -213,7 +213,7 @@ fn read_source(
         options.weight == SampleWeight::Samples && !workers.iter().any(|worker| worker.sink.needs_times());
     let name = input.name().to_owned();
     let log = OrderedLog::new(name.clone(), found, diagnostics, in_order).with_lines(input.skipped_lines());
-    let log = log.with_text_before(text_before);
+    let log = log.with_text_before(text_before)?;
     let span = options.time.filter(|span| span.is_relative() && format.has_times);
     span.iter().for_each(|span| workers.iter_mut().for_each(|worker| worker.sink.hold_samples(*span)));
     let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Stacks) };

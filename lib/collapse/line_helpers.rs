@@ -14,7 +14,7 @@ const DETECTION_LENGTH: usize = 64 * 1024;
 
 /// Returns the first lines of an input, without line ends. A line that is cut off is left out, unless it is the only
 /// one.
-pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let end = match head.get(..DETECTION_LENGTH) {
         Some(first) => memchr::memrchr(b'\n', first).or_else(|| memchr::memchr(b'\n', head)).unwrap_or(head.len()),
         None => head.len(),

@@ -114,7 +114,7 @@ fn is_folded(input: &mut Blocks, options: &Options) -> bool {
         return false;
     }
     match detect::detect_format(input, options) {
-        Ok(Some(found)) => found.text_before == 0 && formats::is_folded(found.format),
+        Ok(Some(found)) => found.text_before.count == 0 && formats::is_folded(found.format),
         // A blank file is empty folded text.
         other => other.is_ok(),
     }

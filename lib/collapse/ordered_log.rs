@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::appended;
+use super::document::SkippedLines;
 use super::parser::{BlockReport, LeftOut, LeftOutLine};
 use super::sink::OrderedSamples;
 use super::strays::{RunEnd, StrayKind, Strays};
@@ -88,12 +89,17 @@ impl<'a> OrderedLog<'a> {
         Self { lines, ..self }
     }
 
-    /// Returns the log for an input whose profile begins after this number of lines of other text, and reports them.
-    pub(super) fn with_text_before(mut self, lines: u64) -> Self {
-        if lines > 0 {
-            self.warn(&format!("{} before the profile left out", plural(lines, "line")));
+    /// Returns the log for an input whose profile begins after these lines of other text, and reports them.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with `--strict`.
+    pub(super) fn with_text_before(mut self, text: SkippedLines) -> Result<Self, Error> {
+        if text.count > 0 && self.is_strict() {
+            self.report_left_out(text.first, "no part of the profile that follows")?;
+        } else if text.count > 0 {
+            self.warn(&format!("{} before the profile left out", plural(text.count, "line")));
         }
-        self
+        Ok(self)
     }
 
     /// Returns the log for an input of a format that is read in blocks.

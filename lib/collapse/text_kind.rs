@@ -5,7 +5,7 @@ mod lines;
 mod log;
 
 pub(super) use self::diff::{has_prefixes, is_diff, is_diff_of_stacks};
-pub(super) use self::lines::{has_other_lines, has_text_semicolons, is_metrics};
+pub(super) use self::lines::{has_other_lines, has_text_semicolons, is_metrics, is_semicolon_table};
 pub(super) use self::log::{begins_with_time, is_log_line};
 use super::line_helpers::{first_lines, most_lines_fit, split_once, split_words, starts_with_any};
 
@@ -62,7 +62,7 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
         JSON
     } else if is_markup(start) && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
         "XML"
-    } else if is_table(head) {
+    } else if is_table(head) || is_semicolon_table(head) {
         "a table (CSV)"
     } else if is_metrics(head) {
         "metrics"

@@ -17,6 +17,7 @@ use bstr::ByteSlice as _;
 
 use self::message::Messages;
 pub(in crate::collapse) use self::message::is_message;
+pub(in crate::collapse) use self::shape::find_first_stack;
 use self::shape::{MAX_SHORT_TEXT, Shape};
 use super::{bpftrace, goroutines};
 use crate::Error;
@@ -25,7 +26,8 @@ use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, spl
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::text_kind::{
-    begins_with_time, has_other_lines, has_prefixes, is_diff, is_diff_of_stacks, is_metrics, is_table,
+    begins_with_time, has_other_lines, has_prefixes, is_diff, is_diff_of_stacks, is_metrics, is_semicolon_table,
+    is_table,
 };
 use crate::folded::{DetectedKind, Line, LineKind, detect_kind, is_comment, parse_line};
 use crate::input::last_line_end;
@@ -86,6 +88,12 @@ fn is_other_text(head: &[u8]) -> bool {
         || has_prefixes(head)
         || is_metrics(head)
         || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
+        || is_semicolon_table(head)
+}
+
+/// Returns true for the rows of a table.
+pub(in crate::collapse) fn is_of_table(head: &[u8]) -> bool {
+    is_table(head) || is_semicolon_table(head)
 }
 
 /// Returns the number of weights per line, or `None` if no line of `head` is a stack.

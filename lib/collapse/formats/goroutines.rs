@@ -81,8 +81,18 @@ fn last_addresses(line: &[u8]) -> Vec<u64> {
     addresses[addresses.len().saturating_sub(2)..].to_vec()
 }
 
-/// Beginnings of the functions at the root of goroutines that no other one has created.
-const ROOTS: [&[u8]; 5] = [b"main.main(", b"runtime.", b"runtime/", b"testing.", b"non-Go function"];
+/// Beginnings of the functions at the root of goroutines that no other one has created. The runtime calls the finalizers of the
+/// standard library, and is left out itself.
+const ROOTS: [&[u8]; 8] = [
+    b"main.main(",
+    b"runtime.",
+    b"runtime/",
+    b"testing.",
+    b"non-Go function",
+    b"os.(*file).close(",
+    b"os.(*Process).Release(",
+    b"net.(*netFD).Close(",
+];
 
 /// Returns true for what the runtime says before and after the goroutines.
 fn is_message(line: &[u8]) -> bool {

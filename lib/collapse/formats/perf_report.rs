@@ -98,6 +98,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 let what = "perf report counted stacks once for each of their functions: give it --no-children";
                 return Err(document.unreadable(what));
             }
+            if line.contains_str(" / ") {
+                let what =
+                    "a tree of perf report --hierarchy, which is not read: give it -g folded without --hierarchy";
+                return Err(document.unreadable(what));
+            }
             command = line.find("Command");
         } else if let Some(comment) = line.strip_prefix(b"#").filter(is_comment) {
             if let Some(next) = Section::parse(comment) {
@@ -120,6 +125,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         } else if line.contains_str("---") || line.trim() == b"|" {
             return Err(document.unreadable("a drawn call graph: give perf report --stdio --no-children -g folded"));
+        } else if is_lone_percentage(&line) {
+            return Err(document.unreadable("a flat call graph: give perf report --stdio --no-children -g folded"));
         } else {
             document.report_malformed("expected a percentage and a function, or a weight and a stack")?;
         }
@@ -139,6 +146,11 @@ fn parse_row(line: &[u8]) -> Option<(Weight, &[u8])> {
     let level = rest.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
     let weight = Weight::parse(percent.trim()).filter(|_| line.starts_with(b" "))?;
     Some((weight, rest[level + 6..].trim()))
+}
+
+/// Returns true for `           99.42%`, above the functions of a stack, which have a line each with `-g flat`.
+fn is_lone_percentage(line: &[u8]) -> bool {
+    line.starts_with(b" ") && line.trim().strip_suffix(b"%").and_then(Weight::parse).is_some()
 }
 
 /// Parses `74.87% hash;main;_start`.

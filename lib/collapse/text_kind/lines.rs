@@ -1,9 +1,12 @@
 //! Recognizes other texts whose lines end in numbers.
 
 use bstr::ByteSlice as _;
+use rustc_hash::FxHashSet;
 
 use super::is_log_line;
-use crate::collapse::line_helpers::{most_lines_fit, split_once, split_word, starts_with_any};
+use crate::collapse::line_helpers::{
+    first_lines, most_lines_fit, split_once, split_word, split_words, starts_with_any,
+};
 
 /// Returns true if most lines are those of a log, of JSON, of a preprocessor, or of mail.
 pub(in crate::collapse) fn has_other_lines(head: &[u8]) -> bool {
@@ -50,6 +53,35 @@ fn has_labels(line: &[u8]) -> bool {
     is_name(name) && is_name(key) && labels.contains_str("\"}")
 }
 
+/// Fewest rows of a table with semicolons.
+const MIN_ROWS: usize = 2;
+
+/// Returns true for columns with semicolons between, as spreadsheets write them where the comma is the decimal point: each
+/// line has the same number of them, and the first one is a heading, or the last column has numbers with blanks within.
+pub(in crate::collapse) fn is_semicolon_table(head: &[u8]) -> bool {
+    let mut lines = first_lines(head).map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let Some(first) = lines.next().filter(|first| first.contains(&b';')) else { return false };
+    let columns = |line: &[u8]| memchr::memchr_iter(b';', line).count();
+    let rows: FxHashSet<&[u8]> = lines.clone().collect();
+    let count = lines.clone().count();
+    if count < MIN_ROWS || rows.len() < count || lines.clone().any(|line| columns(line) != columns(first)) {
+        return false;
+    }
+    // The frames of a stack without a weight are those of others, too.
+    let cells: FxHashSet<(usize, &[u8])> =
+        lines.clone().flat_map(|line| line.split(|byte| *byte == b';').enumerate()).collect();
+    let has_heading = !first.iter().any(u8::is_ascii_digit)
+        && !first.split(|byte| *byte == b';').enumerate().any(|cell| cells.contains(&cell));
+    has_heading || is_row_with_number(first) && lines.all(is_row_with_number)
+}
+
+/// Returns true for `Meier;Anna;030 1234567`.
+fn is_row_with_number(line: &[u8]) -> bool {
+    let Some((columns, last)) = line.rsplit_once_str(";") else { return false };
+    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+    split_words(last).count() > 1 && split_words(last).all(is_number) && columns.iter().any(u8::is_ascii_alphabetic)
+}
+
 /// Returns true if each semicolon within a text has a blank behind it, as those of prose and programs have.
 pub(in crate::collapse) fn has_text_semicolons(stack: &[u8]) -> bool {
     let mut ends = memchr::memchr_iter(b';', stack).filter(|end| end + 1 < stack.len()).peekable();
@@ -58,7 +90,7 @@ pub(in crate::collapse) fn has_text_semicolons(stack: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_other_lines, has_text_semicolons, is_metrics};
+    use super::{has_other_lines, has_text_semicolons, is_metrics, is_semicolon_table};
 
     #[test]
     fn other_lines_are_told_from_stacks() {
@@ -89,6 +121,20 @@ mod tests {
             ("main", false),
         ] {
             assert_eq!(has_text_semicolons(stack.as_bytes()), expected, "{stack}");
+        }
+    }
+
+    #[test]
+    fn tables_with_semicolons_are_told_from_stacks() {
+        for (text, expected) in [
+            ("Name;City;Street\nMeier;Berlin;Hill 12\nSchulz;Bonn;Lane 5\n", true),
+            ("Meier;Anna;030 1234567\nSchulz;Bernd;040 7654321\nWeber;Carla;089 445566\n", true),
+            ("main;a;b\nmain;a;c 5\nmain;a;d 6\n", false),
+            ("main;a;b 3 4\nmain;a;c 5 6\nmain;a;d 6 7\n", false),
+            ("7f0012345678;12 4\nmain;7f001234567a 5\nmain;b 4\n", false),
+            ("14000001;14000002 4\n14000001;14000003 5\n14000001;14000004 5\n", false),
+        ] {
+            assert_eq!(is_semicolon_table(text.as_bytes()), expected, "{text}");
         }
     }
 }

@@ -78,6 +78,8 @@ const OTHER_TEXTS: &[(&str, &str)] = &[
     ("{\"a\": \"x;y\"} 11\n{\"a\": \"x;y\"} 12\n", "JSON of unknown format"),
     ("# TYPE a info\na{x=\"(y)\"} 12\na{x=\"z\"} 14\n", "metrics"),
     ("#define FOO(x) 12\n#define BAR(x) 13\n", "of unknown format"),
+    ("Name;City;Street\nMeier;Berlin;Hill 12\nSchulz;Bonn;Lane 5\nWeber;Ulm;Ring 7\n", "name --format folded"),
+    ("Meier;Anna;030 1234567\nSchulz;Bernd;040 7654321\nWeber;Carla;089 445566\n", "name --format folded"),
     ("Seed <maintainers@users.example.org> 1795763844\n", "of unknown format"),
 ];
 
@@ -105,6 +107,11 @@ fn reports_of_other_programs_are_refused_with_what_to_do() {
         ("<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n", "without --xml=yes"),
         (stat, "record with `fg-record`"),
         (&format!("# started on Fri Nov 27 07:10:17 2026\n\n{stat}"), "record with `fg-record`"),
+        ("#       Overhead  Command / Shared Object / Symbol\n   100.00%        w\n", "without --hierarchy"),
+        (
+            "# Overhead  Command  Shared Object  Symbol\n    99.42%  w        w              [.] leaf\n           99.42%\n                leaf\n                main\n",
+            "-g folded",
+        ),
         ("\n Performance counter stats for './a':\n\n              1.32 msec task-clock\n", "record with `fg-record`"),
     ] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes());
@@ -244,4 +251,61 @@ fn threads_and_processes_without_callers_are_stacks() {
         let outcome = run("fg-collapse", ["--strict"], text.as_bytes()).ok();
         assert_eq!((total(&outcome.text()), &*outcome.stderr), (25_000_000, ""), "{stack}");
     }
+}
+
+#[test]
+fn stacks_of_one_frame_behind_other_text_are_read() {
+    let text = "$ cat p\napp.Main.main 1192\n[idle] 3\napp.Main.main;sort 4950\nmain 5\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!(total(&outcome.text()), 6_150_000_000, "{outcome:?}");
+    assert!(outcome.stderr.contains("1 line before the profile left out"), "{outcome:?}");
+    let outcome = run("fg-collapse", [""; 0], b"hello\nmain 5\nworld\nmain;a 3\n").ok();
+    assert_eq!(outcome.text(), "main 5\nmain;a 3\n", "{outcome:?}");
+    // A command or a sum is no stack.
+    let outcome = run("fg-collapse", [""; 0], b"hello\n$ perf record -F 99\nTotal: 4\nmain;a 3\n").ok();
+    assert_eq!(outcome.text(), "main;a 3\n", "{outcome:?}");
+}
+
+#[test]
+fn strict_fails_at_a_line_before_the_profile() {
+    for (text, line) in [("main;a 12 # note\nmain;b 4\n", 1), ("\n\nhello\nmain 5\nmain;a 3\n", 3)] {
+        let outcome = run("fg-collapse", ["--strict"], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("stdin:{line}: ")), "{outcome:?}");
+    }
+}
+
+/// Lists of more than eight names, as `fg-filter` writes them if it leaves out all callers, or as other programs do.
+const LEAVES: &[(&str, bool)] = &[
+    (
+        "[dd]\n__GI___libc_write\n__cond_resched\nbio_free\ndo_syscall_64\nfdget_pos\nfinish_task_switch.isra.0\nkfree\nread\n",
+        true,
+    ),
+    ("a\nb\nc\nd\ne\nf\ng\nh\nrun::<T>\n", true),
+    ("a\nb\nc\nd\ne\nf\ng\nh\nread_[k]\n", true),
+    ("a.Main.main\na.Main.sort\na.Main.swap\nb\nc\nd\ne\nf\ng\n", true),
+    ("a@x.org\nb@x.org\nc@x.org\nd@x.org\ne@x.org\nf@x.org\ng@x.org\nh@x.org\ni@x.org\n", false),
+    ("a:x\nb:x\nc:x\nd:x\ne:x\nf:x\ng:x\nh:x\ni:x\n", false),
+    (
+        "2001:db8::1\n2001:db8::2\n2001:db8::3\n2001:db8::4\n2001:db8::5\n2001:db8::6\n2001:db8::7\n2001:db8::8\n2001:db8::9\n",
+        false,
+    ),
+];
+
+#[test]
+fn lists_of_functions_are_told_from_other_names() {
+    for (names, is_folded) in LEAVES {
+        let text = with_weights(names);
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        let expected = if *is_folded { text.as_str() } else { "" };
+        assert_eq!((outcome.code() == 0, outcome.text().as_str()), (*is_folded, expected), "{outcome:?}");
+        assert!(*is_folded || outcome.stderr.contains("name --format folded"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_finalizer_of_go_is_a_whole_goroutine() {
+    let text = "goroutine 1 [running]:\nmain.main()\n\t/a.go:9 +0x387\n\ngoroutine 5 [runnable]:\n\
+                internal/poll.(*FD).Close(0xc0)\n\t/a.go:94 +0x25\nos.(*file).close(0xc0)\n\t/a.go:252 +0xad\n";
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().stderr, "");
 }

@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice as _;
 
+use super::message::is_message;
 use super::{has_callers, parse, sorted, stack_lines, weight};
 use crate::collapse::line_helpers::{split_word, split_words};
 use crate::collapse::text_kind::has_text_semicolons;
@@ -88,6 +89,25 @@ impl Shape {
         let has_callers = self.with_callers * 8 >= self.fitting && self.with_words * 4 <= self.fitting;
         self.fitting == self.lines && (self.lines <= MAX_PLAIN_LINES || has_callers)
     }
+}
+
+/// Returns the offset of the first line before a profile that is a stack of it, or the length of the text. It has one frame,
+/// which is one word, a name as only functions have, or the root of another stack.
+pub(in crate::collapse) fn find_first_stack(before: &[u8], profile: &[u8]) -> usize {
+    let is_root =
+        |name: &[u8]| profile.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(b";")));
+    let mut offset = 0;
+    for line in before.lines_with_terminator() {
+        let text = line.trim_ascii_end();
+        let stack = parse(text, LineKind::Plain).map(|line| line.stack);
+        let stack = stack.filter(|stack| !is_row_of_numbers(stack, text) && !is_padded(text));
+        let stack = stack.filter(|stack| !is_assignment(stack) && !is_message(stack)).map(without_weight);
+        if stack.is_some_and(|name| split_words(name).count() == 1 || is_symbol(name) || is_root(name)) {
+            break;
+        }
+        offset += line.len();
+    }
+    offset
 }
 
 /// Returns a stack without the first of two weights, which is taken for a part of its last frame.
