@@ -145,6 +145,10 @@ impl<'a> OrderedLog<'a> {
                 self.end_strays(RunEnd::Taken)?;
                 return self.report_malformed(number, what);
             }
+            LeftOut::Foreign(what) => {
+                self.end_strays(RunEnd::Taken)?;
+                return self.report_left_out(number, what);
+            }
             LeftOut::Document(format) => {
                 let before = self.strays.as_mut().and_then(|strays| strays.take_beginning(number));
                 self.end_strays(RunEnd::Taken)?;

@@ -35,6 +35,8 @@ pub(super) struct LeftOutLine {
 pub(super) enum LeftOut {
     /// It has the right format, but is malformed.
     Malformed(&'static str),
+    /// It has the right format, but is no part of the profile.
+    Foreign(&'static str),
     /// It is malformed or a line of another document.
     Stray(Vec<u8>, &'static str),
     /// It is a comment or a line of another document.
@@ -75,6 +77,11 @@ impl BlockReport {
     /// Reports the current line as malformed and left out, although it has the right format.
     pub(super) fn add_malformed(&mut self, what: &'static str) {
         self.leave_out(LeftOut::Malformed(what));
+    }
+
+    /// Reports the current line as left out, although it has the right format: it is no part of the profile.
+    pub(super) fn add_foreign(&mut self, what: &'static str) {
+        self.leave_out(LeftOut::Foreign(what));
     }
 
     /// Reports the current line as malformed and left out, unless it turns out to be one of another document, which may

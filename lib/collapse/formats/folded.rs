@@ -141,7 +141,7 @@ impl Parser for Folded {
             }
             let kind = self.kind.unwrap_or(LineKind::Plain);
             if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack, text)) {
-                report.add_malformed("expected a stack and its weight, not a sum or a line of a log");
+                report.add_foreign("expected a stack and its weight, not a sum or a line of a log");
                 continue;
             }
             if is_comment(line) {

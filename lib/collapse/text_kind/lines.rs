@@ -67,10 +67,15 @@ pub(in crate::collapse) fn is_semicolon_table(head: &[u8]) -> bool {
     if count < MIN_ROWS || rows.len() < count || lines.clone().any(|line| columns(line) != columns(first)) {
         return false;
     }
+    // Stacks mostly begin with the same frame.
+    let mut roots = lines.clone().map(|line| line.split(|byte| *byte == b';').next());
+    let first_root = roots.next();
+    let has_one_root = roots.all(|root| Some(root) == first_root);
     // The frames of a stack without a weight are those of others, too.
     let cells: FxHashSet<(usize, &[u8])> =
         lines.clone().flat_map(|line| line.split(|byte| *byte == b';').enumerate()).collect();
-    let has_heading = !first.iter().any(u8::is_ascii_digit)
+    let has_heading = !has_one_root
+        && !first.iter().any(u8::is_ascii_digit)
         && !first.split(|byte| *byte == b';').enumerate().any(|cell| cells.contains(&cell));
     has_heading || is_row_with_number(first) && lines.all(is_row_with_number)
 }
@@ -129,6 +134,7 @@ mod tests {
         for (text, expected) in [
             ("Name;City;Street\nMeier;Berlin;Hill 12\nSchulz;Bonn;Lane 5\n", true),
             ("Meier;Anna;030 1234567\nSchulz;Bernd;040 7654321\nWeber;Carla;089 445566\n", true),
+            ("Stack;Count\nmain;a 5\nmain;b 7\n", false),
             ("main;a;b\nmain;a;c 5\nmain;a;d 6\n", false),
             ("main;a;b 3 4\nmain;a;c 5 6\nmain;a;d 6 7\n", false),
             ("7f0012345678;12 4\nmain;7f001234567a 5\nmain;b 4\n", false),
