@@ -140,12 +140,10 @@ impl Parser for Folded {
                 continue;
             }
             let kind = self.kind.unwrap_or(LineKind::Plain);
-            if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack, text)) {
-                report.add_foreign("expected a stack and its weight, not a sum or a line of a log");
-                continue;
-            }
             if is_comment(line) {
                 report.add_comment(line);
+            } else if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack, text)) {
+                report.add_foreign("expected a stack and its weight, not a sum or a line of a log");
             } else if !line.is_empty() {
                 self.parse_line(line, lines, sink, report)?;
             }

@@ -241,6 +241,8 @@ fn sums_and_lines_of_logs_are_no_stacks() {
             assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code(), 1, "{text}");
         }
     }
+    let text = format!("# interval: 100\n{stacks}# duration: 23873\n");
+    assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).ok().stderr, "");
     // They are not among the malformed lines whose share matters.
     let text = format!("{stacks}real 0.05\nuser 0.03\nsys 0.01\n");
     assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), stacks);

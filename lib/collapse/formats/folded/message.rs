@@ -48,7 +48,7 @@ impl<'a> Messages<'a> {
         if !*self.has_callers.get_or_insert_with(|| memchr::memchr(b';', block).is_some()) {
             return false;
         }
-        if !is_message(name) && !(self.has_real && TIMES.contains(&name)) {
+        if !(is_message(name) || self.has_real && TIMES.contains(&name)) {
             return false;
         }
         let frames = self.frames.get_or_insert_with(|| find_frames(block));
