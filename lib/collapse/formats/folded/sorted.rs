@@ -20,6 +20,8 @@ const MAX_LINES_PER_CALLER: usize = 16;
 /// callers or names that only functions have.
 pub(super) fn is_list_of_stacks(head: &[u8]) -> bool {
     let (mut lines, mut symbols, mut functions, mut callers) = (0, 0, 0, 0);
+    // Counters mostly have one prefix: `nr_free_pages`, `nr_dirty`.
+    let (mut prefix, mut has_prefixes) = (None, false);
     let mut orders = [Order::default(), Order::default(), Order::default()];
     for line in stack_lines(head) {
         let Some(stack) = split_stack(line) else { return false };
@@ -31,6 +33,9 @@ pub(super) fn is_list_of_stacks(head: &[u8]) -> bool {
             return false;
         }
         lines += 1;
+        let first = without_weight.split(|byte| *byte == b'_').next();
+        has_prefixes |= prefix.is_some_and(|prefix| prefix != first);
+        prefix = Some(first);
         let is_function = is_plainly_of_function(without_weight);
         functions += usize::from(is_function);
         symbols += usize::from(is_function || is_of_function(without_weight));
@@ -38,7 +43,7 @@ pub(super) fn is_list_of_stacks(head: &[u8]) -> bool {
     }
     let has_enough = |count: usize, max_lines: usize| count * max_lines >= lines;
     lines >= MIN_LINES
-        && (has_enough(symbols, MAX_LINES_PER_SYMBOL)
+        && (has_prefixes && has_enough(symbols, MAX_LINES_PER_SYMBOL)
             || has_enough(functions, MAX_LINES_PER_FUNCTION)
             || has_enough(callers, MAX_LINES_PER_CALLER))
 }
