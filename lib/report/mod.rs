@@ -249,7 +249,7 @@ fn most_bytes(format: Format, lines: usize) -> usize {
     }
 }
 
-/// The contents of a page.
+/// The subject of a page: the inputs, and the function on which it focuses.
 struct Contents<'a> {
     inputs: &'a Inputs,
     repeated: &'a Repeated,
@@ -297,6 +297,7 @@ impl Contents<'_> {
     }
 }
 
+/// Returns the page as text, of this width if the format has one.
 fn render(page: &Page, format: Format, width: usize) -> String {
     match format {
         Format::Text(style) => text::render(&page.without_empty_tables(), style),
