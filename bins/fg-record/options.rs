@@ -187,10 +187,10 @@ pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
     /// `dwarf` uses the program's unwind information and needs no frame pointers. With BPF (see PERMISSIONS in
-    /// fg-record(1)), it captures whole stacks, of up to 4096 frames, while the thread is stopped. Otherwise, and for
-    /// `uprobe:` events, the kernel copies up to 65528 bytes of each stack, or less if frequent samples or a low limit
-    /// of locked memory would make the ring buffers overflow. Larger stacks are cut, and marked with the frame
-    /// `[truncated]`. -v prints which method was used.
+    /// fg-record(1)), it captures whole stacks, of up to 4096 frames, while the thread is stopped. Otherwise the kernel
+    /// copies up to 65528 bytes of each stack, or less if frequent samples or a low limit of locked memory would make
+    /// the ring buffers overflow. Larger stacks are cut, and marked with the frame `[truncated]`. -v prints which
+    /// method was used.
     ///
     /// `dwarf,BYTES` makes the kernel copy stacks even with BPF, at most BYTES of each, up to 65528.
     ///

@@ -81,6 +81,27 @@ pub fn filter_error(error: &io::Error, event: &EventSpec) -> Error {
     ))
 }
 
+/// The highest frequency at which the BPF program takes stacks. It needs 10 µs or more for one: at higher ones, the CPU would do
+/// nothing else.
+const MAX_STACK_RATE: u64 = 50_000;
+
+/// Checks that a BPF program can take stacks as often as samples are taken.
+///
+/// # Errors
+/// [`Error::Usage`] if it cannot.
+pub fn check_rates(sampling: &Sampling) -> Result<(), Error> {
+    let mut rates = sampling.events.iter().filter_map(|event| match event.rate {
+        Rate::Frequency(hertz) => Some(hertz),
+        Rate::Period(_) => None,
+    });
+    match rates.find(|hertz| *hertz > MAX_STACK_RATE && *hertz <= max_sample_rate()) {
+        Some(hertz) => Err(Error::Usage(format!(
+            "-F {hertz}: the BPF program takes at most {MAX_STACK_RATE} stacks a second; use a lower -F, or --call-graph fp"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Checks that CPUs exist and are online.
 ///
 /// # Errors
@@ -110,6 +131,11 @@ fn too_many_files(target: &Target, sampling: &Sampling, online: usize) -> String
 /// Returns the note for stacks that lack their kernel frames.
 pub fn kernel_frames_note() -> String {
     format!("kernel frames left out: {}", paranoid_advice(1))
+}
+
+/// Returns the note for calls that are missing because the BPF program does not select them.
+pub fn new_threads_note() -> String {
+    "uprobe: calls in threads and processes that start later are missing; -a counts all".to_owned()
 }
 
 /// Returns the note for rings that are smaller than preferred, with their size in KiB.

@@ -41,7 +41,7 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));
-    let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
+    let kinds = sampling.events.iter().map(|event| event.spec.program_kind()).collect();
     let with_wakers = request.off_cpu.is_some_and(|options| options.waker_depth.is_some());
     let read_label = request.roots.read_label();
     let (with_context, with_task) = (request.roots.context_label().is_some(), request.roots.has_task());
@@ -68,6 +68,7 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         },
     };
     if sampler.is_some() {
+        errors::check_rates(&sampling)?;
         sampling.take_stacks();
     }
     let counters = Counters::open(&target, &sampling, sampler.as_ref())?;
@@ -127,7 +128,8 @@ fn option_with_bpf(request: &Request) -> Option<&'static str> {
 
 /// Returns the error for a label that only the BPF program can find, where it takes no stacks.
 fn no_context(label: &RootLabel) -> Error {
-    let reason = "the BPF program takes no stacks of these events (function calls; tracepoints with -c or --cgroup)";
+    let reason =
+        "the BPF program takes no stacks of these events (tracepoints and function calls with -c, -F or --cgroup)";
     Error::System(format!("--split-by {label}: {reason}"))
 }
 

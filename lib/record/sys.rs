@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -38,6 +38,37 @@ pub fn set_program(counter: &File, program: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: both files stay open during the call, and the request takes a file descriptor by value.
     let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The arguments of a link of a BPF program to a counter: the `BPF_LINK_CREATE` part of `union bpf_attr`.
+#[repr(C)]
+struct LinkArguments {
+    program: u32,
+    counter: u32,
+    attach_type: u32,
+    flags: u32,
+    cookie: u64,
+}
+
+/// Runs a BPF program for the samples of a counter, as [`set_program`] does, until the file that is returned is closed. The
+/// program can read the cookie.
+pub fn link_program(counter: &File, program: BorrowedFd<'_>, cookie: u64) -> io::Result<OwnedFd> {
+    const CREATE_LINK: libc::c_int = 28; // BPF_LINK_CREATE
+    const PERF_EVENT: u32 = 41; // BPF_PERF_EVENT
+    let arguments = LinkArguments {
+        program: program.as_raw_fd().cast_unsigned(),
+        counter: counter.as_raw_fd().cast_unsigned(),
+        attach_type: PERF_EVENT,
+        flags: 0,
+        cookie,
+    };
+    // SAFETY: both files stay open during the call, which reads the arguments.
+    let link = unsafe { libc::syscall(libc::SYS_bpf, CREATE_LINK, &arguments, size_of::<LinkArguments>()) };
+    if link < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the system call has opened the file, which nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(link as RawFd) })
 }
 
 /// `PERF_EVENT_IOC_SET_FILTER`, `_IOW('$', 6, char *)`.

@@ -28,6 +28,8 @@ pub struct GuestOutcomes {
     pub spans: Outcome,
     /// Of the system calls of a thread that sleeps.
     pub pairs: Outcome,
+    /// Of the calls of a function in new threads and processes, by the program `sizes`.
+    pub calls: Outcome,
 }
 
 /// Boots a kernel, and records the program `callers` once for each depth, a thread that sleeps, and the other programs.
@@ -36,13 +38,13 @@ pub struct GuestOutcomes {
 /// The console if the kernel panicked.
 pub fn record(
     kernel: &Path,
-    [callers, spans, rare_blocks]: [&str; 3],
+    [callers, spans, rare_blocks, sizes]: [&str; 4],
     depths: &[usize],
 ) -> Result<GuestOutcomes, String> {
     let folder = directory();
     let folder = folder.path();
     let mut initramfs = command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/initramfs"));
-    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers, spans, rare_blocks]);
+    initramfs.arg(folder.join("initramfs")).args([tool("fg-record"), callers, spans, rare_blocks, sizes]);
     run_command(initramfs, b"").ok();
     let depths: Vec<String> = depths.iter().map(usize::to_string).collect();
     let mut qemu = command("qemu-system-x86_64");
@@ -64,6 +66,7 @@ pub fn record(
         sleeper: read_outcome(folder, "sleeper"),
         spans: read_outcome(folder, "spans"),
         pairs: read_outcome(folder, "pairs"),
+        calls: read_outcome(folder, "calls"),
     })
 }
 

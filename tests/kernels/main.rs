@@ -36,7 +36,7 @@ fn copies_stacks_where_the_kernel_rejects_the_program() {
         assert!(Profile::from_stdout(sleeper).weight(&["sleep", "[unsampled]", "[off-cpu]"]) > 0, "{sleeper:?}");
         check_refusal(&outcomes.spans);
         check_refusal(&outcomes.pairs);
-        Ok(())
+        check_calls(&outcomes.calls, 0)
     };
     let check_callers = |outcome: &Outcome, depth| {
         let is_reason =
@@ -79,10 +79,12 @@ fn check_recordings(
     check_callers: impl Fn(&Outcome, usize) -> Check,
     check_others: impl Fn(&GuestOutcomes) -> Check,
 ) {
-    let programs = ["callers", "spans", "rare_blocks"].map(programs::program);
-    let (Some(kernel), [Some(callers), Some(spans), Some(rare)]) = (kernel(path, suite), programs) else { return };
+    let programs = ["callers", "spans", "rare_blocks", "sizes"].map(programs::program);
+    let (Some(kernel), [Some(callers), Some(spans), Some(rare), Some(sizes)]) = (kernel(path, suite), programs) else {
+        return;
+    };
     statistical(|| {
-        let outcomes = guest::record(&kernel, [&callers, &spans, &rare], &DEPTHS)?;
+        let outcomes = guest::record(&kernel, [&callers, &spans, &rare, &sizes], &DEPTHS)?;
         check_others(&outcomes)?;
         outcomes.callers.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check_callers(&outcome.ok(), depth))
     });
@@ -91,7 +93,8 @@ fn check_recordings(
 /// Checks that a timer is the waker of a thread that sleeps, that its system call is as long, and that samples have the span of
 /// their thread.
 fn check_others(outcomes: &GuestOutcomes) -> Check {
-    let GuestOutcomes { wakers, rare_blocks, sleeper, spans, pairs, .. } = outcomes;
+    let GuestOutcomes { wakers, rare_blocks, sleeper, spans, pairs, calls, .. } = outcomes;
+    check_calls(calls, 200)?;
     let in_span =
         Profile::from_stdout(spans).weight(&[&"10".repeat(16), "/route/0", "[no task]", "server", "handle_0"]);
     ensure!(in_span >= 5, "{in_span}: {spans:?}");
@@ -103,6 +106,14 @@ fn check_others(outcomes: &GuestOutcomes) -> Check {
     ensure!(slept >= 900_000, "{slept}: {sleeper:?}");
     let slept = Profile::from_stdout(pairs).weight(&["sleep"]);
     ensure!(slept >= 250_000, "{slept}: {pairs:?}");
+    Ok(())
+}
+
+/// Checks how many calls were counted in threads and processes that the command created, and that it could create them.
+fn check_calls(outcome: &Outcome, expected: u64) -> Check {
+    assert!(outcome.stderr.lines().any(|line| line == "20"), "{outcome:?}");
+    let counted = Profile::from_stdout(outcome).weight(&["grab_apart", "grab"]);
+    ensure!(counted == expected, "{counted}: {outcome:?}");
     Ok(())
 }
 

@@ -168,3 +168,19 @@ fn a_stack_on_which_an_exception_is_handled_has_its_root() {
     }
     assert!(samples > 0);
 }
+
+#[test]
+fn refuses_rates_at_which_stacks_would_take_all_the_time() {
+    let Some(busy) = program("busy").filter(|_| can_record()) else { return };
+    if !took_stacks(&record(["-v", "--", "true"])) {
+        return;
+    }
+    let limit = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap();
+    if limit.trim().parse::<u32>().unwrap() < 60_000 {
+        return skip("the kernel permits no such rates");
+    }
+    let refused = record(["-F", "60000", "--", &busy, "1"]);
+    assert_eq!((refused.code(), &*refused.text()), (2, ""), "{refused:?}");
+    assert!(refused.stderr.contains("-F 60000: the BPF program takes at most 50000 stacks a second"), "{refused:?}");
+    record(["-F", "60000", "--call-graph", "fp", "--", "true"]).ok();
+}

@@ -54,6 +54,28 @@ fn weighs_calls_by_an_argument() {
     assert_eq!(Profile::from_stdout(&outcome).total(), 100, "{outcome:?}");
 }
 
+/// With the BPF program, calls count in every thread from its first instant. Without it, as with a period, those of new threads
+/// are missing, which is said. The threads and processes are created either way.
+#[test]
+fn counts_calls_in_threads_and_processes_that_start_meanwhile() {
+    let Some(sizes) = program("sizes") else { return };
+    let event = format!("uprobe:{sizes}:grab");
+    if !can_count(&event) {
+        return;
+    }
+    let outcome = record(["-v", "-e", &event, "--", &sizes, "apart"]);
+    let takes_stacks = outcome.stderr.contains("stacks taken by a BPF program");
+    let (profile, note) = (Profile::from_stdout(&outcome), "in threads and processes that start later are missing");
+    assert!(outcome.stderr.lines().any(|line| line == "20"), "{outcome:?}");
+    assert_eq!(
+        (profile.weight(&["grab"]), outcome.stderr.contains(note)),
+        if takes_stacks { (200, false) } else { (0, true) }
+    );
+    assert_eq!(profile.weight(&["grab_apart", "grab"]), profile.total(), "{outcome:?}");
+    let outcome = record(["-c", "2", "-e", &event, "--", &sizes, "apart"]);
+    assert!(outcome.stderr.lines().any(|line| line == "20") && outcome.stderr.contains(note), "{outcome:?}");
+}
+
 #[test]
 fn finds_a_probed_function_in_the_debug_file() {
     let Some(sizes) = program("sizes") else { return };

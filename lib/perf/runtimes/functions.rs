@@ -46,8 +46,8 @@ type FunctionKey = (u64, u64);
 #[derive(Debug, Default)]
 pub struct Functions {
     functions: FxHashMap<FunctionKey, Function>,
-    /// The names that the BPF program sent, by their hashes. A process that is gone has none.
-    sent: FxHashMap<u64, Function>,
+    /// The names that the BPF program sent, by their hashes.
+    sent: FxHashMap<u64, SentFunction>,
     /// The number of the frame of each function, and of each instruction if lines are wanted.
     frames: FxHashMap<(FunctionKey, i32), u32>,
     /// The numbers of the frames of each instruction of generated code, innermost first.
@@ -73,10 +73,12 @@ impl Functions {
         let function = match self.functions.entry(function) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let read = read_function(frame, interpreter, memory).or_else(|| self.sent.get(&frame.hash).cloned());
-                // If the record with its name was lost, the name is sent again.
-                let Some(read) = read else { return names.intern(interpreter.unnamed_frame().to_vec(), false) };
-                new.insert(read)
+                let read = read_function(frame, interpreter, memory);
+                let Some(function) = choose_function(self.sent.get(&frame.hash), read) else {
+                    // If the record with its name was lost, the name is sent again.
+                    return names.intern(interpreter.unnamed_frame().to_vec(), false);
+                };
+                new.insert(function)
             }
         };
         let line = if with_lines { interpreter.find_line(function, frame.instruction) } else { None };
@@ -99,7 +101,12 @@ impl Functions {
             return Arc::clone(numbers);
         }
         self.limit_size();
-        let frames = interpreter.read_generated(library, frame, self.sent.get(&frame.hash), with_lines);
+        let frames = interpreter.read_generated(
+            library,
+            frame,
+            self.sent.get(&frame.hash).map(|sent| &sent.function),
+            with_lines,
+        );
         let unnamed = interpreter.unnamed_frame();
         // What could not be read may be read the next time. Without a function, other code of the kind may come to the address.
         let is_final =
@@ -133,7 +140,8 @@ impl Functions {
             first_line: frame.first_line,
             lines: None,
         };
-        self.sent.insert(frame.hash, function);
+        let is_cut = sent.is_name_cut || sent.is_class_cut || sent.is_file_cut;
+        self.sent.insert(frame.hash, SentFunction { function, is_cut });
     }
 
     /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`].
@@ -141,6 +149,26 @@ impl Functions {
         self.frames.clear();
         self.generated.clear();
     }
+}
+
+/// A function whose name the BPF program sent.
+#[derive(Clone, Debug)]
+struct SentFunction {
+    function: Function,
+    /// True if the start of its name, class or file is cut off.
+    is_cut: bool,
+}
+
+/// Returns the function that was read, which has its lines and whole names, unless another one was sent: the process may have
+/// made another function at the address between the two reads of the hash, and the first one again. The name that was sent
+/// was read while the process could not run.
+fn choose_function(sent: Option<&SentFunction>, read: Option<Function>) -> Option<Function> {
+    let Some(sent) = sent else { return read };
+    let is_same = |read: &Function| {
+        let SentFunction { function, .. } = sent;
+        sent.is_cut || [&read.name, &read.class, &read.file] == [&function.name, &function.class, &function.file]
+    };
+    read.filter(is_same).or_else(|| Some(sent.function.clone()))
 }
 
 /// Reads the function of a frame. `None` if the process has another one there by now.
@@ -282,6 +310,21 @@ mod tests {
         let sent = SentName { name: b"f", file: b"a", ..SentName::default() };
         functions.add_sent_name(frame, sent);
         assert_eq!(find(&mut functions, &mut names), b"f (a)");
+    }
+
+    #[test]
+    fn a_name_that_was_sent_is_believed_before_one_that_was_read() {
+        let frame = ScriptFrame { code: 8, instruction: 0, first_line: 1, hash: 0, is_outermost: false, native: 0 };
+        // The process has the function at the address whenever it is read.
+        for (name, is_name_cut, shown) in [("g", false, "g (a)"), ("f0", false, "f0 (a)"), ("0", true, "f0 (a)")] {
+            let (interpreter, mut names) = (Replacing(AtomicU64::new(3)), ScriptFrames::default());
+            let mut functions = Functions::default();
+            let sent = SentName { name: name.as_bytes(), is_name_cut, file: b"a", ..SentName::default() };
+            functions.add_sent_name(frame, sent);
+            let memory = Memory { pid: 1, read: |_, _, _| 0 };
+            let number = functions.find_frame(frame, &interpreter, memory, false, &mut names);
+            assert_eq!(names.get(number.into()).unwrap().name, shown.as_bytes(), "{name}");
+        }
     }
 
     #[test]

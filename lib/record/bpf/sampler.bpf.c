@@ -769,10 +769,14 @@ int on_tracepoint(void *context) {
     return 1;
 }
 
+// Of a function's calls, each CPU has a counter of its own, and the kernel runs the programs of all of them on the CPU of the
+// call. Their cookies are the numbers of their CPUs, from 1.
 SEC("kprobe")
 int on_probe(void *context) {
-    take_stack(context, 1);
-    return 1;
+    u64 cookie = bpf_get_attach_cookie(context);
+    if (cookie && cookie != bpf_get_smp_processor_id() + 1) return 0;
+    int is_taken = take_stack(context, 1);
+    return cookie ? is_taken : 1;
 }
 
 // A new process of a target is a target too, whose samples count from its first instant. An ID that is reused by another

@@ -145,7 +145,8 @@ impl StackSampler {
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
         let cpus_word = u64::from(cpus);
         // These are not kept from interrupting each other, or being interrupted.
-        let is_nested = with_wakers || switch_period > 0 || pair.is_some() || kinds.contains(&ProgramKind::Probe);
+        let runs_in_thread = [ProgramKind::Probe, ProgramKind::Call].iter().any(|kind| kinds.contains(kind));
+        let is_nested = with_wakers || switch_period > 0 || pair.is_some() || runs_in_thread;
         let [with_wakers_word, with_context_word, with_task_word] =
             [with_wakers, with_context, with_task].map(u64::from);
         let own_pid = u64::from(std::process::id());
@@ -287,17 +288,21 @@ impl StackSampler {
         Ok(())
     }
 
-    /// Makes the program take the stacks of a counter's samples.
+    /// Makes the program take the stacks of the samples of a CPU's counter. It does so until the file that is returned is closed,
+    /// or the counter if none is.
     ///
     /// # Errors
     /// Errors of the system call.
-    pub fn attach(&self, counter: &File, kind: ProgramKind) -> io::Result<()> {
-        let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?;
-        let is_shared = matches!(kind, ProgramKind::Tracepoint | ProgramKind::Probe);
-        match sys::set_program(counter, function.as_fd()) {
+    pub fn attach(&self, counter: &File, kind: ProgramKind, cpu: u32) -> io::Result<Option<OwnedFd>> {
+        let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?.as_fd();
+        match kind {
+            ProgramKind::Sample => sys::set_program(counter, function).map(|()| None),
             // A tracepoint runs its programs whichever counter they were attached to.
-            Err(error) if is_shared && error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-            result => result,
+            ProgramKind::Tracepoint | ProgramKind::Probe => match sys::set_program(counter, function) {
+                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(None),
+                result => result.map(|()| None),
+            },
+            ProgramKind::Call => sys::link_program(counter, function, u64::from(cpu) + 1).map(Some),
         }
     }
 
@@ -361,12 +366,14 @@ fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxEr
     let name = match kind {
         ProgramKind::Sample => "on_sample",
         ProgramKind::Tracepoint => "on_tracepoint",
-        ProgramKind::Probe => "on_probe",
+        ProgramKind::Probe | ProgramKind::Call => "on_probe",
     };
     let function = program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?;
     match function {
         Program::PerfEvent(function) => function.load()?,
         Program::TracePoint(function) => function.load()?,
+        // Two kinds have the same function.
+        Program::KProbe(function) if function.fd().is_ok() => {}
         Program::KProbe(function) => function.load()?,
         _ => return Err(format!("{name} is a BPF program of another type").into()),
     }

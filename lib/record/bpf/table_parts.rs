@@ -1,6 +1,5 @@
 //! A table of the BPF program in parts, each of which is allocated when it is needed.
 
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
@@ -9,6 +8,7 @@ use aya::maps::{Array, ArrayOfMaps, IterableMap as _, MapData};
 
 use super::errors::BoxError;
 use super::maps::{map_file, take_map};
+use crate::parallel;
 use crate::record::sys::{MappedArray, update_file_map};
 
 /// Numbers of the table that an entry of a part begins with.
@@ -55,14 +55,11 @@ pub(super) fn reserve<const N: usize>(tables: [(&mut PartedTable, usize); N]) ->
             new_parts.push(NewPart::create(number, u32::try_from(index)?)?);
         }
     }
-    std::thread::scope(|scope| {
-        let waiting = new_parts.iter().map(|new| {
-            let parts = &tables[new.table].0.parts;
-            scope.spawn(|| update_file_map(parts.as_fd(), new.index, new.part.map().fd().as_fd().as_raw_fd()))
-        });
-        let waiting: Vec<_> = waiting.collect();
-        waiting.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
-    })?;
+    let set = |new: &NewPart| {
+        let parts = tables[new.table].0.parts.as_fd();
+        update_file_map(parts, new.index, new.part.map().fd().as_fd().as_raw_fd())
+    };
+    parallel::map(&new_parts, new_parts.len(), set).into_iter().collect::<Result<(), _>>()?;
     for new in new_parts {
         tables[new.table].0.mapped.push(new.mapped);
     }

@@ -24,6 +24,10 @@ pub fn sample_options(
     if !sampling.counts_on_cpus(target, event) {
         count_in_threads(&mut options, target);
     }
+    if event.spec.is_uprobe() {
+        // The kernel would read the path again, in the process that creates a thread, and the creation would fail.
+        options.inherit = None;
+    }
     options.exclude.user = user;
     options.sample_skid = match event.spec.precise {
         0 => SampleSkid::Arbitrary,

@@ -14,6 +14,7 @@ mod sideband;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -98,6 +99,8 @@ pub struct Counters {
     pub rings: Vec<CpuRings>,
     /// Counters without rings of their own, which write into [`Counters::rings`].
     ringless: Vec<Counter>,
+    /// The BPF programs of counters that keep none themselves.
+    programs: Vec<OwnedFd>,
     /// The event and owner of each counter of samples or switches, by counter ID.
     sources: FxHashMap<u64, Source>,
     /// The side-band counters of threads that are not opened with those of samples. `None` without a BPF program.

@@ -57,6 +57,7 @@ impl Counters {
                         .is_limited_by_rings(ring_order, preferred_order)
                         .then(|| errors::small_rings_note(4 << ring_order));
                     counters.notes.extend(kernel_note.into_iter().chain(ring_note));
+                    counters.notes.extend(sampling.misses_calls_of_new_threads(target).then(errors::new_threads_note));
                     return Ok(counters);
                 }
             }
@@ -142,6 +143,7 @@ impl<'a> Opener<'a> {
             counters: Counters {
                 rings: Vec::new(),
                 ringless: Vec::new(),
+                programs: Vec::new(),
                 sources: FxHashMap::default(),
                 thread_sideband: None,
                 owner_threads: FxHashSet::default(),
@@ -262,8 +264,9 @@ impl Opener<'_> {
     fn open_samples(&mut self, index: usize, scope: Scope<'_>, event: usize) -> io::Result<Counter> {
         let EventToOpen { spec, options, on_cpus } = &mut self.events[event];
         let samples = open_counter(*spec, scope, self.cpus[index], options)?;
-        if let (Some(sampler), Some(kind)) = (self.sampler, spec.program_kind()) {
-            sampler.attach(samples.file(), kind)?;
+        if let Some(sampler) = self.sampler {
+            let program = sampler.attach(samples.file(), spec.program_kind(), self.cpus[index])?;
+            self.counters.programs.extend(program);
         }
         let source = Source { event: event as u32, owner: scope.owner(), on_cpu: *on_cpus };
         self.note_counter(&samples, scope, Some(source))?;

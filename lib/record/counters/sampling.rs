@@ -139,9 +139,10 @@ impl Sampling {
         let mut kinds = self.events.iter().map(|event| (event.spec.program_kind(), event.rate));
         self.call_graph == CallGraph::Dwarf(None)
             && kinds.all(|(kind, rate)| match kind {
-                Some(ProgramKind::Tracepoint | ProgramKind::Probe) => rate == Rate::Period(1) && !is_in_cgroup,
-                Some(ProgramKind::Sample) => true,
-                None => false,
+                ProgramKind::Tracepoint | ProgramKind::Probe | ProgramKind::Call => {
+                    rate == Rate::Period(1) && !is_in_cgroup
+                }
+                ProgramKind::Sample => true,
             })
     }
 
@@ -158,6 +159,12 @@ impl Sampling {
         let is_frequent =
             event.spec.is_tracepoint() || self.record_switches && !(event.spec.is_clock() && counts_switches);
         self.takes_stacks && !is_adapted && !is_frequent
+    }
+
+    /// True if calls are not counted in threads that are created while the recording runs.
+    pub(super) fn misses_calls_of_new_threads(&self, target: &Target) -> bool {
+        target.includes_children()
+            && self.events.iter().any(|event| event.spec.is_uprobe() && !self.counts_on_cpus(target, event))
     }
 
     /// True if some counters count in threads.

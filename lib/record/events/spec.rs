@@ -42,7 +42,7 @@ pub struct Excluded {
     pub kernel: bool,
 }
 
-/// The kinds of BPF programs that can take the stacks of events.
+/// The kinds of BPF programs that take the stacks of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProgramKind {
     /// The kernel runs it for each sample of a counter.
@@ -51,6 +51,8 @@ pub enum ProgramKind {
     Tracepoint,
     /// The same for a tracepoint that was made for a probe.
     Probe,
+    /// The kernel runs it at each call of a function, once for the counter of each CPU.
+    Call,
 }
 
 /// Event types: `enum perf_type_id`.
@@ -143,22 +145,21 @@ impl EventSpec {
         self.config.ty == TYPE_TRACEPOINT
     }
 
-    /// Returns the kind of BPF program that the kernel runs for the event; `None` for uprobes that we define, to which
-    /// the copies of a counter in other threads do not attach it.
-    pub(in crate::record) fn program_kind(&self) -> Option<ProgramKind> {
-        match (&self.uprobe, self.is_tracepoint()) {
-            (Some(_), _) => None,
-            (None, false) => Some(ProgramKind::Sample),
-            (None, true) => Some(if self.is_probe { ProgramKind::Probe } else { ProgramKind::Tracepoint }),
+    /// Returns the kind of BPF program that the kernel runs for the event.
+    pub(in crate::record) fn program_kind(&self) -> ProgramKind {
+        match (self.is_uprobe(), self.is_tracepoint()) {
+            (true, _) => ProgramKind::Call,
+            (false, true) if self.is_probe => ProgramKind::Probe,
+            (false, true) => ProgramKind::Tracepoint,
+            (false, false) => ProgramKind::Sample,
         }
     }
 
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
-        let (value, filter, uprobe, precise) = (None, None, None, 0);
-        let (is_probe, is_taken_by_program) = (false, false);
-        Self { name, config, excluded, value, filter, uprobe, is_probe, precise, is_taken_by_program }
+        let (value, filter, uprobe, precise, is_probe) = (None, None, None, 0, false);
+        Self { name, config, excluded, value, filter, uprobe, is_probe, precise, is_taken_by_program: false }
     }
 
     /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in
