@@ -93,6 +93,18 @@ public class Functions {
         Arrays.sort(numbers, Functions::compare);
     }
 
+    static final String TEXT = "0123456789".repeat(1_000);
+    static final String[] OTHER_TEXTS = {TEXT + "a", TEXT + "b"};
+
+    // The compiler's code for this pushes a word meanwhile.
+    static void compareTexts() {
+        int sum = 0;
+        for (int i = 0; i < 100; i++) {
+            sum += TEXT.compareTo(OTHER_TEXTS[i & 1]);
+        }
+        result = sum;
+    }
+
     static void inner(int n) { burnInlined(n); }
     static void middle(int n) { inner(n); }
     static void outer(int n) { middle(n); }
@@ -117,6 +129,7 @@ public class Functions {
             handler();
             sortNumbers();
             outer(10_000);
+            compareTexts();
         }
         thread.join();
     }

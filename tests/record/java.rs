@@ -20,6 +20,7 @@ const CALLERS: &[(&str, &[&str])] = &[
     ("burnHandler", &["handler", "main"]),
     ("burnCompare", &["compare"]),
     ("burnThread", &["locked"]),
+    ("compareTexts", &["main"]),
     ("burnInlined", &["inner", "middle", "outer", "main"]),
 ];
 

@@ -245,6 +245,16 @@ static __always_inline int step_compiled(struct walk *w, u64 size, int state) {
     return 0;
 }
 
+// C2's code for comparing strings pushes a word, and pops it at its end. Returns how many bytes the return address of a frame is
+// above its place, if its frame is there. Methods return to the code cache only.
+__attribute__((noinline)) u64 find_pushed(u32 process, u64 place) {
+    if (find_blob(process, read_word(place) - 1)) return 0;
+    read_heaps(process);
+    for (u32 pushed = 0; pushed <= 16; pushed += 8)
+        if (find_blob(process, read_word(place + pushed) - 1)) return pushed;
+    return 0;
+}
+
 // Steps to the caller of a stub. `size` is that of its frame, if it has one.
 __attribute__((noinline)) int step_stub(u32 process, u64 blob, u64 name, s64 size) {
     struct scratch *s = this_scratch();
@@ -306,5 +316,7 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
     u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
     if (note_method(process, kind, blob, running - code, BLOB_FIELD(u64, s, f[BLOB_METHOD]))) add_name();
-    return step_compiled(w, size, w->exact ? find_state(pc, code + complete) : IN_FRAME);
+    int state = w->exact ? find_state(pc, code + complete) : IN_FRAME;
+    if (w->exact && state == IN_FRAME) w->sp += find_pushed(process, w->sp + 8 * size - 8);
+    return step_compiled(w, size, state);
 }
