@@ -23,6 +23,10 @@ const HUES: u8 = 7;
 const OTHER: Class = Class(8);
 const THREAD: Class = Class(14);
 
+/// The label of functions whose names tell no module where the program's own code has modules: a program of scripts, of Java or of
+/// Rust.
+const NATIVE_CODE: &str = "native code";
+
 /// The classes that several modules share, with their labels.
 const SHARED: [(Class, &str); 6] = [
     (OTHER, "other modules"),
@@ -94,7 +98,7 @@ pub struct ModuleColours {
     pub(super) places: Places,
     /// The classes of the drawn frames.
     used: BTreeSet<Class>,
-    /// The name of the program, for functions whose names tell no module. Empty if they are not of the program.
+    /// The name of the program or [`NATIVE_CODE`], for functions whose names tell no module. Empty if they have no class.
     program: String,
 }
 
@@ -120,6 +124,8 @@ impl ModuleColours {
         if own.is_empty() {
             areas.remove("");
             program.clear();
+        } else if !own.contains("") {
+            NATIVE_CODE.clone_into(&mut program);
         }
         let mut modules: Vec<_> = areas.into_iter().collect();
         modules.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -247,6 +253,15 @@ mod tests {
             colours.legend().iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
             ["app_1", "serde", "regex", "std, libc"]
         );
+    }
+
+    #[test]
+    fn functions_without_a_module_are_native_code_beside_own_modules() {
+        let colours =
+            assign(&[(&["gunicorn", "run (gunicorn/arbiter.py)", "page (/srv/app.py)", "pymalloc_alloc"], 1)]);
+        assert_eq!(colours.module(b"pymalloc_alloc"), "native code");
+        assert!(colours.legend().iter().any(|(colour, name)| name == "gunicorn" && *colour == OWN.colour()));
+        assert!(colours.legend().iter().any(|(colour, name)| name == "native code" && *colour == Class(1).colour()));
     }
 
     #[test]
