@@ -18,6 +18,8 @@ pub struct Drawing {
     pub packed: Option<PackedProfile>,
     /// True if each stack has a weight before and a weight after.
     pub differential: bool,
+    /// True if the frames are laid out from the leaves of the stacks.
+    pub is_reversed: bool,
     /// Number of stacks that were added; a stack that the input repeats can count more than once.
     pub stack_count: u64,
 }
@@ -29,13 +31,25 @@ impl Drawing {
     /// [`Error::Overflow`].
     pub fn from_profile(profile: &Profile, options: &Options) -> Result<Self, Error> {
         let mut builder = DrawingBuilder::new(options, profile.is_differential());
-        let mut new_ids = Vec::new();
-        profile.for_each_sorted(|stack| {
-            new_ids.clear();
-            new_ids.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
-            builder.add_ids(stack.shared, &new_ids, |id| profile.frames.name(FrameId::from_index(id)), stack.weights)
-        })?;
+        builder.add_profile(profile)?;
         builder.finish(options)
+    }
+
+    /// Lays out the stacks of `reversed`, which are those of `profile` from their leaves. Everything else is that of
+    /// `profile`: only there, callers tell what a frame is, and self weight is at the end of a stack.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn from_reversed(profile: &Profile, reversed: &Profile, options: &Options) -> Result<Self, Error> {
+        let drawing = Self::from_profile(profile, options)?;
+        let mut builder = DrawingBuilder { packer: None, ..DrawingBuilder::new(options, profile.is_differential()) };
+        builder.add_profile(reversed)?;
+        let layout = builder.layout.finish();
+        let largest_own_delta =
+            layout.first_weights().values().map(|weights| weights.difference()).max().unwrap_or_default();
+        let Layout { marker_totals, marker_own, .. } = drawing.layout;
+        let layout = Layout { marker_totals, marker_own, largest_own_delta, ..layout };
+        Ok(Self { layout, is_reversed: true, ..drawing })
     }
 }
 
@@ -56,6 +70,16 @@ impl DrawingBuilder {
         let layout = LayoutBuilder::new(options.min_share(), options.total);
         let packer = (!options.plain).then(|| ProfilePacker::new(differential));
         Self { layout, packer, numbers: Vec::new(), number_by_id: Vec::new(), differential, stack_count: 0 }
+    }
+
+    /// Adds all stacks of a profile.
+    fn add_profile(&mut self, profile: &Profile) -> Result<(), Error> {
+        let mut new_ids = Vec::new();
+        profile.for_each_sorted(|stack| {
+            new_ids.clear();
+            new_ids.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
+            self.add_ids(stack.shared, &new_ids, |id| profile.frames.name(FrameId::from_index(id)), stack.weights)
+        })
     }
 
     /// Adds a stack. Its first `shared` frames are those of the previous stack, the others have the names `new`.
@@ -124,6 +148,7 @@ impl DrawingBuilder {
         }
         let packed = self.packer.map(|packer| packer.finish(options, &modules)).transpose();
         let packed = packed.map_err(|error| Error::write("memory", error))?;
-        Ok(Drawing { layout, modules, packed, differential: self.differential, stack_count: self.stack_count })
+        let Self { differential, stack_count, .. } = self;
+        Ok(Drawing { layout, modules, packed, differential, is_reversed: false, stack_count })
     }
 }

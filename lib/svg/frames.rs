@@ -104,7 +104,10 @@ impl Image<'_> {
     fn delta(&self, frame: &DrawnFrame) -> f64 {
         let weights = match self.options.delta {
             Delta::Total => frame.total,
-            Delta::Own => frame.own,
+            Delta::Own => match &self.self_weights {
+                Some(weights) => weights.get(&frame.name).copied().unwrap_or_default(),
+                None => frame.own,
+            },
         };
         let size = weights.difference().as_f64();
         let grew = weights.after >= weights.before;

@@ -5,6 +5,8 @@
 //! too narrow to draw is dropped at once. Its width is judged by the weight added up to then, a lower bound of the
 //! total. Memory therefore grows only with the deepest stack and the drawn frames.
 
+use std::collections::HashMap;
+
 use super::fixed_colours::MARKER_COLOURS;
 use crate::Error;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -53,6 +55,12 @@ impl Layout {
     /// Returns the number of frames in the deepest drawn stack.
     pub fn depth(&self) -> usize {
         self.frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)
+    }
+
+    /// Returns the weights of the first frames by their names. In a layout from the leaves of stacks, they are the self
+    /// weights of functions.
+    pub fn first_weights(&self) -> HashMap<FrameId, Weights> {
+        self.frames.iter().filter(|frame| frame.depth == 0).map(|frame| (frame.name, frame.total)).collect()
     }
 
     /// Returns the number of rows for a still picture of a packed profile. A few deep stacks of little weight would make it

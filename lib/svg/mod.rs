@@ -81,7 +81,11 @@ pub fn draw(
     }
     let profile = folded::read_profile(sources, diagnostics)?;
     options.vanished |= profile.is_differential() && has_vanished(profile.total());
-    Drawing::from_profile(&transform::apply(profile, stacks, options)?, options)
+    let profile = transform::apply(profile, stacks, options)?;
+    match stacks.reverse {
+        true => Drawing::from_reversed(&profile, &transform::reverse(&profile)?, options),
+        false => Drawing::from_profile(&profile, options),
+    }
 }
 
 /// True if there is weight before, and none after.

@@ -13,6 +13,11 @@ impl Colour {
         self.luminance() > 0.179
     }
 
+    /// Returns the colour of text on this colour.
+    pub(super) fn text_colour(self) -> Self {
+        if self.is_light() { Self(0, 0, 0) } else { Self(255, 255, 255) }
+    }
+
     /// Returns the relative luminance of WCAG 2, from 0 to 1.
     pub(super) fn luminance(self) -> f64 {
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)

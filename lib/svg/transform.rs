@@ -1,4 +1,4 @@
-//! Transforms a profile before it is drawn: reverses stacks, selects some of them, marks wakers.
+//! Transforms a profile before it is drawn: selects some of the stacks, marks wakers, reverses stacks.
 
 use super::colour::Palette;
 use super::options::{Options, StackOptions};
@@ -6,12 +6,12 @@ use crate::Error;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
-/// True if [`apply`] changes stacks with these options.
+/// True if stacks change with these options.
 pub(super) fn is_needed(stacks: &StackOptions, options: &Options) -> bool {
     stacks.reverse || !stacks.bases.is_empty() || options.vanished || options.scheme.palette == Palette::Chain
 }
 
-/// Applies all transformations that the options ask for.
+/// Applies all transformations that the options ask for, except that it does not reverse stacks.
 ///
 /// # Errors
 /// [`Error::Overflow`].
@@ -25,14 +25,14 @@ pub(super) fn apply(mut profile: Profile, stacks: &StackOptions, options: &Optio
     if !stacks.bases.is_empty() {
         profile = cut_to_base(&profile, &stacks.bases)?;
     }
-    if stacks.reverse {
-        profile = reverse(&profile)?;
-    }
     Ok(profile)
 }
 
 /// Reverses each stack: leaves become roots.
-fn reverse(profile: &Profile) -> Result<Profile, Error> {
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn reverse(profile: &Profile) -> Result<Profile, Error> {
     map_stacks(profile, |_, frames, weights| Some((frames.iter().rev().copied().collect(), weights)))
 }
 

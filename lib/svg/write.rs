@@ -5,6 +5,7 @@
 //! row has one path for all of them, and deep rows of little weight are left out. The texts `title`, `details`, `unzoom`,
 //! `search` and `matched` have these IDs.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::colour::Palette;
@@ -19,7 +20,7 @@ use super::rgb::Colour;
 use super::text::{escape, visible};
 use crate::Error;
 use crate::markers;
-use crate::profile::Weight;
+use crate::profile::{FrameId, Weight, Weights};
 
 /// The style of the picture, and that of the viewer. `tests/browser/bundle.js` makes the bundles.
 const STYLES: [&str; 2] = [include_str!("viewer/picture.css"), include_str!("viewer.min.css")];
@@ -83,6 +84,8 @@ pub(super) struct Image<'a> {
     pub(super) layout: &'a Layout,
     pub(super) options: &'a Options,
     pub(super) differential: bool,
+    /// The self weights of functions, if the layout starts at the leaves of stacks.
+    pub(super) self_weights: Option<HashMap<FrameId, Weights>>,
     pub(super) modules: &'a ModuleColours,
     packed: Option<&'a PackedProfile>,
     /// Number of rows above the one of all stacks.
@@ -101,7 +104,7 @@ pub(super) struct Image<'a> {
 
 impl<'a> Image<'a> {
     fn new(drawing: &'a Drawing, options: &'a Options) -> Self {
-        let Drawing { layout, modules, packed, differential, .. } = drawing;
+        let Drawing { layout, modules, packed, differential, is_reversed, .. } = drawing;
         let size = options.font_size;
         let has_on_cpu = options.scheme.palette.on_cpu().is_some();
         let has_markers = layout.marker_totals.iter().any(|weight| !weight.is_zero());
@@ -121,6 +124,7 @@ impl<'a> Image<'a> {
             layout,
             options,
             differential: *differential,
+            self_weights: is_reversed.then(|| layout.first_weights()),
             modules,
             packed,
             rows,
@@ -219,8 +223,8 @@ impl<'a> Image<'a> {
             Some(Background::Flat(colour)) => Some(*colour),
             _ => None,
         };
-        let match_text = search_color.map(text_colour);
-        let ui_text = ui_color.or(flat_background.map(text_colour));
+        let match_text = search_color.map(Colour::text_colour);
+        let ui_text = ui_color.or(flat_background.map(Colour::text_colour));
         for (selector, property, value) in [
             (" .still path", "stroke-width", Some(self.stroke_width().to_string())),
             (" > .background", "fill", flat_background.map(|colour| colour.to_string())),
@@ -276,7 +280,6 @@ impl<'a> Image<'a> {
             ("data-narrowest", min_width.to_string()),
             ("data-frames", frames.to_string()),
             ("data-names", names.to_string()),
-            ("data-top", self.top.to_string()),
             ("data-whole", self.whole.to_string()),
         ] {
             push_attribute(name, &value, text);
@@ -288,6 +291,7 @@ impl<'a> Image<'a> {
             ("data-fluid", self.options.width.is_none()),
             ("data-titled", self.options.title.is_some()),
             ("data-inverted", self.options.inverted),
+            ("data-reversed", self.self_weights.is_some()),
             ("data-chart", self.options.is_chart),
             ("data-judged", self.differential && self.options.significances.is_given()),
             ("data-elided", self.options.vanished),
@@ -306,11 +310,6 @@ impl<'a> Image<'a> {
 /// Returns the CSS colour scheme whose text can be read on a background.
 fn scheme_of(background: Colour) -> &'static str {
     if background.is_light() { "light" } else { "dark" }
-}
-
-/// Returns the colour of text on a background.
-fn text_colour(background: Colour) -> Colour {
-    if background.is_light() { Colour(0, 0, 0) } else { Colour(255, 255, 255) }
 }
 
 fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {

@@ -49,3 +49,15 @@ fn what_vanished_is_gone() {
 fn a_message_about_a_view_goes_with_it() {
     Page::graph(b"app;main;old;helper 50 0\napp;main;stays 50 90\n", &[]).run(CASES, "hidesMessageWithItsView");
 }
+
+#[test]
+fn a_reversed_picture_counts_functions_as_others_do() {
+    Page::graph(STACKS, &["--reverse"]).run(CASES, "countsLeavesOfReversedPicture");
+    Page::graph(STACKS, &["--reverse", "--inverted"]).run(CASES, "countsLeavesOfReversedPicture");
+    Page::graph(STACKS, &["--reverse"]).run(CASES, "turnsReversedPicture");
+}
+
+#[test]
+fn self_weight_on_callers_is_that_of_the_function() {
+    Page::graph(STACKS, &[]).run(CASES, "saysSelfOfFunctionsOnCallers");
+}

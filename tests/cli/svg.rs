@@ -332,16 +332,45 @@ fn the_legend_begins_with_warnings_and_ends_in_the_picture() {
     assert!(note.starts_with("… ") && note.ends_with(" more") && x < 540.0, "{entries:?}");
 }
 
+/// Returns the entries of the legend.
+fn legend_texts(svg: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
+    let texts = legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty());
+    texts.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_reversed_picture_has_the_legend_and_the_colours_of_the_stacks() {
+    let stacks =
+        b"app;main;do_syscall_64;vfs_read 3\napp;main;serde::de::parse 4\napp;main;read;[off-cpu] 4\nx;[truncated];c 12\n";
+    for options in [&[][..], &["--colors", "states"], &["--plain"]] {
+        let straight = run("fg-svg", options, stacks).ok().text();
+        let reversed = run("fg-svg", [options, &["--reverse"]].concat(), stacks).ok().text();
+        assert_eq!(legend_texts(&reversed), legend_texts(&straight), "{options:?}");
+        let fill = |svg: &str, name: &str| {
+            let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
+            rest.split_once("fill=\"#").unwrap().1[..6].to_owned()
+        };
+        for name in ["app", "main", "vfs_read", "serde::de::parse", "[off-cpu]"] {
+            assert_eq!(fill(&reversed, name), fill(&straight, name), "{name}");
+        }
+        assert!(reversed.contains("data-count-name=\"us\""), "thread states are the leaves of stacks");
+    }
+    // The colours of self weights are those of the functions.
+    let changed = b"a;f;g 1 9\na;g 2 2\na 5 5\n";
+    let svg = run("fg-svg", ["--reverse", "--delta", "self", "--colors", "hot"], changed).ok().text();
+    let titles: Vec<_> = list_frames(&svg).into_iter().filter(|title| title.starts_with(['f', 'g'])).collect();
+    assert_eq!(titles, ["g 11 68.75 +50.00", "f 9 56.25 0.00"]);
+}
+
 #[test]
 fn the_legend_shows_the_shares_of_states() {
     let svg =
         run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\nx;[truncated];c 12\n")
             .ok()
             .text();
-    let document = roxmltree::Document::parse(&svg).unwrap();
-    let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
-    let texts: Vec<_> =
-        legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
+    let texts = legend_texts(&svg);
     let truncated = "[truncated] in 60.00% of time";
     let nameless = "no symbol: self 5.00%, in 15.00% of time";
     assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless, "program"]);

@@ -143,7 +143,7 @@ class BoxPainter {
     colour(view, node) {
         const { profile, tree, settings: { bySelf, negate, diffusion } } = view;
         if (view.side === "difference") {
-            const { totals, selves } = measureNode(view, node), [before, after] = bySelf ? selves : totals;
+            const [before, after] = bySelf ? measureSelf(view, node).selves : measureNode(view, node).totals;
             const points = 100 * (after - before) * (negate ? -1 : 1), size = Math.abs(points);
             // Sampling alone changes small shares.
             const isNoise = node > 0 && !isSignificant(profile, tree.name[node], bySelf ? "self" : "total");

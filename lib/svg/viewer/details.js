@@ -72,7 +72,7 @@ function createFacts(facts) {
  */
 function describeFrame(view, node) {
     const { settings, whole, tree, weights, state: { zoom } } = view, measured = measureNode(view, node);
-    const { total, self, totals, selves } = measured;
+    const { total, totals } = measured, { self, selves, ofFunction } = measureSelf(view, node);
     if (view.side === "difference" && node > 0) {
         const name = tree.name[node], { profile } = view;
         return [...describeChange("Total", totals, profile, name), ...describeChange("Self", selves, profile, name),
@@ -81,14 +81,14 @@ function describeFrame(view, node) {
     const caller = tree.parent[node], shares = [formatShare(total, whole)];
     if (zoom !== 0 && node > zoom) shares.push(`${formatShare(total, weights[zoom])} of the view`);
     if (node > 0 && caller > 0) {
-        const { callers, invert } = view.state.changes;
-        const other = isCaller(tree, node) || callers || invert ? "callee" : "caller";
+        const other = hasCallersOn(tree, node) ? "callee" : "caller";
         shares.push(`${formatShare(total, weights[caller])} of its ${other}`);
     }
     /** @type {[string, string, string][]} */
     const facts = [["Total", formatWeight(total, settings), shares.join(" · ")]];
     if (node === 0) return facts;
-    return [...facts, ["Self", formatWeight(self, settings), formatShare(self, whole)],
+    const place = ofFunction ? " in all places" : "";
+    return [...facts, ["Self", formatWeight(self, settings), formatShare(self, whole) + place],
         ...describeModule(view, tree.name[node])];
 }
 

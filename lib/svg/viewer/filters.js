@@ -51,6 +51,17 @@ function toggleChange(app, name, value) {
     app.change({ [name]: app.state.changes[name] ? "" : value });
 }
 
+/**
+ * Shows stacks from their leaves or from their roots.
+ *
+ * @param {App} app
+ * @param {boolean} isInverted
+ */
+function invertStacks(app, isInverted) {
+    const isDefault = isInverted === Boolean(app.settings.reversed);
+    app.change({ invert: isDefault ? "" : isInverted ? "yes" : "no" });
+}
+
 /** @param {App} app */
 function cycleSide(app) {
     const sides = ["before", "after", ""], index = sides.indexOf(app.state.changes.side);

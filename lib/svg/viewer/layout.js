@@ -18,6 +18,16 @@ function isCaller({ lower }, node) {
 }
 
 /**
+ * True if what is drawn on a node are its callers.
+ *
+ * @param {Tree} tree
+ * @param {number} node
+ */
+function hasCallersOn(tree, node) {
+    return tree.isInverted || isCaller(tree, node);
+}
+
+/**
  * Returns the nodes from the root to a node, inclusive.
  *
  * @param {Tree} tree

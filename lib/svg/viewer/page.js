@@ -194,12 +194,13 @@ class Page {
             }
         }
         /** @type {[ChangeName, string, string?][]} */
-        const single = [["recursion", "Merged", "recursion"], ["invert", "Inverted", "stacks"], ["callers", "Callers"],
+        const single = [["recursion", "Merged", "recursion"], ["callers", "Callers"],
             ["callees", "Callees"], ["between", "Sandwich"], ["charge", "Self", "with the runtime"],
             ["sort", "Sorted", `by ${changes.sort}`]];
         for (const [name, kind, value] of single) {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
+        if (tree.isInverted && !changes.callers) chips.push(["Inverted", "stacks", () => invertStacks(app, false)]);
         if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => zoomTo(app, 0)]);
         this.sortByTime(chips);
         const elements = chips.map(chip => createChip(...chip));

@@ -39,7 +39,7 @@ function shareOfTarget(app, { name, node }) {
  * @param {number} node
  */
 function stackOf(app, node) {
-    const { tree, state: { changes } } = app.view;
+    const { tree } = app.view;
     const names = findPath(tree, node).slice(1).map(step => app.profile.names[tree.name[step]]);
-    return (changes.callers || changes.invert || isCaller(tree, node) ? names.reverse() : names).join(";");
+    return (hasCallersOn(tree, node) ? names.reverse() : names).join(";");
 }

@@ -92,7 +92,7 @@ function* invertTree(tree, names) {
         }
         builder.addOwn(target, node);
     }
-    return yield* builder.build(names);
+    return { ...yield* builder.build(names), isInverted: true };
 }
 
 /**
@@ -115,7 +115,7 @@ function* buildCallerTree(tree, wanted, names) {
         builder.addTotal(target, node);
         node = tree.end[node] - 1;
     }
-    return markPivot(yield* builder.build(names));
+    return { ...markPivot(yield* builder.build(names)), isInverted: true };
 }
 
 /**

@@ -20,6 +20,8 @@ interface Tree {
     lower?: number;
     /** True if the tree is about one function, which is node 1. */
     hasPivot?: boolean;
+    /** True if what is drawn on a node are its callers. */
+    isInverted?: boolean;
     /** When each node started; undefined unless the tree is in the order of time. */
     time?: NodeTimes;
 }
@@ -156,6 +158,8 @@ interface Settings {
     minWidth: number;
     /** Not empty if the picture has its root at the top. */
     inverted?: string;
+    /** Not empty if the picture has the leaves of stacks as roots. The profile has its stacks as they are. */
+    reversed?: string;
     /** True if the input is in the order of time. */
     isChart: boolean;
     bySelf: boolean;

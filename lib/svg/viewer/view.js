@@ -33,7 +33,8 @@ class ViewBuilder {
             return { filtered: tree, tree };
         }
         const filtered = yield* this.filter(whole, names, only, hide, omit, recursion);
-        const tree = yield* this.isolate(filtered, names, invert, callers, callees, between);
+        const isInverted = invertsStacks(this.settings, invert);
+        const tree = yield* this.isolate(filtered, names, isInverted, callers, callees, between);
         return { filtered, tree };
     }
 
@@ -82,6 +83,16 @@ class ViewBuilder {
 }
 
 /**
+ * Returns true if stacks are shown from their leaves, as they are in a reversed picture until the reader turns them.
+ *
+ * @param {Settings} settings
+ * @param {string} invert
+ */
+function invertsStacks({ reversed }, invert) {
+    return invert ? invert !== "no" : Boolean(reversed);
+}
+
+/**
  * Returns a tree after all filters.
  *
  * @param {Tree} tree
@@ -116,7 +127,7 @@ function* orderByTime({ buildChart, tree }, only, hide, omit, recursion) {
  *
  * @param {Tree} tree
  * @param {string[]} names
- * @param {string} invert
+ * @param {boolean} invert
  * @param {string} callers
  * @param {string} callees
  * @param {string} between
@@ -134,16 +145,35 @@ function* isolateFunction(tree, names, invert, callers, callees, between) {
  * @param {View} view
  * @param {number} node
  */
-function measureNode({ tree, weights, own, whole, wholeBefore }, node) {
-    const before = tree.totalBefore?.[node] ?? 0, after = tree.total[node], ownBefore = tree.ownBefore?.[node] ?? 0;
-    /** @type {(weight: number, whole: number) => number} */
-    const share = (weight, whole) => (whole > 0 ? weight / whole : 0);
-    return {
-        total: node === 0 ? whole : weights[node], self: own[node],
-        totals: [share(before, wholeBefore), share(after, whole)],
-        selves: [share(ownBefore, wholeBefore), share(tree.own[node], whole)],
-        weights: [before, after],
-    };
+function measureNode(view, node) {
+    const { tree, weights, whole } = view, before = tree.totalBefore?.[node] ?? 0, after = tree.total[node];
+    return { total: node === 0 ? whole : weights[node], totals: sharesOfWeights(view, before, after),
+        weights: [before, after] };
+}
+
+/**
+ * Returns the self weight of a node and its shares before and after. The stacks through a caller end in its callees:
+ * there the weight is that of the function, with all its places.
+ *
+ * @param {View} view
+ * @param {number} node
+ */
+function measureSelf(view, node) {
+    const { tree, drawsBefore } = view, ofFunction = node > 0 && hasCallersOn(tree, node);
+    const { leaf, leafBefore } = ofFunction ? view.functions : { leaf: tree.own, leafBefore: tree.ownBefore };
+    const index = ofFunction ? tree.name[node] : node, before = leafBefore?.[index] ?? 0, after = leaf[index];
+    return { self: drawsBefore ? before : after, selves: sharesOfWeights(view, before, after), ofFunction };
+}
+
+/**
+ * Returns the shares of weights before and after.
+ *
+ * @param {View} view
+ * @param {number} before
+ * @param {number} after
+ */
+function sharesOfWeights({ whole, wholeBefore }, before, after) {
+    return [wholeBefore > 0 ? before / wholeBefore : 0, whole > 0 ? after / whole : 0];
 }
 
 /** @param {View} view @param {number} node */

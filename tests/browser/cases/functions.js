@@ -108,3 +108,77 @@ async function hidesMessageWithItsView() {
     equal(getMessage(), "", "it is true no longer");
     check(getText("legend").includes("Width: before"), "the legend says what the width is");
 }
+
+/** Returns what the table says of a function. @param {string} name */
+const getCells = name => getTexts(".c", getRow(name));
+
+function countsLeavesOfReversedPicture() {
+    /** Presses a key in the table. @param {string} key */
+    const press = key => {
+        const table = /** @type {HTMLElement} */ (/** @type {unknown} */ (getElement(".table")));
+        table.focus();
+        pressKey(key);
+    };
+    equalLists(getCells("read"), ["30.0 %", "30.0 %"], "the self and the total weight of a leaf");
+    equalLists(getCells("main"), ["0 %", "60.0 %"], "those of a root");
+    equalLists(getCells("write"), ["20.0 %", "25.0 %"], "those of a function in between");
+    equal(getTitle(getFrame("read")), "read (60 samples, 30.00%)", "the picture begins with leaves");
+    equalLists(getChips(), ["Inverted stacks"], "the filter that the picture has");
+    click(getRow("write"));
+    equal(getFacts().slice(0, 38), "Self40 samples20.0 %Total50 samples25.0 %".slice(0, 38), "the details");
+    press("b");
+    equalLists(getFrames().map(getName), ["write", "main"], "its callers");
+    pressKey("Escape");
+    click(getRow("parse"));
+    press("c");
+    equalLists(getFrames().map(getName), ["parse", "read", "scan", "next"], "its callees");
+    pressKey("Escape");
+    equalLists(getChips(), ["Inverted stacks"], "the picture is as it was");
+    press("s");
+    check(isAbove("main", "parse") && isAbove("parse", "scan"), "callers are above, callees below");
+    pressKey("Escape");
+    pointAt(getFrame("read"));
+    check(getTip().includes("Self60 samples"), `the card of a leaf: ${getTip()}`);
+}
+
+/** @type {(caller: string, callee: string) => boolean} */
+const isAbove = (caller, callee) => getBounds(getFrame(caller)).top < getBounds(getFrame(callee)).top;
+
+async function turnsReversedPicture() {
+    const clipboard = captureClipboard();
+    getFrame("main").focus();
+    pressKey("Y");
+    check(/^main;.*(read|next)$/.test(clipboard.text), `the stack: ${clipboard.text}`);
+    pressKey("v");
+    equalLists(getChips(), [], "stacks as they are");
+    check(isAbove("main", "read"), "the root is above");
+    check(location.hash.includes("invert=no"), `the link: ${location.hash}`);
+    click(getRow("read"));
+    history.back();
+    await waitFor(() => getChips().length === 1, "the way back");
+    click(getButton("×", getElement(".chip")));
+    check(isAbove("main", "read"), "the filter can be removed");
+    pressKey("v");
+    equal(location.hash, "", "the picture is as the file has it");
+}
+
+function saysSelfOfFunctionsOnCallers() {
+    /** @type {(name: string, expected: string) => void} */
+    const checkSelf = (name, expected) => {
+        pointAt(getFrame(name));
+        const [, self] = getTip().match(/Self(.*?places)/) ?? [];
+        equal(self, `${expected} in all places`, `${name}, ${getChips()}`);
+    };
+    pressKey("v");
+    for (const [name, self] of [["read", "60 samples30.0 %"], ["main", "0 samples0 %"], ["write", "40 samples20.0 %"]]) {
+        checkSelf(name, self);
+    }
+    getFrame("write").focus();
+    pressKey("b");
+    checkSelf("main", "0 samples0 %");
+    checkSelf("write", "40 samples20.0 %");
+    pressKey("s");
+    pointAt(getElement(".pivot"));
+    check(/Self40 samples20.0 %($|Module)/.test(getTip()), `a function and its callees: ${getTip()}`);
+    checkSelf("main", "0 samples0 %");
+}
