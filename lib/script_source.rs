@@ -41,6 +41,23 @@ pub fn without_line(source: &str) -> &str {
     file
 }
 
+/// Splits a name to which `--srcline` appended a source line: `main:src/main.rs:3` into `main` and `src/main.rs:3`. Java has
+/// only the number: `Thread.run:840`.
+pub fn split_source_line(name: &str) -> Option<(&str, &str)> {
+    let colons = name.match_indices(':').filter(|(index, _)| !name[..*index].ends_with(':'));
+    let mut splits = colons.map(|(index, _)| (&name[..index], &name[index + 1..]));
+    // `JS:*run` is a name of V8.
+    splits.find(|(plain, source)| {
+        !plain.is_empty() && !source.starts_with([':', '*', '~', '^', '+']) && is_source_line(source)
+    })
+}
+
+/// True for `FILE:LINE` and `LINE`.
+fn is_source_line(source: &str) -> bool {
+    let (file, line) = source.rsplit_once(':').unwrap_or(("/", source));
+    !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) && file.contains(['.', '/', '<', '>'])
+}
+
 /// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
 pub fn source_of(name: &str) -> Option<&str> {
     // PHP: `display (template.php(359) : eval()'d code)`.
@@ -53,7 +70,8 @@ pub fn source_of(name: &str) -> Option<&str> {
     if in_parentheses.is_some_and(is_inline) {
         return in_parentheses;
     }
-    let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
+    let after_blank = || name.rsplit_once(' ').map(|(_, source)| source);
+    let source = in_parentheses.or_else(after_blank).or_else(|| split_source_line(name).map(|(_, source)| source))?;
     let file = without_line(source);
     let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
     let is_internal = file.starts_with('<') || source.starts_with("node:") || matches!(source, "v8" | "php");

@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+use super::name_parts::{SEPARATORS, ends_with_line, part_starts};
+use crate::script_source::split_source_line;
+
 /// The number of times that a type is unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of
 /// brackets.
 const MAX_NESTING: usize = 4;
@@ -10,8 +13,8 @@ const MAX_NESTING: usize = 4;
 /// Generic types that say less than their first type argument.
 const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
 
-/// Suffixes that compilers append to the name of a part or a copy of a function.
-const COMPILER_SUFFIXES: [&str; 7] = ["cold", "part", "isra", "constprop", "localalias", "lto_priv", "llvm"];
+/// Kinds of code that V8 writes before the names of functions: `JS:*parse /app/x.js:3:7`.
+const V8_KINDS: [&str; 7] = ["JS", "LazyCompile", "Function", "Script", "Eval", "Builtin", "BytecodeHandler"];
 
 /// Returns as much of a name as fits into `max_chars` characters.
 ///
@@ -64,7 +67,8 @@ impl ShortName {
     /// The argument of a wrapper replaces the wrapper. If it is a closure, the method goes too, because a closure has
     /// only one.
     fn new(name: &str) -> Self {
-        let whole = strip_source(strip_rust_hash(name));
+        let whole = strip_v8(strip_source(strip_rust_hash(name)));
+        let whole = split_source_line(whole).map_or(whole, |(plain, _)| plain);
         let mut name = Cow::Borrowed(whole);
         for _ in 0..MAX_NESTING {
             let Some((outer, method)) = split_trait_method(&name) else { break };
@@ -77,7 +81,7 @@ impl ShortName {
         let (mut text, mut arguments, mut arguments_index) = (String::with_capacity(name.len()), "", 0);
         for range in starts.windows(2) {
             let part = &name[range[0]..range[1]];
-            let end = part.trim_end_matches([':', '/', '.', ' ']).len();
+            let end = part.trim_end_matches(SEPARATORS).len();
             let is_whole = part.starts_with("operator") || part[..end].ends_with("<locals>");
             let bracket = part[..end].find('<').filter(|index| *index > 0 && !is_whole);
             text.push_str(bracket.map_or(&part[..end], |bracket| part[..bracket].trim_end_matches("::")));
@@ -268,71 +272,27 @@ fn strip_source(name: &str) -> &str {
     }
 }
 
-/// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure
-/// belongs to the part before it, and the call operator of a C++ lambda to the lambda.
-fn part_starts(name: &str) -> Vec<usize> {
-    if is_bracketed(name) {
-        return vec![0];
+/// Removes the kind of code and the source file that V8 writes around the name of a function.
+fn strip_v8(name: &str) -> &str {
+    let ends = name.match_indices(' ').filter(|(index, _)| {
+        let (plain, source) = (&name[..*index], &name[index + 1..]);
+        let is_named = plain.ends_with(|last: char| is_word(last) || matches!(last, '$' | '>' | ')' | ']'));
+        let (scheme, rest) = source.split_once(':').unwrap_or_default();
+        let has_scheme =
+            !scheme.is_empty() && !rest.starts_with(':') && scheme.chars().all(|next| is_word(next) || next == '-');
+        is_named && (source.starts_with('/') || has_scheme)
+    });
+    let end = ends.map(|(index, _)| index).next().filter(|_| ends_with_line(name));
+    let name = &name[..end.unwrap_or(name.len())];
+    match name.split_once(':') {
+        Some((kind, rest)) if V8_KINDS.contains(&kind) && rest.starts_with(is_v8_name) => rest,
+        _ => name,
     }
-    let bytes = name.as_bytes();
-    let has_dots = has_dotted_path(name);
-    let last_dot = memchr::memrchr(b'.', bytes).unwrap_or(0);
-    let mut starts = vec![0];
-    let mut depth = 0u32;
-    for (index, byte) in bytes.iter().enumerate() {
-        let (before, after) = (&bytes[..index], &bytes[index + 1..]);
-        match byte {
-            b'<' | b'>' if before.ends_with(b"operator") || before.ends_with(b"operator<") => {}
-            b'>' if before.ends_with(b"-") => {}
-            b'<' | b'(' | b'[' | b'{' => depth += 1,
-            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let is_separator = match byte {
-            b':' => before.ends_with(b":"),
-            b'/' => true,
-            b'.' => has_dots || before.ends_with(b":"),
-            // After a return type, as in `int Counter.next`.
-            b' ' => index < last_dot && !before.ends_with(b"operator") && !matches!(after.first(), Some(b'[' | b'(')),
-            _ => false,
-        };
-        let is_call_operator = before.ends_with(b"}:") && after.starts_with(b"operator()");
-        let ends_part = is_separator && !is_call_operator && depth == 0;
-        let is_turbofish = after.starts_with(b"<") && !after.starts_with(b"<impl");
-        if ends_part && !is_turbofish && !after.is_empty() && !after.starts_with(b"{") && !after.starts_with(b":") {
-            starts.push(index + 1);
-        }
-    }
-    starts
 }
 
-/// True for a name in angle brackets, as Python has them.
-fn is_bracketed(name: &str) -> bool {
-    let end =
-        name.strip_prefix('<').and_then(|inner| inner.find(['<', '>']).filter(|end| inner[*end..].starts_with('>')));
-    end.is_some_and(|end| end + 2 == name.len())
-}
-
-/// True if dots separate the parts of a name, as in `com.example.Main.run` (at least two dots, and a part in upper case),
-/// `Main.run` and `outer.<locals>.inner`.
-fn has_dotted_path(name: &str) -> bool {
-    if name.contains("::")
-        || name.contains('/')
-        || name.split('.').skip(1).any(|part| COMPILER_SUFFIXES.contains(&part))
-    {
-        return false;
-    }
-
-    name.contains(".<locals>.")
-        || match name.matches('.').count() {
-            0 => false,
-            1 => starts_in_upper_case(name),
-            _ => name.split('.').any(starts_in_upper_case),
-        }
-}
-
-fn starts_in_upper_case(part: &str) -> bool {
-    part.starts_with(|first: char| first.is_ascii_uppercase())
+/// True for the first character of a function's name, or of the mark of its compiler before it.
+fn is_v8_name(first: char) -> bool {
+    first.is_ascii_alphabetic() || matches!(first, '_' | '$' | '*' | '~' | '^' | '+')
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! | one unsorted file | `layout_parallel` | lines |
 //! | everything else | a [`Profile`](crate::profile::Profile) | distinct stacks |
 
+mod c_symbol;
 mod captions;
 pub mod colour;
 mod drawing;
@@ -28,6 +29,7 @@ mod layout_stream;
 mod module;
 mod module_colours;
 pub mod name_attributes;
+mod name_parts;
 mod options;
 mod packed_profile;
 pub mod palette_map;

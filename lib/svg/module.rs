@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
+use super::c_symbol::{is_c_library, is_source_of_glibc, origin_of_symbol};
 use crate::markers;
-use crate::script_source::{SourceOrigin, origin_of_source, source_of};
+use crate::script_source::{SourceOrigin, origin_of_source, source_of, split_source_line};
 
 /// The kind of code that a function belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,9 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
             SourceOrigin::StandardLibrary => (Kind::Runtime, "standard library".into()),
         };
     }
+    if let Some((plain, source)) = split_source_line(name) {
+        return if is_source_of_glibc(source) { (Kind::Runtime, "libc".into()) } else { origin_of_text(plain) };
+    }
     // Java has a type before the name: `void java.util.List.sort(int)`.
     let name = match name.split_once(' ') {
         Some((_, rest)) if name.contains('.') && is_java_method(rest) && !name.contains("::") => rest,
@@ -88,38 +92,6 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     }
     origin_of_symbol(name)
 }
-
-/// The beginnings of the names of interpreters' functions. Other programs have red-black trees, too, so `rb_` alone is not Ruby's.
-const INTERPRETERS: [&str; 28] = [
-    "_Py",
-    "Py",
-    "Perl_",
-    "zend_",
-    "_zend_",
-    "php_",
-    "_emalloc",
-    "_efree",
-    "Builtins_",
-    "onig_",
-    "rb_ary_",
-    "rb_class_",
-    "rb_ec_",
-    "rb_enc_",
-    "rb_funcall",
-    "rb_gc_",
-    "rb_hash_",
-    "rb_id_table_",
-    "rb_iseq_",
-    "rb_ivar_",
-    "rb_method_",
-    "rb_obj_",
-    "rb_objspace_",
-    "rb_str_",
-    "rb_vm_",
-    "rb_wb_",
-    "rb_yield",
-    "ruby_",
-];
 
 /// True for a frame without a symbol in the file of an interpreter, such as `[libruby-3.1.so.3.1.2]` and `[php-fpm8.2]`.
 fn is_interpreter_file(name: &[u8]) -> bool {
@@ -226,79 +198,6 @@ fn go_package(name: &str) -> Option<&str> {
     (is_package && !is_suffix && !name.contains(' ')).then_some(package)
 }
 
-/// Returns the origin of a plain C symbol, which the name rarely tells.
-fn origin_of_symbol(name: &str) -> (Kind, Cow<'_, str>) {
-    const RUNTIME: [&str; 22] = [
-        "__libc_",
-        "__GI_",
-        "_dl_",
-        "__pthread_",
-        "pthread_",
-        "_int_",
-        "__mem",
-        "__str",
-        "__rust_",
-        "_Unwind_",
-        "__cxa_",
-        "__do_",
-        "__clone",
-        "__x86",
-        "__nptl",
-        "__vfprintf",
-        "_IO_",
-        "__sched",
-        "__poll",
-        "__read",
-        "__write",
-        "__futex",
-    ];
-    const EXACT: [&str; 29] = [
-        "_start",
-        "clone",
-        "clone3",
-        "start_thread",
-        "malloc",
-        "calloc",
-        "realloc",
-        "free",
-        "cfree",
-        "memcpy",
-        "memmove",
-        "memset",
-        "memcmp",
-        "memchr",
-        "strlen",
-        "strcmp",
-        "sysmalloc",
-        "malloc_consolidate",
-        "unlink_chunk",
-        "read",
-        "write",
-        "poll",
-        "epoll_wait",
-        "syscall",
-        "qsort",
-        "printf",
-        "vfprintf",
-        "arena_get2",
-        "systrim",
-    ];
-    let plain = name.split(['.', '@', '(']).next().unwrap_or_default();
-    if EXACT.contains(&plain) || RUNTIME.iter().any(|start| plain.starts_with(start)) {
-        return (Kind::Runtime, "libc".into());
-    }
-    if INTERPRETERS.iter().any(|start| plain.starts_with(start)) {
-        return (Kind::Interpreter, "interpreter".into());
-    }
-    (Kind::Module, "".into())
-}
-
-fn is_c_library(module: &str) -> bool {
-    ["libc", "libpthread", "ld-", "libsystem", "ntdll", "libm", "libstdc++"]
-        .iter()
-        .any(|start| module.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Kind, origin};
@@ -376,6 +275,18 @@ mod tests {
             ("run /app/node_modules/@a/b/x.js:3", Kind::Module, "@a/b"),
             ("libc.so.6`malloc", Kind::Runtime, "libc.so.6"),
             ("malloc", Kind::Runtime, "libc"),
+            // With source lines.
+            ("malloc:malloc.c:3329", Kind::Runtime, "libc"),
+            ("call_init:../csu/libc-start.c:145", Kind::Runtime, "libc"),
+            ("_int_free:./malloc/malloc.c:4302", Kind::Runtime, "libc"),
+            ("serde::de::parse:src/de.rs:3", Kind::Module, "serde"),
+            ("core::iter::next:/rustc/1/library/core/src/iter.rs:3", Kind::Runtime, "core"),
+            ("operator():./string/own.cpp:7", Kind::Module, ""),
+            ("net.Dial:/usr/lib/go/src/net/dial.go:475", Kind::Module, "net"),
+            ("java.lang.Thread.run:840", Kind::Runtime, "java.lang"),
+            ("work:/srv/app.py:12", Kind::Module, "app.py"),
+            ("vfs_read:fs/read_write.c:450_[k]", Kind::Kernel, "kernel"),
+            ("work:own.c:9", Kind::Module, ""),
             ("_PyEval_EvalFrameDefault", Kind::Interpreter, "interpreter"),
             ("LazyStub_[j]", Kind::Generated, ""),
             ("ExecProcNode", Kind::Module, ""),

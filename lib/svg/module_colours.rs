@@ -12,7 +12,7 @@ use super::module::{Kind, origin};
 use super::places::Places;
 use super::rgb::Colour;
 use crate::markers;
-use crate::script_source::{SourceOrigin, find_origin};
+use crate::script_source::{SourceOrigin, find_origin, split_source_line};
 
 /// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,6 +206,7 @@ fn own_modules(layout: &Layout, places: &Places) -> HashSet<String> {
             continue;
         }
         let plain = String::from_utf8_lossy(markers::strip_suffix(name));
+        let plain = split_source_line(&plain).map_or(&*plain, |(plain, _)| plain);
         let rest = plain.strip_prefix(&*module).unwrap_or_default();
         let is_main = rest == "::main" || rest.starts_with("::main::{") || rest == ".main" || plain.ends_with(".main");
         if is_main

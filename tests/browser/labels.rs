@@ -35,3 +35,9 @@ fn labels_are_cut_as_in_the_static_graph() {
     let page = Page::graph(b"main 1\n", &[]);
     page.run_with(&code, "cutsLabelsAsStaticGraph", &json!([labels.collect::<Value>()]));
 }
+
+#[test]
+fn source_lines_hide_no_library() {
+    let stacks = b"app;main:own.c:9;malloc:./malloc/malloc.c:3329 30\napp;main:own.c:9 10\n";
+    Page::graph(stacks, &[]).run(CASES, "namesLibrariesWithSourceLines");
+}

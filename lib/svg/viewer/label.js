@@ -3,8 +3,12 @@
 // Generic types that say less than their first type argument.
 const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
 
-// What compilers append to the name of a part or a copy of a function.
-const COMPILER_SUFFIX = /\.(cold|part|isra|constprop|localalias|lto_priv|llvm)(\.|$)/;
+// What compilers append to the name of a part or a copy of a function, and extensions of files.
+const SUFFIX = new RegExp("\\.(cold|part|isra|constprop|localalias|lto_priv|llvm|_omp_fn|resume|destroy|cleanup|so|m?js"
+    + "|py|rb|php|c|dll|exe)(\\.|$)");
+
+// The kind of code that V8 writes before the name of a function.
+const V8_KIND = /^(JS|LazyCompile|Function|Script|Eval|Builtin|BytecodeHandler):(?=[\w$*~^+])/;
 
 // The number of times that a type is unwrapped. Deeper nesting does not help, and a name can be a megabyte of brackets.
 const MAX_NESTING = 4;
@@ -62,13 +66,17 @@ function truncateRight(name, fits) {
  * @param {string} name
  */
 function simplifyName(name) {
-    name = name.replace(/::h[0-9a-f]{16}$/i, "").replace(/(?<=.) \([^()]*[./:][^()]*\)$/, "");
+    name = name.replace(/::h[0-9a-f]{16}$/i, "").replace(/(?<=.) \([^()]*[./:][^()]*\)$/, "")
+        // V8: `JS:*parse /app/x.js:3:7`.
+        .replace(/(?<=[\w$>)\]]) (\/|[\w-]+:(?!:)).*:\d+$/, "").replace(V8_KIND, "")
+        // Source lines: `main:src/main.rs:3`.
+        .replace(/(?<=[^:]):(?![:*~^+])(.*[./<>].*:)?\d+$/, "");
     const original = name;
     for (let depth = 0; depth < MAX_NESTING; depth++) name = removeTrait(name);
     const starts = findParts(name), last = starts.length - 1;
     let text = "", inner = "", offset = 0;
     starts.slice(0, last).forEach((start, index) => {
-        const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
+        const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. \\`!]*)$/s) ?? [];
         const bracket = part.startsWith("operator") || part.endsWith("<locals>") ? -1 : part.indexOf("<");
         text += bracket > 0 ? part.slice(0, bracket).replace(/::$/, "") : part;
         if (bracket > 0 && index === last - 1 && name !== original) {
@@ -199,12 +207,7 @@ function unwrapType(type) {
 function findParts(name) {
     // A name in angle brackets, as Python has them, is one part.
     if (/^<[^<>]*>$/.test(name)) return [0];
-    const hasOtherPath = name.includes("::") || name.includes("/");
-    // At least two dots and a part in upper case, or a class and its method.
-    const words = name.split("."), typed = words.length > 2 ? words : words.slice(0, -1);
-    const hasDottedPath = !hasOtherPath && !COMPILER_SUFFIX.test(name)
-        && (name.includes(".<locals>.") || typed.some(word => /^[A-Z]/.test(word)));
-    const starts = [0], lastDot = name.lastIndexOf(".");
+    const starts = [0], lastDot = name.lastIndexOf("."), firstDot = findFirstDot(name), arity = name.search(ARITY);
     let depth = 0;
     for (let offset = 0; offset < name.length; offset++) {
         const character = name[offset], next = name[offset + 1];
@@ -216,12 +219,29 @@ function findParts(name) {
         // The space after a return type, as in `int Counter.next`.
         const isAfterType = character === " " && offset < lastDot
             && !name.endsWith("operator", offset) && !"[(".includes(next);
-        const isColon = character === ":" && isAfterColon, isDot = character === "." && (hasDottedPath || isAfterColon);
-        const isSeparator = character === "/" || isColon || isDot || isAfterType;
+        const isColon = character === ":" && (isAfterColon || arity > 0);
+        const isDot = character === "."
+            && (isAfterColon || (offset >= firstDot && !CLOSURE_OF_GO.test(name.slice(offset))));
+        const isSeparator = (character === "/" && offset !== arity) || isColon || isDot || isAfterType
+            || ("\\`!".includes(character) && /[a-z]/i.test(next));
         const isCallOperator = name.startsWith("}::operator()", offset - 2);
         const isTurbofish = next === "<" && !name.startsWith("<impl", offset + 1);
         const isPartNext = next !== undefined && next !== "{" && next !== ":" && !isTurbofish;
         if (depth === 0 && isSeparator && !isCallOperator && isPartNext) starts.push(offset + 1);
     }
     return starts;
+}
+
+// The number of arguments of an Erlang function, `lists:map/2`, and what says nothing alone.
+const ARITY = /\/\d+$/, CLOSURE_OF_GO = /^\.(func|gowrap|deferwrap)?\d/;
+
+/**
+ * Returns the offset from which on dots separate the parts of a name, as in `com.example.Main.run`, `main.run` and
+ * `net/http.(*conn).serve`.
+ *
+ * @param {string} name
+ */
+function findFirstDot(name) {
+    const slash = name.replace(ARITY, "").lastIndexOf("/"), isFile = slash >= 0 && /^\/|:\d+$/.test(name);
+    return isFile || name.includes("::") || SUFFIX.test(name.slice(slash + 1).replace(ARITY, "")) ? Infinity : slash;
 }

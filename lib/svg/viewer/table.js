@@ -316,13 +316,13 @@ function createBar(share, kind = "") {
 }
 
 /**
- * Returns the last two parts of a function's name: its type and itself.
+ * Returns the last two parts of a function's name: its type and itself, with the number of its source line.
  *
  * @param {string} name
  */
 function labelOfName(name) {
-    const { text } = simplifyName(name), starts = findParts(text);
-    return [text.slice(starts.at(-2) ?? 0, starts.at(-1)), text.slice(starts.at(-1))];
+    const { text } = simplifyName(name), starts = findParts(text), [line] = name.match(/(?<=^\S+):\d+$/) ?? [""];
+    return [text.slice(starts.at(-2) ?? 0, starts.at(-1)), text.slice(starts.at(-1)) + line];
 }
 
 /**

@@ -110,7 +110,7 @@ async function hidesMessageWithItsView() {
 }
 
 /** Returns what the table says of a function. @param {string} name */
-const getCells = name => getTexts(".c", getRow(name));
+const getShares = name => getTexts(".c", getRow(name));
 
 function countsLeavesOfReversedPicture() {
     /** Presses a key in the table. @param {string} key */
@@ -119,9 +119,9 @@ function countsLeavesOfReversedPicture() {
         table.focus();
         pressKey(key);
     };
-    equalLists(getCells("read"), ["30.0 %", "30.0 %"], "the self and the total weight of a leaf");
-    equalLists(getCells("main"), ["0 %", "60.0 %"], "those of a root");
-    equalLists(getCells("write"), ["20.0 %", "25.0 %"], "those of a function in between");
+    equalLists(getShares("read"), ["30.0 %", "30.0 %"], "the self and the total weight of a leaf");
+    equalLists(getShares("main"), ["0 %", "60.0 %"], "those of a root");
+    equalLists(getShares("write"), ["20.0 %", "25.0 %"], "those of a function in between");
     equal(getTitle(getFrame("read")), "read (60 samples, 30.00%)", "the picture begins with leaves");
     equalLists(getChips(), ["Inverted stacks"], "the filter that the picture has");
     click(getRow("write"));
@@ -170,9 +170,9 @@ function saysSelfOfFunctionsOnCallers() {
         equal(self, `${expected} in all places`, `${name}, ${getChips()}`);
     };
     pressKey("v");
-    for (const [name, self] of [["read", "60 samples30.0 %"], ["main", "0 samples0 %"], ["write", "40 samples20.0 %"]]) {
-        checkSelf(name, self);
-    }
+    checkSelf("read", "60 samples30.0 %");
+    checkSelf("main", "0 samples0 %");
+    checkSelf("write", "40 samples20.0 %");
     getFrame("write").focus();
     pressKey("b");
     checkSelf("main", "0 samples0 %");

@@ -41,3 +41,11 @@ function cutsLabelsAsStaticGraph(labels) {
         equal(room < 3 ? "" : label, expected, `${name} in ${room}`);
     }
 }
+
+function namesLibrariesWithSourceLines() {
+    equalLists(getTexts("#legend span"), ["Self", "app25.0 %", "std, libc75.0 %"], "the legend");
+    equalLists(getFunctions(), ["malloc:3329", "main:9", "app"], "the table has names with lines, but no files");
+    check(getRow("malloc:./malloc/malloc.c:3329"), "its rows say the whole name");
+    click(getRow("main:own.c:9"));
+    equal(getTexts(".det .full").join(), "main:own.c:9", "the details, too");
+}
