@@ -37,11 +37,31 @@ pub(super) struct EventCounts {
 }
 
 impl InputSummary {
-    /// Returns the unit of the weights of several inputs, if all name the same one.
+    /// Returns the unit of the weights of several inputs, if all that have samples name the same one.
     pub(super) fn common_unit(summaries: &[Self]) -> Option<String> {
-        let mut units = summaries.iter().map(|summary| summary.unit.as_ref().map(|unit| unit.name.as_str()));
+        let counted = summaries.iter().filter(|summary| summary.unit.is_some() || summary.counted().next().is_some());
+        let mut units = counted.map(Self::unit_name);
         let first = units.next()??;
-        units.all(|unit| unit == Some(first)).then(|| first.to_owned())
+        units.all(|unit| unit.as_ref() == Some(&first)).then_some(first)
+    }
+
+    /// Returns the unit that the input names, or that of its only event.
+    fn unit_name(&self) -> Option<String> {
+        if let Some(unit) = &self.unit {
+            return Some(unit.name.clone());
+        }
+        let mut units = self.counted().map(EventCounts::unit);
+        let first = units.next().filter(|first| units.all(|unit| unit == *first))?;
+        match first {
+            b"" | b"weights" => None,
+            b"cpu-clock" | b"task-clock" => Some("ns".to_owned()),
+            event => Some(String::from_utf8_lossy(event).into_owned()),
+        }
+    }
+
+    /// Returns the events that have samples which count.
+    fn counted(&self) -> impl Iterator<Item = &EventCounts> {
+        self.events.iter().filter(|event| event.counted_samples > 0)
     }
 }
 

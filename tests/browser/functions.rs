@@ -61,3 +61,18 @@ fn a_reversed_picture_counts_functions_as_others_do() {
 fn self_weight_on_callers_is_that_of_the_function() {
     Page::graph(STACKS, &[]).run(CASES, "saysSelfOfFunctionsOnCallers");
 }
+
+#[test]
+fn the_legend_is_true_for_the_view() {
+    let stacks = b"app;app::main;app::own 40\napp;app::main;serde::parse 20\napp;app::main;serde::parse;std::copy 40\n";
+    Page::graph(stacks, &[]).run(CASES, "explainsColoursOfView");
+    Page::graph(stacks, &["--colordiffusion"]).run(CASES, "explainsColoursOfShares");
+}
+
+#[test]
+fn a_profile_without_threads_has_no_function_as_its_title() {
+    for stacks in [&b"(anonymous);f 3\n"[..], b"<module> (/srv/app.py:1);f 3\n", b"main;f 1\n"] {
+        Page::graph(stacks, &[]).run(CASES, "hasTitleOfProcess");
+    }
+    Page::graph(b"(anonymous);f 3\n", &["--colors", "hot"]).run(CASES, "hasTitleOfProcess");
+}

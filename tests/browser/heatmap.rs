@@ -46,7 +46,11 @@ fn page(recording: &[u8], options: &[&str]) -> Page {
 
 /// Returns the titles of the frames that fg-svg draws, sorted.
 fn titles(folded: &[u8]) -> Vec<String> {
-    let svg = run("fg-svg", ["--minwidth=0"], folded).ok().text();
+    titles_in_unit(folded, "samples")
+}
+
+fn titles_in_unit(folded: &[u8], unit: &str) -> Vec<String> {
+    let svg = run("fg-svg", ["--minwidth=0", "--countname", unit], folded).ok().text();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
     let title = |group: roxmltree::Node<'_, '_>| group.first_element_child().unwrap().text().unwrap().to_owned();
@@ -132,13 +136,14 @@ fn the_command_repeats_options_and_selection() {
         (&["--time", "5002.5,5003.5"], "#time=5003,5009", "--time 5003,5003.487003001"),
         (&["--offset", "0.3,0.35"], "#time=5003,5009&offset=0.2,0.32", "--time 5003,5009 --offset 0.3,0.32"),
     ] {
-        let weight = if options.contains(&"--weight=period") { "period" } else { "samples" };
+        let (weight, unit) =
+            if options.contains(&"--weight=period") { ("period", "ns") } else { ("samples", "samples") };
         let command = format!("fg-collapse --weight {weight} {expected}");
         let command = command.trim_end();
         let folded = run_shell(folder.path(), &format!("{command} samples"));
         assert!(!folded.is_empty(), "{command}");
         let page = page(text.as_bytes(), options).fragment(fragment);
-        page.run_with(CASES, "showsCommandOfSelection", &json!([command, titles(&folded)]));
+        page.run_with(CASES, "showsCommandOfSelection", &json!([command, titles_in_unit(&folded, unit)]));
     }
 }
 
@@ -284,4 +289,26 @@ fn draws_samples_in_the_order_of_time() {
 #[test]
 fn zooms_the_time_axis() {
     page(recording().as_bytes(), &[]).run(CASES, "zoomsTimeAxis");
+}
+
+#[test]
+fn all_threads_have_a_lane() {
+    let sample = |thread: u32| format!("app 100/{thread} 1.{thread:06}: 1 cpu-clock:\n\t1 main+0x0 (/app)\n\n");
+    let samples: String = (100..130).map(sample).collect();
+    page(samples.as_bytes(), &[]).run(CASES, "scrollsManyLanes");
+}
+
+#[test]
+fn the_map_of_seconds_shows_the_part_on_the_axis() {
+    page(recording().as_bytes(), &[]).fragment("#axis=5010,5015").run(CASES, "showsSecondsOfAxis");
+}
+
+#[test]
+fn periods_have_the_unit_of_their_event() {
+    for (event, total) in [("cpu-clock:u", "1.50 s"), ("task-clock", "1.50 s"), ("cpu-cycles", "1,500,000,000 cycles")]
+    {
+        let sample = |second: u32| format!("app 1/1 {second}.0: 750000000 {event}:\n\t1 main+0x0 (/app)\n\n");
+        let page = page((sample(1) + &sample(2)).as_bytes(), &["--weight", "period"]);
+        page.run_with(CASES, "countsInUnitOfEvent", &json!([total]));
+    }
 }

@@ -1,13 +1,13 @@
 // Draws the samples of each thread or CPU over time, in a lane that fits the width of the page.
 
-// The sizes of a lane and the least width of a cell, in pixels.
-const LANE = 15, LANE_GAP = 2, CELL = 4;
+// The sizes of a lane, the least width of a cell and the height of the axis, in pixels.
+const LANE = 15, LANE_GAP = 2, CELL = 4, AXIS = 18;
 
 // The widths of the labels of lanes in a narrow and in a wide window, and of a character.
 const NARROW_LABEL = 96, WIDE_LABEL = 160, CHARACTER = 6.2;
 
-// The number of threads and of CPUs with a lane of their own.
-const MAX_THREADS = 6, MAX_CPUS = 16;
+// The number of threads or CPUs with a lane of their own: browsers draw no canvas of any height.
+const MAX_LANES = 100;
 
 /** Durations of cells, and distances of ticks, in nanoseconds. */
 const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit, 5 * unit])
@@ -20,13 +20,13 @@ class Lanes {
      * @param {LaneKind} kind
      */
     constructor(samples, kind) {
-        const { names, most } = kind;
+        const { names: { length } } = kind;
         this.samples = samples;
         this.kind = kind;
         /** The time that is shown. */
         this.start = this.span = 0;
         this.show(EVERYTHING);
-        this.laneCount = Math.min(names.length, most) + (names.length > most ? 1 : 0);
+        this.laneCount = Math.min(length, MAX_LANES) + (length > MAX_LANES ? 1 : 0);
         this.width = 100;
         this.labelWidth = NARROW_LABEL;
         this.cellDuration = SECOND;
@@ -34,7 +34,9 @@ class Lanes {
         this.lanes = [];
         this.canvas = createHtml("canvas");
         this.marks = createSvg("svg", { class: "marks" });
-        this.scroller = this.element = createHtml("div", { class: "lanes" }, this.canvas, this.marks);
+        /** The times, which stay in place while lanes scroll. */
+        this.axis = createSvg("svg", { class: "times", height: AXIS });
+        this.scroller = this.element = createHtml("div", { class: "lanes" }, this.canvas, this.marks, this.axis);
     }
 
     /** Shows a part of the time. @param {TimeSelection} part */
@@ -124,14 +126,15 @@ class Lanes {
 
     /** @param {number} lane */
     nameOf(lane) {
-        const { kind: { names, most, things } } = this;
-        return lane < most ? names[lane] : formatThings(names.length - most, `other ${things}`);
+        const { kind: { names, things } } = this;
+        return lane < MAX_LANES ? names[lane] : formatThings(names.length - MAX_LANES, `other ${things}`);
     }
 
     /** @param {Marks} marks */
     mark({ selections, cursor }) {
         const { width, height } = this;
-        setAttributes(this.marks, { width, height: height + 20 });
+        setAttributes(this.marks, { width, height });
+        setAttributes(this.axis, { width });
         const outlines = selections.map((selection, index) => {
             const isSeen = selection && selection.to > this.start && selection.from < this.start + this.span;
             if (!isSeen) return createSvg("g");
@@ -144,7 +147,8 @@ class Lanes {
         const cell = cursor === undefined ? []
             : [createSvg("rect", { class: "cursor", x: this.labelWidth + cursor * this.cellWidth, y: 0,
             width: this.cellWidth, height: height - LANE_GAP })];
-        this.marks.replaceChildren(...this.createLabels(), ...this.createTicks(), ...veils, ...outlines, ...cell);
+        this.marks.replaceChildren(...this.createLabels(), ...veils, ...outlines, ...cell);
+        this.axis.replaceChildren(...this.createTicks());
     }
 
     /**
@@ -175,14 +179,14 @@ class Lanes {
     }
 
     createTicks() {
-        const { start, span, width, height, labelWidth, samples: { times: [zero] } } = this, end = start + span - zero;
+        const { start, span, width, labelWidth, samples: { times: [zero] } } = this, end = start + span - zero;
         const least = (labelWidth === NARROW_LABEL ? 56 : 76) * span / (width - labelWidth);
         const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
         for (let time = Math.ceil((start - zero) / step) * step; time <= end; time += step) {
             const x = this.place(zero + time);
             const anchor = x < labelWidth + 24 ? "start" : x > width - 24 ? "end" : "middle";
-            ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
-                createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, end)));
+            ticks.push(createSvg("path", { class: "tick", d: `M${x},-1v4` }),
+                createSvg("text", { x, y: 14, "text-anchor": anchor }, formatDuration(time, step, end)));
         }
         return ticks;
     }
@@ -240,7 +244,7 @@ class Lanes {
  * @returns {LaneKind}
  */
 function threadLanes({ threads, names }) {
-    return { lanes: threads, names, most: MAX_THREADS, things: "threads" };
+    return { lanes: threads, names, things: "threads" };
 }
 
 /**
@@ -252,7 +256,7 @@ function threadLanes({ threads, names }) {
 function cpuLanes(cpus) {
     const numbers = [...new Set(cpus)].sort((a, b) => a - b), lanes = new Map(numbers.map((cpu, lane) => [cpu, lane]));
     const names = numbers.map(cpu => `CPU ${cpu}`);
-    return { lanes: cpus.map(cpu => lanes.get(cpu) ?? 0), names, most: MAX_CPUS, things: "CPUs" };
+    return { lanes: cpus.map(cpu => lanes.get(cpu) ?? 0), names, things: "CPUs" };
 }
 
 /**

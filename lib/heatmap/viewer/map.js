@@ -11,7 +11,9 @@ class SecondsMap {
         const { times, count, rows } = samples;
         this.samples = samples;
         this.rows = rows;
-        this.seconds = Math.floor(times[count - 1] / SECOND) + 1;
+        /** The first second that is shown, and the number of seconds. */
+        this.first = this.seconds = 0;
+        this.show(EVERYTHING);
         this.cellDuration = SECOND / rows;
         /** The cells of the first and of the last sample. */
         this.firstCell = cellOf(times[0], rows);
@@ -30,6 +32,13 @@ class SecondsMap {
         this.scale = createSvg("svg", { class: "scale", width: 52 });
         this.scroller = createHtml("div", { class: "cells" }, this.canvas, this.marks);
         this.element = createHtml("div", { class: "seconds" }, this.scale, this.scroller);
+    }
+
+    /** Shows the seconds of a part of the time. @param {TimeSelection} part */
+    show({ from, to }) {
+        const { times, count } = this.samples, end = Math.min(to, times[count - 1] + 1);
+        this.first = Math.floor(Math.max(from, 0) / SECOND);
+        this.seconds = Math.max(Math.ceil(end / SECOND) - this.first, 1);
     }
 
     /** @param {number} cell */
@@ -61,30 +70,30 @@ class SecondsMap {
      */
     paint({ thread, stacks, colours }) {
         this.measure();
-        const { canvas, seconds, rows } = this;
-        const cells = this.cells = sumCells(this.samples, seconds, thread, stacks);
-        const largest = cells.reduce((most, weight) => Math.max(most, weight), 0);
+        const { canvas, first, seconds, rows } = this, end = first + seconds;
+        const cells = this.cells = sumCells(this.samples, end, thread, stacks);
+        const largest = cells.subarray(first * rows).reduce((most, weight) => Math.max(most, weight), 0);
         [canvas.width, canvas.height] = [seconds, rows];
         const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
         context.fillStyle = colours[0];
         context.fillRect(0, 0, seconds, rows);
         // Of these times there is no recording.
-        context.clearRect(0, rows - this.firstCell, 1, this.firstCell);
-        context.clearRect(seconds - 1, 0, 1, rows - 1 - this.lastCell % rows);
-        for (let cell = 0; cell < cells.length; cell++) {
+        context.clearRect(-first, rows - this.firstCell, 1, this.firstCell);
+        context.clearRect(Math.floor(this.lastCell / rows) - first, 0, 1, rows - 1 - this.lastCell % rows);
+        for (let cell = first * rows; cell < cells.length; cell++) {
             if (!(cells[cell] > 0)) continue;
             context.fillStyle = colours[Math.max(1, Math.ceil(cells[cell] / largest * 5))];
-            context.fillRect(Math.floor(cell / rows), rows - 1 - cell % rows, 1, 1);
+            context.fillRect(Math.floor(cell / rows) - first, rows - 1 - cell % rows, 1, 1);
         }
         return largest;
     }
 
     drawTicks() {
-        const { seconds, cellWidth, width, height, samples: { times: [zero] } } = this;
+        const { first, seconds, cellWidth, width, height, samples: { times: [zero] } } = this;
         const step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].find(step => step * cellWidth >= 60) ?? 7200;
-        const ticks = [];
-        for (let second = 0; second <= seconds; second += step) {
-            const x = (second + zero / SECOND) * cellWidth;
+        const ticks = [], start = first - zero / SECOND;
+        for (let second = Math.ceil(start / step) * step; second <= start + seconds; second += step) {
+            const x = (second - start) * cellWidth;
             const anchor = x < 12 ? "start" : x > width - 12 ? "end" : "middle";
             if (x > width) break;
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height}v4` }));
@@ -102,7 +111,7 @@ class SecondsMap {
     /** @param {MouseEvent} event */
     cellAt({ clientX, clientY }) {
         const box = this.canvas.getBoundingClientRect();
-        const second = clamp(Math.floor((clientX - box.left) / this.cellWidth), this.seconds);
+        const second = this.first + clamp(Math.floor((clientX - box.left) / this.cellWidth), this.seconds);
         return second * this.rows + clamp(Math.floor((box.bottom - clientY) / this.cellHeight), this.rows);
     }
 
@@ -111,12 +120,12 @@ class SecondsMap {
      * @param {string} key
      */
     step(cell, key) {
-        const { seconds, rows } = this, { second, row } = this.find(cell);
+        const { first, seconds, rows } = this, { second, row } = this.find(cell);
         /** @type {Record<string, [number, number]>} */
         const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
         const [across, up] = steps[key] ?? [];
         if (across === undefined) return undefined;
-        return clamp(second + across, seconds) * rows + clamp(row + up, rows);
+        return (first + clamp(second - first + across, seconds)) * rows + clamp(row + up, rows);
     }
 
     /**
@@ -161,7 +170,9 @@ class SecondsMap {
      * @param {TimeSelection} selection
      */
     outline({ from, to, low, high }) {
-        const [start, end] = [Math.max(from, 0), Math.min(to, this.seconds * SECOND)];
+        const shown = this.first * SECOND, shownEnd = shown + this.seconds * SECOND;
+        const [start, end] = [Math.max(from, shown), Math.min(to, shownEnd)];
+        if (start >= end) return "";
         const [first, last] = [Math.floor(start / SECOND), Math.ceil(end / SECOND) - 1];
         const [bottom, top] = [Math.max(low, start - first * SECOND), Math.min(high, end - last * SECOND)];
         if (first === last) return this.rectangle(first, last + 1, bottom, top);
@@ -181,6 +192,6 @@ class SecondsMap {
     rectangle(from, to, low, high) {
         if (to <= from || high <= low) return "";
         const { cellWidth, height } = this, width = (to - from) * cellWidth, y = height * (1 - high / SECOND);
-        return `M${from * cellWidth},${y}h${width}v${height * (high - low) / SECOND}h${-width}z`;
+        return `M${(from - this.first) * cellWidth},${y}h${width}v${height * (high - low) / SECOND}h${-width}z`;
     }
 }

@@ -247,7 +247,7 @@ class TimePanel {
         const keys = ["time", "offset", "time2", "offset2"].map(read).join();
         this.selections = [first, first && second];
         this.axis = parseSelection(read("axis"), "", base);
-        for (const picture of Object.values(this.pictures)) picture.show?.(this.axis ?? EVERYTHING);
+        for (const picture of Object.values(this.pictures)) picture.show(this.axis ?? EVERYTHING);
         this.thread = thread < 0 ? undefined : thread;
         this.threadList.value = thread < 0 ? "" : names[thread];
         return this.load(keys, this.thread);
@@ -375,7 +375,7 @@ class TimePanel {
         const [first, second] = this.selections, { samples: { lost }, sums } = this;
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
         this.summary.hidden = !first && this.thread === undefined && lost === 0;
-        if (first && this.picture.show) {
+        if (first) {
             lines[0].append(" ", createButton("Zoom the axis", () => this.zoomTime(first, true)));
         }
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));

@@ -45,8 +45,7 @@ interface LaneKind {
     lanes: Uint32Array;
     /** The names of all lanes, those to be shown first. */
     names: string[];
-    /** The number of lanes that are shown; the others share one. */
-    most: number;
+    /** What lanes are called in a number of them. */
     things: string;
 }
 
@@ -103,8 +102,8 @@ interface TimePicture {
     /** Returns the time of a cell. */
     timesOf(cell: number): TimeSelection;
     weight(cell: number): number;
-    /** Shows a part of the time, if the picture can. */
-    show?(part: TimeSelection): void;
+    /** Shows a part of the time. */
+    show(part: TimeSelection): void;
     /** Returns the part of the time that is shown if the scale changes by a factor around the pointer. */
     zoomAround?(event: MouseEvent, factor: number): TimeSelection;
     scroller: HTMLElement;

@@ -50,7 +50,7 @@ class BoxPainter {
         if (box.folded) {
             group.classList.add("folded");
             const text = [label, label.replace(/ \(.*/, "")].find(shown => this.fits(shown, width - 9));
-            if (text) group.append(createSvg("text", { x: x + 4, y: this.baseline(y), class: "ink" }, text));
+            if (text) group.append(createText(text, x + 4, this.baseline(y), "ink"));
             return group;
         }
         const traits = node === 0 ? 0 : profile.looks[LOOKS * name + 3];
@@ -84,11 +84,10 @@ class BoxPainter {
             : this.cutLabel(name, text => this.fits(text, room));
         // A few letters of a name say nothing.
         if (!label || (label.endsWith("…") && label.length < SHORTEST_CUT && label !== "…")) return;
-        group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline, class: ink }, label));
+        group.append(createText(label, x + 4, baseline, ink));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;
-        const right = (x + width - 6).toFixed(1);
-        group.append(createSvg("text", { class: `share ${ink}`, x: right, y: baseline }, share));
+        group.append(createText(share, x + width - 6, baseline, `share ${ink}`));
     }
 
     /**
@@ -119,7 +118,7 @@ class BoxPainter {
         const end = (x + width - 1).toFixed(1);
         group.append(createSvg("path", { d: `M${start.toFixed(1)},${middle}H${end}` }),
             createSvg("path", { d: `M${x.toFixed(1)},${y}H${end}v${rowHeight - 1}H${x.toFixed(1)}z`, class: "hit" }));
-        if (isLabelled) group.append(createSvg("text", { x: x + 4, y: middle + fontSize * 0.35 }, label));
+        if (isLabelled) group.append(createText(label, x + 4, middle + fontSize * 0.35, ""));
         return group;
     }
 
@@ -152,11 +151,7 @@ class BoxPainter {
             return `var(--${step === 0 ? "same" : `${points > 0 ? "grew" : "fell"}${step}`})`;
         }
         if (node === 0) return "var(--root)";
-        if (diffusion) {
-            const other = Math.round(255 * (1 - Math.sqrt(view.weights[node] / view.whole)));
-            return `rgb(255,${other},${other})`;
-        }
-        return colourOfName(profile, tree.name[node]);
+        return diffusion ? colourOfShare(view.weights[node] / view.whole) : colourOfName(profile, tree.name[node]);
     }
 
     /**
@@ -181,6 +176,28 @@ class BoxPainter {
         const amount = `${formatWeight(weight, view.settings)}, ${formatShare(weight, view.whole)}`;
         return `${formatThings(frames, "frames")} too narrow to draw (${amount})`;
     }
+}
+
+/**
+ * Creates a text in a box.
+ *
+ * @param {string} text
+ * @param {number} x
+ * @param {number | string} y
+ * @param {string} kind
+ */
+function createText(text, x, y, kind) {
+    return createSvg("text", { x: x.toFixed(1), y, class: kind }, text);
+}
+
+/**
+ * Returns the colour of a share of the total, if colours are such shares.
+ *
+ * @param {number} share from 0 to 1
+ */
+function colourOfShare(share) {
+    const other = Math.round(255 * (1 - Math.sqrt(share)));
+    return `rgb(255,${other},${other})`;
 }
 
 /**

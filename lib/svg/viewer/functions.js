@@ -13,9 +13,10 @@ const NO_NAME = 0xffffffff;
  * @param {Tree} tree
  * @param {Profile} profile
  * @param {string} charge not empty if the self weight of the runtime counts for its callers
+ * @param {number} zoom the node whose stacks count
  * @returns {Work<Functions>}
  */
-function* sumFunctions(tree, profile, charge) {
+function* sumFunctions(tree, profile, charge, zoom) {
     const { ownBefore, name } = tree, nameCount = profile.names.length, waiting = findCharged(tree, profile);
     const charged = charge ? chargeCallers(tree, profile, waiting) : waiting;
     const column = () => new Float64Array(nameCount), places = new Uint32Array(nameCount);
@@ -26,9 +27,10 @@ function* sumFunctions(tree, profile, charge) {
             : { leaf: column(), leafBefore: ownBefore && column() }) };
     // The end of the outermost frame of each name that is open.
     const activeEnd = new Uint32Array(nameCount);
-    for (let first = 1; first < name.length; first += SLICE) {
-        if (first > 1) yield;
-        addFunctions(tree, charged, activeEnd, sums, first, Math.min(first + SLICE, name.length));
+    const start = Math.max(zoom, 1), last = tree.end[zoom];
+    for (let first = start; first < last; first += SLICE) {
+        if (first > start) yield;
+        addFunctions(tree, charged, activeEnd, sums, first, Math.min(first + SLICE, last));
     }
     return sums;
 }

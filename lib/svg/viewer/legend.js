@@ -16,11 +16,13 @@ const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter, VM
  */
 function createLegend(view, highlight) {
     if (view.side === "difference") return createDifferenceLegend(view);
-    const { profile, whole } = view, shares = sumByColour(view);
+    const { profile, zoomed: { base } } = view;
+    if (view.settings.diffusion) return createDiffusionLegend();
+    const shares = sumByColour(view);
     const entries = shares.map(({ label, name, weight, kind }) => {
         const swatch = createHtml("i");
         const entry = createHtml("span", {}, swatch, createHtml("b", {}, label),
-            weight > 0 ? formatShare(weight, whole) : "");
+            weight > 0 ? formatShare(weight, base) : "");
         swatch.style.background = colourOfName(profile, name);
         if (kind >= 0) {
             entry.tabIndex = 0;
@@ -29,7 +31,8 @@ function createLegend(view, highlight) {
         }
         return entry;
     });
-    return entries.length > 0 ? [createHtml("span", {}, "Self"), ...entries] : [];
+    const title = base === view.whole ? "Self" : "Self in the view";
+    return entries.length > 0 ? [createHtml("span", {}, title), ...entries] : [];
 }
 
 /**
@@ -39,13 +42,15 @@ function createLegend(view, highlight) {
  * @param {View} view
  */
 function sumByColour(view) {
-    const { profile, whole, functions: { leaf, leafBefore = leaf }, side } = view, { names, looks } = profile;
-    const { total } = weightsOnSide(view), self = side === "before" ? leafBefore : leaf;
+    const { profile, zoomed: { functions, base }, side, state: { changes } } = view, { names, looks } = profile;
+    const { leaf, leafBefore = leaf } = functions, { total, self: charged } = weightsOnSide({ functions, side });
+    // The table leaves the runtime out.
+    const self = changes.charge ? charged : side === "before" ? leafBefore : leaf;
     /** @type {Map<string, { label: string, name: number, weight: number, kind: number }>} */
     const sums = new Map();
     for (let name = 0; name < names.length; name++) {
         const kind = classOfName(profile, name), isMarker = Boolean(looks[LOOKS * name + 3] & STATE);
-        const isCaller = total[name] >= CALLER_SHARE * whole && kind >= 0 && kind !== THREAD_CLASS;
+        const isCaller = total[name] >= CALLER_SHARE * base && kind >= 0 && kind !== THREAD_CLASS;
         if (!(isCaller || (self[name] > 0 && (kind >= 0 || isMarker)))) continue;
         const label = kind >= FIRST_SHARED_CLASS && !isMarker ? SHARED_CLASSES[kind - FIRST_SHARED_CLASS]
             : isMarker ? names[name] : moduleOfName(profile, name) || "program";
@@ -56,6 +61,16 @@ function sumByColour(view) {
         Number(a.kind >= FIRST_SHARED_CLASS) - Number(b.kind >= FIRST_SHARED_CLASS) || b.weight - a.weight);
     return sorted.filter(({ weight, kind }, index) =>
         weight > 0 || sorted.findIndex(other => other.kind === kind) === index);
+}
+
+/** Explains colours that are shares of the total. */
+function createDiffusionLegend() {
+    const entries = [1, 10, 25, 50, 100].map(percent => {
+        const swatch = createHtml("i");
+        swatch.style.background = colourOfShare(percent / 100);
+        return createHtml("span", {}, swatch, createHtml("b", {}, `${percent} %`));
+    });
+    return [createHtml("span", {}, "Share of the total"), ...entries];
 }
 
 /** @param {View} view */

@@ -130,7 +130,7 @@ class Page {
     /** @param {View} view */
     drawFunctions(view) {
         this.badges.replaceChildren(...createBadges(view));
-        this.drawLegend(view.functions, view.side, view.whole, view.drawsBefore);
+        this.drawLegend(view.zoomed.functions, view.side, view.zoomed.base, view.drawsBefore);
     }
 
     /**
@@ -138,10 +138,10 @@ class Page {
      *
      * @param {Functions} _functions
      * @param {View["side"]} _side
-     * @param {number} _whole
+     * @param {number} _base
      * @param {boolean} _drawsBefore
      */
-    createLegend(_functions, _side, _whole, _drawsBefore) {
+    createLegend(_functions, _side, _base, _drawsBefore) {
         const { app } = this;
         this.legend.replaceChildren(...createLegend(app.view, kind => app.graph.highlightKind(kind)));
     }
@@ -154,11 +154,14 @@ class Page {
     }
 
     /** @param {View} view */
-    titleOf({ settings: { title }, profile: { names, tree: { end, name, total: after, totalBefore } } }) {
+    titleOf({ settings: { title }, profile, profile: { names, tree: { end, name, total: after, totalBefore } } }) {
         const total = after[0] === 0 && totalBefore || after;
         let main = 1;
         while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
-        return title || (main < end[0] && names[name[main]]) || this.app.panel?.title || "Flame graph";
+        // Without threads, functions are at the root, such as `(anonymous)`.
+        const kind = main < end[0] ? classOfName(profile, name[main]) : 0, root = names[name[main]];
+        const isProcess = (kind < 0 || kind === THREAD_CLASS) && /^[^([<]/.test(root);
+        return title || (isProcess && root) || this.app.panel?.title || "Flame graph";
     }
 
     /** @param {View} view */

@@ -122,7 +122,8 @@ class Table {
     createRow(view, name, index) {
         const { profile, side } = view, isSelected = view.state.selected?.name === name, text = profile.names[name];
         const swatch = createHtml("i");
-        swatch.style.background = colourOfName(profile, name);
+        swatch.style.background = view.settings.diffusion && side !== "difference"
+            ? colourOfShare(weightsOnSide(view).total[name] / view.whole) : colourOfName(profile, name);
         const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text),
             ...(moduleOfName(profile, name) === "waker" ? [createHtml("small", {}, "waker")] : []));
         const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
@@ -227,7 +228,7 @@ function columnsOf(side) {
 /**
  * Returns the self and total weights of functions on the side that is shown.
  *
- * @param {View} view
+ * @param {Pick<View, "functions" | "side">} view
  */
 function weightsOnSide({ functions: { self, total, selfBefore = self, totalBefore = total }, side }) {
     return side === "before" ? { self: selfBefore, total: totalBefore } : { self, total };

@@ -222,6 +222,8 @@ interface View {
     /** True if widths are weights before. */
     drawsBefore: boolean;
     functions: Functions;
+    /** The weights of the functions of the zoomed stacks, and of all these stacks; of all stacks in a merged tree. */
+    zoomed: { functions: Functions, base: number };
     match: Match;
     rootAtTop: boolean;
 }

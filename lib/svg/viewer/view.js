@@ -46,7 +46,7 @@ class ViewBuilder {
      */
     *prepare(changes) {
         const { filtered } = yield* this.derive(changes);
-        yield* this.sumFunctions(filtered, this.profile, changes.charge);
+        yield* this.sumFunctions(filtered, this.profile, changes.charge, 0);
     }
 
     /**
@@ -74,7 +74,12 @@ class ViewBuilder {
             wholeBefore: profile.isFlattened && isDifference ? wholeAfter : sumBefore,
             whole: isBefore || (isDifference && wholeAfter === 0) ? sumBefore : wholeAfter,
             get functions() {
-                return finish(sumFunctions(filtered, profile, changes.charge));
+                return finish(sumFunctions(filtered, profile, changes.charge, 0));
+            },
+            get zoomed() {
+                const { zoom } = state, isPart = zoom !== 0 && !tree.hasPivot && !tree.isInverted;
+                if (!isPart) return { functions: this.functions, base: this.whole };
+                return { functions: finish(sumFunctions(tree, profile, changes.charge, zoom)), base: weights[zoom] };
             },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",

@@ -182,3 +182,30 @@ function saysSelfOfFunctionsOnCallers() {
     check(/Self40 samples20.0 %($|Module)/.test(getTip()), `a function and its callees: ${getTip()}`);
     checkSelf("main", "0 samples0 %");
 }
+
+function explainsColoursOfView() {
+    const getLegend = () => getTexts("#legend > span");
+    equalLists(getLegend(), ["Self", "app40.0 %", "serde20.0 %", "std, libc40.0 %"], "at first");
+    click(getButton("No runtime"));
+    equalLists(getLegend(), ["Self", "serde60.0 %", "app40.0 %", "std, libc"], "as the table counts");
+    click(getButton("All"));
+    click(getFrame("serde::parse"));
+    equalLists(getLegend(), ["Self in the view", "serde33.3 %", "std, libc66.7 %"], "zoomed");
+    pressKey("0");
+    getFrame("app::own").focus();
+    pressKey("i");
+    equalLists(getLegend(), ["Self", "serde33.3 %", "app", "std, libc66.7 %"], "without the own function");
+}
+
+function explainsColoursOfShares() {
+    const legend = ["Share of the total", "1 %", "10 %", "25 %", "50 %", "100 %"];
+    equalLists(getTexts("#legend > span"), legend, "the legend");
+    /** @param {Element} element */
+    const background = element => getComputedStyle(element).backgroundColor;
+    equal(background(getElement("i", getRow("app::main"))), getFill(getFrame("app::main")), "the colour in the table");
+    equal(background(getElement("#legend span:last-child i")), getFill(getFrame("app")), "the colour of all");
+}
+
+function hasTitleOfProcess() {
+    equal(getTexts("h1").join(), "Flame graph", "a function is no title");
+}

@@ -373,3 +373,44 @@ async function filtersFlameChart() {
     chooseThread("db 100/200");
     equalLists(getTexts(".lane"), ["db 100/200"], "one thread");
 }
+
+async function scrollsManyLanes() {
+    await pageIsReady();
+    const names = Array.from({ length: 30 }, (_, index) => `app 100/${100 + index}`);
+    equalLists(getTexts(".lanes title"), names, "a lane for each thread");
+    const map = getElement(".heatmap"), { top, bottom } = map.getBoundingClientRect();
+    check(map.scrollHeight > map.clientHeight + 100 && bottom - top < innerHeight / 3, "they scroll");
+    const getTick = () => getElement(".lanes .tick + text").getBoundingClientRect();
+    check(getTick().bottom <= bottom, "the times can be seen");
+    map.scrollTop = 1e4;
+    await waitFor(() => map.scrollTop > 100, "the end");
+    check(getTick().bottom <= bottom && getTick().top > top, "the times stay");
+    const canvas = getElement(".lanes canvas"), lanes = canvas.getBoundingClientRect();
+    const clientX = lanes.right - 8, clientY = lanes.bottom - 8;
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY, bubbles: true }));
+    check(getText("cell").includes("in app 100/129"), `the last lane: ${getText("cell")}`);
+}
+
+async function showsSecondsOfAxis() {
+    await pageIsReady();
+    chooseKind("span");
+    equalLists(getChips(), ["Axis 9.99 s – 14.99 s"], "the part that is shown");
+    const ticks = getTexts(".cells .tick + text");
+    equalLists([ticks[0], ticks.at(-1) ?? ""], ["10 s", "14 s"], "the seconds");
+    equal(getCanvas().width, 5, "a column for each");
+    drag([1, 0], [2, 49]);
+    equalLists(getChips(), ["Axis 9.99 s – 14.99 s", "Time 10.99 s – 12.99 s"], "the selection");
+    const { left, right } = getCanvas().getBoundingClientRect(), column = (right - left) / 5;
+    const outline = getElement(".cells .first").getBoundingClientRect();
+    check(Math.abs(outline.left - left - column) < 3 && Math.abs(outline.right - left - 3 * column) < 3, "its outline");
+    click(getButton("×", getElement(".chip")));
+    equal(getCanvas().width, 30, "all seconds");
+}
+
+/** @param {string} total */
+async function countsInUnitOfEvent(total) {
+    await pageIsReady();
+    equal(getText("total"), total, "the total");
+    pointAt(getFrame("main"));
+    check(getTip().includes(total), `a card: ${getTip()}`);
+}
