@@ -44,18 +44,18 @@ pub fn without_line(source: &str) -> &str {
 /// Splits a name to which `--srcline` appended a source line: `main:src/main.rs:3` into `main` and `src/main.rs:3`. Java has
 /// only the number: `Thread.run:840`.
 pub fn split_source_line(name: &str) -> Option<(&str, &str)> {
-    let colons = name.match_indices(':').filter(|(index, _)| !name[..*index].ends_with(':'));
-    let mut splits = colons.map(|(index, _)| (&name[..index], &name[index + 1..]));
+    let (rest, line) = name.rsplit_once(':')?;
+    if rest.is_empty() || rest.ends_with(':') || line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     // `JS:*run` is a name of V8.
-    splits.find(|(plain, source)| {
-        !plain.is_empty() && !source.starts_with([':', '*', '~', '^', '+']) && is_source_line(source)
-    })
-}
-
-/// True for `FILE:LINE` and `LINE`.
-fn is_source_line(source: &str) -> bool {
-    let (file, line) = source.rsplit_once(':').unwrap_or(("/", source));
-    !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) && file.contains(['.', '/', '<', '>'])
+    let mut colons = rest.match_indices(':').map(|(index, _)| index);
+    let file = colons.find(|index| {
+        let (before, after) = (&rest[..*index], &rest[index + 1..]);
+        !before.is_empty() && !before.ends_with(':') && !after.starts_with([':', '*', '~', '^', '+'])
+    });
+    let end = file.filter(|index| rest[*index..].contains(['.', '/', '<', '>'])).unwrap_or(rest.len());
+    Some((&name[..end], &name[end + 1..]))
 }
 
 /// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.

@@ -277,9 +277,8 @@ fn strip_v8(name: &str) -> &str {
     let ends = name.match_indices(' ').filter(|(index, _)| {
         let (plain, source) = (&name[..*index], &name[index + 1..]);
         let is_named = plain.ends_with(|last: char| is_word(last) || matches!(last, '$' | '>' | ')' | ']'));
-        let (scheme, rest) = source.split_once(':').unwrap_or_default();
-        let has_scheme =
-            !scheme.is_empty() && !rest.starts_with(':') && scheme.chars().all(|next| is_word(next) || next == '-');
+        let scheme = source.find(|next: char| !is_word(next) && next != '-').unwrap_or(0);
+        let has_scheme = scheme > 0 && source[scheme..].starts_with(':') && !source[scheme..].starts_with("::");
         is_named && (source.starts_with('/') || has_scheme)
     });
     let end = ends.map(|(index, _)| index).next().filter(|_| ends_with_line(name));

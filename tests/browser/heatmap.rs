@@ -312,3 +312,8 @@ fn periods_have_the_unit_of_their_event() {
         page.run_with(CASES, "countsInUnitOfEvent", &json!([total]));
     }
 }
+
+#[test]
+fn the_picture_of_time_is_printed() {
+    page(recording().as_bytes(), &[]).run(CASES, "printsPictureOfTime");
+}

@@ -90,8 +90,13 @@ const getTexts = (selector, graph = svg) =>
 
 /** Returns the elements of all drawn frames. @param {ParentNode} graph */
 const getFrames = (graph = svg) => /** @type {SVGGElement[]} */ ([...graph.querySelectorAll("#frames > g")]);
+/** Returns the shape of a frame, which has its name and gets the focus. @param {Element | null} frame */
+const getItem = frame => /** @type {SVGElement | null | undefined} */ (frame?.matches("[role=treeitem]") ? frame
+    : frame?.querySelector("[role=treeitem]"));
+/** Moves the focus to a frame. @param {Element | null | undefined} frame */
+const focusFrame = frame => getItem(frame ?? null)?.focus();
 /** Returns the label of a frame, such as `main (3 samples, 1.50%)`. @param {Element | null} frame */
-const getTitle = frame => frame?.getAttribute("aria-label") ?? "";
+const getTitle = frame => getItem(frame)?.getAttribute("aria-label") ?? "";
 /** Returns the function of a frame without spaces in its name. @param {Element | null} frame */
 const getName = frame => getTitle(frame).split(" ")[0];
 /** @type {(name: string, graph?: ParentNode) => SVGGElement[]} */
@@ -112,7 +117,7 @@ function getFrame(name, graph = svg) {
 }
 
 /** @param {Element} frame */
-const getRect = frame => /** @type {SVGRectElement} */ (getElement("rect", frame));
+const getRect = frame => /** @type {SVGRectElement} */ (frame.localName === "rect" ? frame : getElement("rect", frame));
 /** Returns where a frame is on the screen. @param {Element} frame */
 const getBounds = frame => getRect(frame).getBoundingClientRect();
 /**

@@ -40,10 +40,14 @@ class BoxPainter {
         const label = box.folded ? this.describeFolded(box, view)
             : box.chain ? `${describeChain(box.chain, view)} (${formatShare(view.weights[node], view.whole)})`
             : custom?.getAttribute("data-title") ?? describeNode(view, node);
-        setAttributes(group, { role: "treeitem", "aria-level": row + 1, "aria-label": label });
-        if (node > 0 && !box.folded && profile.names[name] === DIVIDER) return this.createDivider(group, box, view, y);
+        const isDivider = node > 0 && !box.folded && profile.names[name] === DIVIDER;
+        if (isDivider) this.createDivider(group, box, view, y);
+        // The text is beside it: cut text is no part of its name.
+        const rect = box.item = /** @type {SVGElement} */ (isDivider ? group.children[1] : createSvg("rect"));
+        setAttributes(rect, { role: "treeitem", "aria-level": row + 1, "aria-label": label });
+        if (isDivider) return group;
         const gap = width > 3 ? 1 : width > 1.5 ? 0.3 : 0, { isSlice } = box;
-        const rect = createSvg("rect", { x: x.toFixed(2), y: isSlice ? y + rowHeight - SLICE_HEIGHT - 1 : y,
+        setAttributes(rect, { x: x.toFixed(2), y: isSlice ? y + rowHeight - SLICE_HEIGHT - 1 : y,
             width: (width - gap).toFixed(2), height: isSlice ? SLICE_HEIGHT : rowHeight - 1,
             ...(width > 6 && !isSlice && { rx: 2 }) });
         group.append(rect);
@@ -119,7 +123,6 @@ class BoxPainter {
         group.append(createSvg("path", { d: `M${start.toFixed(1)},${middle}H${end}` }),
             createSvg("path", { d: `M${x.toFixed(1)},${y}H${end}v${rowHeight - 1}H${x.toFixed(1)}z`, class: "hit" }));
         if (isLabelled) group.append(createText(label, x + 4, middle + fontSize * 0.35, ""));
-        return group;
     }
 
     /**

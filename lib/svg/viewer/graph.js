@@ -131,7 +131,7 @@ class Graph {
         else this.scrollTo(element.scrollHeight - fromBottom);
         if (hadFocus) this.tabStop = this.findBox(focused?.node) ?? this.tabStop;
         this.drawRows();
-        if (hadFocus) this.tabStop?.group?.focus({ preventScroll: true });
+        if (hadFocus) this.tabStop?.item?.focus({ preventScroll: true });
     }
 
     /** Draws the boxes near the visible part that have no element yet, and removes those that are far from it. */
@@ -149,7 +149,7 @@ class Graph {
             const line = this.line(box);
             if (box.group || ((line < first || line >= last) && box !== tabStop)) continue;
             const group = box.group = this.painter.createGroup(box, view, line * this.rowHeight);
-            group.setAttribute("tabindex", box === tabStop ? "0" : "-1");
+            box.item?.setAttribute("tabindex", box === tabStop ? "0" : "-1");
             drawn.set(group, box);
             if (this.hasMarks) this.markBox(box, view);
             groups.push(group);
@@ -288,7 +288,7 @@ class Graph {
         this.keepTabStop(box);
         this.reveal(box, isCentred);
         this.drawRows();
-        box.group?.focus({ preventScroll: true });
+        box.item?.focus({ preventScroll: true });
     }
 
     /**
@@ -297,9 +297,9 @@ class Graph {
      * @param {Box} box
      */
     keepTabStop(box) {
-        this.tabStop?.group?.setAttribute("tabindex", "-1");
+        this.tabStop?.item?.setAttribute("tabindex", "-1");
         this.tabStop = box;
-        box.group?.setAttribute("tabindex", "0");
+        box.item?.setAttribute("tabindex", "0");
     }
 
     /**

@@ -10,6 +10,9 @@ const SUFFIX = new RegExp("\\.(cold|part|isra|constprop|localalias|lto_priv|llvm
 // The kind of code that V8 writes before the name of a function.
 const V8_KIND = /^(JS|LazyCompile|Function|Script|Eval|Builtin|BytecodeHandler):(?=[\w$*~^+])/;
 
+// The number of a line or a column.
+const SOURCE_LINE = /(?<=[^:]):\d+$/;
+
 // The number of times that a type is unwrapped. Deeper nesting does not help, and a name can be a megabyte of brackets.
 const MAX_NESTING = 4;
 
@@ -66,11 +69,9 @@ function truncateRight(name, fits) {
  * @param {string} name
  */
 function simplifyName(name) {
-    name = name.replace(/::h[0-9a-f]{16}$/i, "").replace(/(?<=.) \([^()]*[./:][^()]*\)$/, "")
-        // V8: `JS:*parse /app/x.js:3:7`.
-        .replace(/(?<=[\w$>)\]]) (\/|[\w-]+:(?!:)).*:\d+$/, "").replace(V8_KIND, "")
-        // Source lines: `main:src/main.rs:3`.
-        .replace(/(?<=[^:]):(?![:*~^+])(.*[./<>].*:)?\d+$/, "");
+    name = name.replace(/::h[0-9a-f]{16}$/i, "").replace(/(?<=.) \([^()]*[./:][^()]*\)$/, "");
+    if (SOURCE_LINE.test(name)) name = removeSource(name);
+    name = name.replace(V8_KIND, "");
     const original = name;
     for (let depth = 0; depth < MAX_NESTING; depth++) name = removeTrait(name);
     const starts = findParts(name), last = starts.length - 1;
@@ -87,6 +88,19 @@ function simplifyName(name) {
     });
     text += removeTurbofish(name.slice(starts[last]));
     return { text, inner: inner.includes("::") ? simplifyTypes(inner) : "", offset };
+}
+
+/**
+ * Removes the source line from `JS:*parse /app/x.js:3:7` and `main:src/main.rs:3`.
+ *
+ * @param {string} name
+ */
+function removeSource(name) {
+    const start = name.search(/(?<=[\w$>)\]]) (\/|[\w-]+:(?!:))/);
+    if (start > 0) return name.slice(0, start);
+    name = name.replace(SOURCE_LINE, "");
+    const end = name.search(/(?<=[^:]):(?![:*~^+])/);
+    return end > 0 && /[./<>]/.test(name.slice(end)) ? name.slice(0, end) : name;
 }
 
 /**

@@ -322,7 +322,8 @@ function createBar(share, kind = "") {
  * @param {string} name
  */
 function labelOfName(name) {
-    const { text } = simplifyName(name), starts = findParts(text), [line] = name.match(/(?<=^\S+):\d+$/) ?? [""];
+    const { text } = simplifyName(name), starts = findParts(text);
+    const [line] = !name.includes(" ") && name.match(SOURCE_LINE) || [""];
     return [text.slice(starts.at(-2) ?? 0, starts.at(-1)), text.slice(starts.at(-1)) + line];
 }
 

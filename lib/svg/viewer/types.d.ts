@@ -108,6 +108,8 @@ interface Box {
     chain?: number[];
     /** The element of the box, while it is drawn. */
     group?: SVGElement;
+    /** The shape in it, which gets the focus. */
+    item?: SVGElement;
 }
 
 /** The boxes of a picture. */

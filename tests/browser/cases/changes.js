@@ -9,7 +9,7 @@ const getWarning = () => getTexts(".stale").join();
 const getTop = frame => getBounds(frame).top;
 
 async function showsCallers() {
-    getFrame("read").focus();
+    focusFrame(getFrame("read"));
     pressKey("b");
     equal(getTitle(getFrame("read")), "read (60 samples, 30.00%)", "inclusive weight of the function");
     equal(getTitle(getFrame("parse")), "parse (30 samples, 15.00%)", "a caller");
@@ -24,13 +24,13 @@ async function showsCallers() {
     location.hash = link;
     await waitFor(() => getChips().join() === "Callers read", "the link's view");
     pressKey("Escape");
-    getFrame("walk").focus();
+    focusFrame(getFrame("walk"));
     pressKey("b");
     equal(getTitle(getFrame("walk")), "walk (20 samples, 10.00%)", "recursion counts once");
 }
 
 function mergesCallees() {
-    getFrame("walk").focus();
+    focusFrame(getFrame("walk"));
     pressKey("c");
     const recursive = getFrames().filter(frame => getTitle(frame) === "walk (20 samples, 10.00%)");
     equal(recursive.length, 3, "one frame for each level of the recursion");
@@ -41,7 +41,7 @@ function mergesCallees() {
 }
 
 async function showsCallersAndCallees() {
-    getFrame("f").focus();
+    focusFrame(getFrame("f"));
     pressKey("s");
     equal(findFrames("f").length, 2, "the function, and where it calls itself");
     equal(getTitle(getFrame("f")), "f (16 samples, 16.67%)", "recursion counts once");
@@ -82,13 +82,13 @@ async function showsCallersAndCallees() {
     location.hash = link;
     await waitFor(() => findFrames("main").length === 1 && getWidth("b") === getWidth("f"), "the link's view");
     const clipboard = captureClipboard();
-    getFrame("main").focus();
+    focusFrame(getFrame("main"));
     pressKey("Y");
     await waitFor(() => clipboard.text === "main;b;f", "a caller's stack is copied root first");
 }
 
 async function distinguishesCallerFromCalleeOfTheSameName() {
-    getFrame("f").focus();
+    focusFrame(getFrame("f"));
     pressKey("s");
     const [caller, callee] = findFrames("x").sort((a, b) => getTop(a) - getTop(b));
     click(caller);
@@ -104,11 +104,11 @@ async function distinguishesCallerFromCalleeOfTheSameName() {
 }
 
 async function keepsAndDropsStacks() {
-    getFrame("idle").focus();
+    focusFrame(getFrame("idle"));
     pressKey("i");
     check(!hasFrame("idle"), "the stacks are dropped");
     equal(getTitle(getFrame("main")), "main (120 samples, 100.00%)", "shares of the remaining weight");
-    getFrame("read").focus();
+    focusFrame(getFrame("read"));
     pressKey("f");
     equal(getTitle(getFrame("all")), "all (60 samples, 100%)", "only stacks with the function remain");
     equal(getTitle(getFrame("parse")), "parse (30 samples, 50.00%)", "shares of their weight");
@@ -124,20 +124,20 @@ async function keepsAndDropsStacks() {
 }
 
 function hidesFrames() {
-    getFrame("parse").focus();
+    focusFrame(getFrame("parse"));
     pressKey("h");
     check(!hasFrame("parse"), "the frames of the function are hidden");
     equal(getTitle(getFrame("scan")), "scan (20 samples, 10.00%)", "its callees remain");
     check(getTop(getFrame("scan")) === getTop(getFrame("walk")), "and move to its caller");
     equal(getTitle(getFrame("all")), "all (200 samples, 100%)", "the total remains");
-    getFrame("write").focus();
+    focusFrame(getFrame("write"));
     pressKey("h");
     equalLists(getChips(), ["Hide parse", "Hide write"], "filters");
     check(findFrames("read").some(frame => getTitle(frame).startsWith("read (40 ")), "equal frames are merged");
     click(getElement(".chip button"));
     equalLists(getChips(), ["Hide write"], "a button removes its filter only");
     check(hasFrame("parse") && !hasFrame("write"), "the graph follows");
-    getFrame("parse").focus();
+    focusFrame(getFrame("parse"));
     pressKey("h");
     click(getButton("Clear all"));
     check(getChips().length === 0 && hasFrame("write"), "a button removes all filters");
@@ -145,7 +145,7 @@ function hidesFrames() {
 
 function removesLastFilterFirst() {
     for (const [name, key] of [["parse", "h"], ["idle", "i"], ["write", "Enter"], ["main", "f"]]) {
-        getFrame(name).focus();
+        focusFrame(getFrame(name));
         pressKey(key);
     }
     equalLists(getChips(), ["Hide parse", "Ignore idle", "Zoom write", "Focus main"], "filters, in the order of time");
@@ -160,7 +160,7 @@ function removesLastFilterFirst() {
 }
 
 function reachesNarrowFramesWithArrowKeys() {
-    getFrame("main").focus();
+    focusFrame(getFrame("main"));
     pressKey("ArrowDown");
     equal(getName(document.activeElement), "wide", "the widest callee");
     pressKey("ArrowRight");
@@ -219,13 +219,13 @@ function sortsAndTurns() {
 }
 
 function movesFocusWithArrowKeys() {
-    getFrame("all").focus();
+    focusFrame(getFrame("all"));
     for (const [direction, name] of [["Down", "main"], ["Down", "parse"], ["Right", "walk"], ["Right", "write"],
         ["Left", "walk"], ["Up", "main"], ["Left", "idle"], ["Left", "idle"], ["Up", "all"], ["Up", "all"]]) {
         pressKey(`Arrow${direction}`);
         equal(getName(document.activeElement), name, direction);
     }
-    equal(svg.querySelectorAll("#frames > g[tabindex='0']").length, 1, "the Tab key stops at one frame");
+    equal(svg.querySelectorAll("#frames > g > [tabindex='0']").length, 1, "the Tab key stops at one frame");
     equal(svg.querySelectorAll("#frames[tabindex]").length, 0, "and not at the graph around it");
 }
 
@@ -494,7 +494,7 @@ function explainsColoursOfCallers() {
     const legend = getText("legend");
     check(legend.includes("json") && !/json\s*[0-9]/.test(legend), `a module whose functions only call: ${legend}`);
     check(!legend.includes("rare"), `not one that is hardly seen: ${legend}`);
-    getFrame("json::parse").focus();
+    focusFrame(getFrame("json::parse"));
     pressKey("a");
     check(getText("details").startsWith("×json::parseSelf0 s0 %"), `no time: ${getText("details")}`);
 }

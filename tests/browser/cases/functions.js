@@ -39,13 +39,13 @@ async function keepsPlaceOnTheWayBack() {
 
 function tellsWakersApart() {
     const [own, waker] = findFrames("clone3");
-    waker.focus();
+    focusFrame(waker);
     pressKey("s");
     equalLists(getChips(), ["Sandwich clone3_[w]"], "the chip names the waker");
     equal(getTitle(getElement(".pivot")), "clone3 (30 samples, 30.00%)", "the weight of the waker alone");
     pressKey("Escape");
     check(own && findFrames("clone3").length === 2, "all is shown again");
-    findFrames("clone3").find(frame => getTitle(frame).includes("70"))?.focus();
+    focusFrame(findFrames("clone3").find(frame => getTitle(frame).includes("70")));
     pressKey("h");
     equalLists(findFrames("clone3").map(getTitle), ["clone3 (30 samples, 30.00%)"], "only the function is hidden");
     check(location.hash.includes("omit=clone3") && !location.hash.includes("5Bw"), location.hash);
@@ -53,7 +53,7 @@ function tellsWakersApart() {
 
 function dividersAreNoFunctions() {
     const divider = getElement(".divider");
-    /** @type {SVGElement} */ (/** @type {unknown} */ (divider)).focus();
+    focusFrame(divider);
     for (const key of ["s", "h", "f", "i"]) pressKey(key, {}, divider);
     equalLists(getChips(), [], "no filter");
     equal(getMessage(), "That is for functions only.", "the message");
@@ -67,7 +67,7 @@ function namesChainsInMenus() {
 }
 
 function refusesToInvertOneFunction() {
-    getFrame("read").focus();
+    focusFrame(getFrame("read"));
     pressKey("s");
     pressKey("v");
     equalLists(getChips(), ["Sandwich read"], "no further filter");
@@ -146,7 +146,7 @@ const isAbove = (caller, callee) => getBounds(getFrame(caller)).top < getBounds(
 
 async function turnsReversedPicture() {
     const clipboard = captureClipboard();
-    getFrame("main").focus();
+    focusFrame(getFrame("main"));
     pressKey("Y");
     check(/^main;.*(read|next)$/.test(clipboard.text), `the stack: ${clipboard.text}`);
     pressKey("v");
@@ -173,7 +173,7 @@ function saysSelfOfFunctionsOnCallers() {
     checkSelf("read", "60 samples30.0 %");
     checkSelf("main", "0 samples0 %");
     checkSelf("write", "40 samples20.0 %");
-    getFrame("write").focus();
+    focusFrame(getFrame("write"));
     pressKey("b");
     checkSelf("main", "0 samples0 %");
     checkSelf("write", "40 samples20.0 %");
@@ -192,7 +192,7 @@ function explainsColoursOfView() {
     click(getFrame("serde::parse"));
     equalLists(getLegend(), ["Self in the view", "serde33.3 %", "std, libc66.7 %"], "zoomed");
     pressKey("0");
-    getFrame("app::own").focus();
+    focusFrame(getFrame("app::own"));
     pressKey("i");
     equalLists(getLegend(), ["Self", "serde33.3 %", "app", "std, libc66.7 %"], "without the own function");
 }

@@ -414,3 +414,17 @@ async function countsInUnitOfEvent(total) {
     pointAt(getFrame("main"));
     check(getTip().includes(total), `a card: ${getTip()}`);
 }
+
+async function printsPictureOfTime() {
+    await pageIsReady();
+    const rules = [...document.styleSheets].flatMap(sheet => [...sheet.cssRules])
+        .filter(rule => rule instanceof CSSMediaRule && rule.media.mediaText === "print");
+    const style = document.createElement("style");
+    style.textContent = rules.flatMap(rule => [.../** @type {CSSMediaRule} */ (rule).cssRules])
+        .map(rule => rule.cssText).join("\n");
+    document.body.append(style);
+    /** @param {string} selector */
+    const isPrinted = selector => getElement(selector).getBoundingClientRect().height > 0;
+    check(isPrinted(".lanes canvas") && isPrinted(".heat"), "the picture and its key are printed");
+    check(!isPrinted(".timebar .seg") && !isPrinted(".bar"), "the tools are not");
+}

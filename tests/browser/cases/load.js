@@ -5,7 +5,7 @@
 let first = { hasTable: true, tip: "", tabs: 0 };
 
 const observer = new MutationObserver(() => {
-    const frame = document.querySelector("#frames > g:not(.still > g)[aria-label^=parse]");
+    const frame = document.querySelector("#frames > g [aria-label^=parse]");
     if (!frame) return;
     observer.disconnect();
     pointAt(frame);

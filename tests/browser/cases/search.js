@@ -65,10 +65,10 @@ function movesFromMatchToMatch() {
     equal(findCurrent(), first, "the previous match");
     pressKey("Enter", { shiftKey: true });
     equal(getMessage(), "Match 3 of 3", "the last match precedes the first");
-    getFrame("main").focus();
+    focusFrame(getFrame("main"));
     pressKey("n");
     equal(findCurrent(), first, "n moves to the next match");
-    equal(document.activeElement, getFrames()[first], "n moves the focus");
+    equal(document.activeElement, getItem(getFrames()[first]), "n moves the focus");
     pressKey("n");
     check(findCurrent() !== first && findCurrent() >= 0, "n moves on");
     pressKey("N");
@@ -94,7 +94,7 @@ async function showsMatchesTooNarrowToDraw() {
     check(getFrame("wide").matches(".selected"), "the last match is outside of the view");
     location.hash = link;
     await waitFor(() => hasFrame("narrow01"), "the link's view");
-    getFrame("many").focus();
+    focusFrame(getFrame("many"));
     typePattern("leaf|wide");
     pressKey("n");
     check(getWidth("narrow00") > 0, "a match in the view is visible");
@@ -111,7 +111,7 @@ function movesThroughMatchesAsDrawn() {
     const byWeight = ["x (5 samples, 45.45%)", "x (2 samples, 18.18%)", "x (1 sample, 9.09%)"];
     equalLists(titles, byWeight, "from left to right, sorted by weight");
     pressKey("Escape");
-    getFrame("f").focus();
+    focusFrame(getFrame("f"));
     pressKey("s");
     pressKey("/");
     typePattern("x|^b$");

@@ -19,7 +19,7 @@ function listsFunctions() {
     typePattern("r");
     equalLists(getFunctions(), ["parse", "read", "write"], "functions that match");
     typePattern("");
-    getFrame("idle").focus();
+    focusFrame(getFrame("idle"));
     pressKey("i");
     equalLists(getCells("main"), ["0 %", "100 %"], "the table follows the filters");
     pressKey("t");

@@ -49,7 +49,7 @@ async function zoomsToClickedFrame() {
 }
 
 function zoomsWithKeys() {
-    getFrame("write").focus();
+    focusFrame(getFrame("write"));
     pressKey("Enter");
     equal(getWidth("write"), getWidth("all"), "Enter zooms");
     pressKey("Escape");
@@ -60,12 +60,12 @@ function zoomsWithKeys() {
 
 /** The keys act on the frame under the pointer, whatever has the focus. */
 function keysActOnFrameUnderPointer() {
-    getFrame("idle").focus();
+    focusFrame(getFrame("idle"));
     pointAt(getFrame("scan"));
     pressKey("b");
     equalLists(getChips(), ["Callers scan"], "the frame under the pointer");
     pressKey("Escape");
-    getFrame("write").focus();
+    focusFrame(getFrame("write"));
     pressKey("b");
     equalLists(getChips(), ["Callers write"], "the frame with the focus");
 }
@@ -141,7 +141,7 @@ async function opensMenuOfFrame() {
     window.dispatchEvent(new PointerEvent("pointerdown"));
     document.body.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
     equal(getItems().length, 0, "a click elsewhere closes it");
-    getFrame("scan").focus();
+    focusFrame(getFrame("scan"));
     pressKey("y");
     await waitFor(() => clipboard.text === "scan", "the name is copied");
     click(getButton("More"));
@@ -184,7 +184,7 @@ function clicksBesideFramesDoNothing() {
 }
 
 function highlightsFunction() {
-    getFrame("read").focus();
+    focusFrame(getFrame("read"));
     pressKey("a");
     equal(svg.querySelectorAll(".place").length, 2, "all frames of the function");
     equal(getTexts("#details .full").join(), "", "a name without namespaces is shown once");
@@ -288,8 +288,8 @@ function describesItselfToScreenReaders(label = "Where the time goes") {
     equal(frames.getAttribute("role"), "tree", "role of the frames");
     equal(frames.getAttribute("aria-label"), label, "name of the frames");
     for (const [name, level] of [["all", "1"], ["main", "2"], ["parse", "3"]]) {
-        equal(getFrame(name).getAttribute("role"), "treeitem", `role of ${name}`);
-        equal(getFrame(name).getAttribute("aria-level"), level, `level of ${name}`);
+        equal(getItem(getFrame(name))?.getAttribute("role"), "treeitem", `role of ${name}`);
+        equal(getItem(getFrame(name))?.getAttribute("aria-level"), level, `level of ${name}`);
     }
     for (const button of svg.querySelectorAll("button")) {
         check(button.textContent.trim() || button.getAttribute("aria-label"),
@@ -309,7 +309,7 @@ function outlinesThreadStates() {
     check(dashes("[lost]") !== "none", "[lost] is outlined");
     equal(dashes("work"), "none", "functions are not outlined");
     check(getText("legend").includes("[lost]15.3 %"), `the legend has shares: ${getText("legend")}`);
-    getFrame("[lost]").focus();
+    focusFrame(getFrame("[lost]"));
     pressKey("i");
     check(!getText("legend").includes("[lost]"), "the legend follows the filters");
     check(getText("legend").includes("[off-cpu]60 %") || getText("legend").includes("[off-cpu]60.0 %"),
@@ -346,7 +346,7 @@ async function keepsGraphsOfOnePageApart() {
     click(getFrame("parse", second));
     check(hasFrame("idle", first), "the first graph is not zoomed");
     check(!hasFrame("idle", second), "the second graph is zoomed");
-    getFrames(second)[0].focus();
+    focusFrame(getFrames(second)[0]);
     pressKey("f", { ctrlKey: true });
     equal(document.activeElement, getSearchField(second), "Ctrl-F searches the graph with the focus");
     click(getFrame("idle", first));
