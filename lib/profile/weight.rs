@@ -174,6 +174,11 @@ impl Weights {
         self.before.is_whole() && self.after.is_whole()
     }
 
+    /// Returns the weight of which shares of a comparison are taken: that before or, if it is 0, the one after.
+    pub const fn base(self) -> Weight {
+        if self.before.is_zero() { self.after } else { self.before }
+    }
+
     /// Returns the absolute difference of the two weights.
     pub fn difference(self) -> Weight {
         self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))

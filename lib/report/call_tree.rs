@@ -7,7 +7,7 @@ use super::measure::{Measure, is_at_least};
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 
-/// A branch is kept if it has one of this many parts of the total weight.
+/// A branch is kept if it has one of this many parts of the total weight, or of that before.
 const KEPT_SHARE: u128 = 1000;
 
 /// A call tree. Nodes refer to each other by index, because a stack may have any number of frames.
@@ -53,8 +53,7 @@ impl CallTree {
     /// # Errors
     /// [`Error::Overflow`].
     pub(super) fn new(profile: &Profile, measure: Measure) -> Result<Self, Error> {
-        let total = profile.total();
-        let kept = (total.before.max(total.after).millionths() / KEPT_SHARE).max(1);
+        let kept = (profile.total().base().millionths() / KEPT_SHARE).max(1);
         let mut builder = Builder { nodes: Vec::new(), open: vec![Node::default()], kept };
         profile.for_each_sorted(|stack| {
             builder.close_to(stack.shared + 1)?;
@@ -92,7 +91,7 @@ impl CallTree {
 
     /// Returns the functions from a node down along callees that take nearly all of its weight.
     pub(super) fn chain(&self, node: &Node) -> Vec<FrameId> {
-        compress(self, node).frames
+        compress(self, node, u128::MAX).frames
     }
 
     fn size(&self, node: &Node) -> u128 {
@@ -109,6 +108,22 @@ impl CallTree {
             node = child;
         }
         path
+    }
+
+    /// Returns the branches that have no line among these, which are all lines of a tree.
+    pub(super) fn rest(&self, lines: &[TreeLine]) -> Rest {
+        let root = self.root();
+        let mut rest = Rest::default();
+        let shown = lines.iter().filter(|line| line.depth == 0);
+        let of_shown = shown.clone().fold(Weights::default(), |sum, line| {
+            Weights { before: sum.before.saturating_add(line.first.before), after: sum.after.saturating_add(line.first.after) }
+        });
+        rest.add((root.children.len() + root.cut).saturating_sub(shown.count()), subtract(root.weights, of_shown));
+        for line in lines {
+            rest.add(line.others, line.other_weights);
+            rest.add(line.beside.count, line.beside.weights);
+        }
+        rest
     }
 
     /// Returns the largest lines in the order of the tree: at most `limit`, each ranked at least `min`.
@@ -133,6 +148,22 @@ impl CallTree {
             }
         }
         lines
+    }
+}
+
+/// The branches of a tree that have no line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rest {
+    /// Their number.
+    pub(super) count: usize,
+    pub(super) weights: Weights,
+}
+
+impl Rest {
+    fn add(&mut self, count: usize, weights: Weights) {
+        self.count += count;
+        let Weights { before, after } = &mut self.weights;
+        (*before, *after) = (before.saturating_add(weights.before), after.saturating_add(weights.after));
     }
 }
 
@@ -176,6 +207,10 @@ pub(super) struct TreeLine {
     pub(super) chain: Vec<FrameId>,
     /// The weight of the last function with its callees.
     pub(super) weights: Weights,
+    /// The weight of the first function with its callees.
+    first: Weights,
+    /// The callees of the functions before the last that are not in the chain.
+    beside: Rest,
     /// The weight of the last function alone.
     pub(super) itself: Weights,
     /// The number of callees that have no line.
@@ -197,6 +232,10 @@ struct Selection<'a> {
 /// Nodes that share a line.
 struct Chain<'a> {
     frames: Vec<FrameId>,
+    /// The weight of the first node.
+    first: Weights,
+    /// The callees of the nodes before the last that are not in the chain.
+    beside: Rest,
     last: &'a Node,
     /// The chains below, once this one is shown.
     children: Vec<usize>,
@@ -211,17 +250,19 @@ impl<'a> Selection<'a> {
         let first = self.chains.len();
         for child in large {
             self.waiting.push((child.rank(tree.measure), Reverse(self.chains.len())));
-            self.chains.push(compress(tree, child));
+            self.chains.push(compress(tree, child, self.min));
         }
         (first..self.chains.len()).collect()
     }
 
     fn line(&self, index: usize, depth: usize) -> TreeLine {
-        let Chain { frames, last, children, .. } = &self.chains[index];
+        let Chain { frames, first, beside, last, children, .. } = &self.chains[index];
         let mut line = TreeLine {
             depth,
             chain: frames.clone(),
             weights: last.weights,
+            first: *first,
+            beside: *beside,
             itself: last.itself,
             others: last.children.len() + last.cut,
             other_weights: subtract(last.weights, last.itself),
@@ -236,16 +277,21 @@ impl<'a> Selection<'a> {
 }
 
 /// Returns the chain of a node and the callees below it that take nearly all of its weight.
-fn compress<'a>(tree: &'a CallTree, node: &'a Node) -> Chain<'a> {
+fn compress<'a>(tree: &'a CallTree, node: &'a Node, min: u128) -> Chain<'a> {
     let (mut frames, mut last): (Vec<FrameId>, _) = (node.frame.into_iter().collect(), node);
+    let mut beside = Rest::default();
     // The whole chain may lose as much as one step, or long recursion would lose its weight on the way.
     while let Some(child) =
         tree.children(last).next().filter(|child| is_at_least(tree.size(child), (98, 100), tree.size(node)))
+        // A change that is worth a line is not hidden beside a larger one.
+        && (tree.measure != Measure::Moved || tree.children(last).nth(1).is_none_or(|second| second.rank(tree.measure) < min))
     {
         frames.extend(child.frame);
+        let others = subtract(subtract(last.weights, last.itself), child.weights);
+        beside.add(last.children.len() + last.cut - 1, others);
         last = child;
     }
-    Chain { frames, last, children: Vec::new(), is_shown: false }
+    Chain { frames, first: node.weights, beside, last, children: Vec::new(), is_shown: false }
 }
 
 /// Adds differences, whose sum may be twice the largest total of a profile.

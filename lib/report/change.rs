@@ -9,6 +9,7 @@ use super::commands::Commands;
 use super::context::Context;
 use super::details;
 use super::growth::{self, Grown};
+use super::idle::{self, Rank};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, is_at_least, percent_change};
 
@@ -70,6 +71,8 @@ struct Change<'a> {
     chance: Option<f64>,
     /// True if it is more than noise, or if that is not known.
     counts: bool,
+    /// Its rank: changes of work come first.
+    rank: Rank,
 }
 
 impl Change<'_> {
@@ -125,7 +128,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     Ok(Page { blocks: blocks.collect(), source: context.single_source().map(str::to_owned) })
 }
 
-/// Returns the changes of all own functions, the largest first.
+/// Returns the changes of all own functions, the largest first. Waits for other threads come after work of a quarter of their
+/// change; waits for their end, and what is idle, come last.
 ///
 /// # Errors
 /// [`Error::Overflow`].
@@ -142,10 +146,15 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
         })
         .map(|(number, (frame, function))| {
             let chance = judgement.chances.get(number).copied();
-            Change { frame: *frame, function, chance, counts: judgement.counts(number) }
+            let rank = context.inactive.rank(*frame, function.weights);
+            Change { frame: *frame, function, chance, counts: judgement.counts(number), rank }
         })
         .collect();
-    changes.sort_by_key(|change| (Reverse(change.function.weights.difference()), ranks[change.frame.index()]));
+    changes.sort_by_key(|change| {
+        let (function, difference) = (change.frame, change.function.weights.difference());
+        let divisor = if context.inactive.waits(function, change.function.weights) { 4 } else { 1 };
+        (change.rank, Reverse(difference.millionths() / divisor), ranks[function.index()])
+    });
     Ok((changes, judgement))
 }
 
@@ -153,7 +162,8 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
 fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Fact {
     let counted: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts).collect();
     let [mut grew, mut shrank, mut appeared, mut vanished] = [0; 4];
-    for change in &counted {
+    let idle = counted.iter().filter(|change| change.rank == Rank::Idle).count();
+    for change in counted.iter().filter(|change| change.rank != Rank::Idle) {
         let inclusive = change.inclusive(context);
         appeared += usize::from(inclusive.before.is_zero());
         vanished += usize::from(inclusive.after.is_zero());
@@ -164,7 +174,8 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
     let numbers =
         [("grew", grew), ("shrank", shrank), ("appeared", appeared), ("vanished", vanished), ("noise", noise)];
     let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
-    let parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
+    let mut parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
+    parts.extend((idle > 0).then(|| format!("{} idle {}", format_count(idle), if idle == 1 { "one differs" } else { "ones differ" })));
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
     let mut text = match (parts.is_empty(), judgement.callees.is_empty(), judgement.inclusive) {
         (false, ..) => format!("{judged}, of the own functions {}", parts.join(", ")),
@@ -198,7 +209,11 @@ fn differing(count: usize) -> String {
 
 /// Returns the functions of libraries and the kernel that changed themselves.
 fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
-    let items = judgement.callees.iter().take(MOST_CALLEES);
+    let is_idle = |(frame, _): &&(FrameId, Weights)| {
+        context.inactive.is_idle_leaf(*frame, context.survey.functions[frame.index()].self_weights)
+    };
+    let (idle, busy): (Vec<&(FrameId, Weights)>, Vec<_>) = judgement.callees.iter().partition(is_idle);
+    let items = busy.into_iter().chain(idle).take(MOST_CALLEES);
     let items =
         items.map(|(frame, weights)| Item::new(context.name(*frame), Some(Number::Change(context.change(*weights)))));
     let items: Vec<Item> = items.collect();
@@ -218,8 +233,17 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
     if is_led {
         grown.retain(|change| context.is_own_function(change.frame));
     }
+    // Those who wait for a thread grow with it, and idle ones say nothing.
+    let has_work = grown.first().is_some_and(|first| first.rank == Rank::Work);
+    if has_work {
+        grown.retain(|change| change.rank == Rank::Work);
+    }
+    if grown.first().is_some_and(|first| !context.inactive.waits(first.frame, first.function.weights)) {
+        grown.retain(|change| !context.inactive.waits(change.frame, change.function.weights));
+    }
     let inclusive = judgement.inclusive.filter(|(_, weights)| weights.after > weights.before).map(|(frame, _)| frame);
-    Grown { own: grown.iter().map(|change| (change.frame, change.function.weights)).collect(), inclusive }
+    let own: Vec<(FrameId, Weights)> = grown.iter().map(|change| (change.frame, change.function.weights)).collect();
+    Grown { has_work: has_work || own.is_empty(), own, inclusive }
 }
 
 /// Returns the table of the functions with these changes.
@@ -230,7 +254,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, lim
     let mut wanted: Vec<&Change<'_>> = wanted.collect();
     if shown == Shown::Noise {
         // What is least likely chance is the first to look at.
-        wanted.sort_by(|a, b| a.chance.unwrap_or(1.0).total_cmp(&b.chance.unwrap_or(1.0)));
+        wanted.sort_by(|a, b| a.rank.cmp(&b.rank).then(a.chance.unwrap_or(1.0).total_cmp(&b.chance.unwrap_or(1.0))));
     }
     let all = wanted.len();
     let wanted = &wanted[..wanted.len().min(limit)];
@@ -263,6 +287,7 @@ fn details_of(context: &Context<'_>, change: &Change<'_>, below: &Below) -> Vec<
             items.push(Item::new(what, None));
         }
     }
+    items.extend((change.rank == Rank::Idle).then(|| Item::new(idle::MARK, None)));
     items.extend(details::changes(context, below, change.function.weights));
     items
 }

@@ -3,6 +3,7 @@
 use super::Missing;
 use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
+use super::idle::InactiveWeights;
 use super::judgement::FunctionJudgement;
 use super::measure::{percent, percent_change};
 use super::names::Names;
@@ -27,6 +28,8 @@ pub(super) struct Context<'a> {
     pub(super) survey: &'a Survey<'a>,
     /// The kinds of work of all frames.
     pub(super) work: &'a Work,
+    /// The weight of functions in stacks that do no work.
+    pub(super) inactive: &'a InactiveWeights,
     /// The short names of functions.
     pub(super) names: &'a Names,
     /// The blocks of which the waker is known.
@@ -227,7 +230,7 @@ impl Context<'_> {
 
     /// Returns the weight of which the shares of a comparison are taken: the total before or, if that is 0, the one after.
     pub(super) fn base(&self) -> Weight {
-        if self.whole.before.is_zero() { self.whole.after } else { self.whole.before }
+        self.whole.base()
     }
 
     /// Returns the side of [`base`](Self::base).

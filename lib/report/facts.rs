@@ -69,8 +69,10 @@ pub(super) fn plain(
     second.extend(second_threads);
     second.extend(charged_threads(context)?);
     second.extend(states(context));
-    second.push(kinds(context));
-    second.push(depth(context));
+    // Lost samples have neither code nor depth.
+    if context.survey.stacks > 0 {
+        second.extend([kinds(context), depth(context)]);
+    }
     Ok(PlainFacts { first, second })
 }
 

@@ -5,6 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::call_tree::{CallTree, Node};
 use super::context::{Called, Context};
+use super::idle::{Inactivity, InactivityFinder};
 use super::measure::{Measure, is_at_least};
 use super::page::{Fact, Item, Number, PathLines, Value};
 use crate::Error;
@@ -19,10 +20,13 @@ pub(super) struct Grown {
     pub(super) own: Vec<(FrameId, Weights)>,
     /// The function that grew with all that it calls, if none grew by itself.
     pub(super) inclusive: Option<FrameId>,
+    /// True if some do more than wait for the end of others.
+    pub(super) has_work: bool,
 }
 
 /// Returns the path from the root to where the growth divides, and the function that has most of it. Only stacks count whose own
-/// function grew by more than noise: the rest would lead to threads of run times and to chance.
+/// function grew by more than noise: the rest would lead to threads of run times and to chance. Who waits for the end of a thread or
+/// process that grew is not on the path to it.
 ///
 /// # Errors
 /// [`Error::Overflow`].
@@ -30,7 +34,11 @@ pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> R
     let own: HashSet<FrameId, FxBuildHasher> = grown.own.iter().map(|(frame, _)| *frame).collect();
     let mut counted = Profile::new(profile.is_differential());
     counted.frames.intern_all(&profile.frames);
+    let finder = InactivityFinder::new(&profile.frames, context.origins, context.work);
     profile.for_each(|stack, weights| {
+        if grown.has_work && matches!(finder.find(&profile.frames, stack), Some(Inactivity::Idle | Inactivity::Join)) {
+            return Ok(());
+        }
         let counts = match grown.inclusive {
             _ if !own.is_empty() => own.contains(&stack[context.origins.place(stack).own.unwrap_or(0)]),
             Some(inclusive) => stack.contains(&inclusive),
@@ -50,6 +58,10 @@ pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> R
         let last = context.own_on_path(&frames_of(&path)).last().copied().unwrap_or(0);
         path.truncate(last + 1);
     }
+    if leading.is_none() {
+        let own = last_own_above_others(context, &tree, &path);
+        path.truncate(own.map_or(path.len(), |own| own + 1));
+    }
     let Some(last) = path.last().filter(|node| node.weights.after > node.weights.before) else { return Ok(None) };
 
     let frames = frames_of(&path);
@@ -64,6 +76,13 @@ pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> R
         items.push(Item::new(context.name(*frame), Some(Number::Change(context.change(*weights)))));
     }
     Ok(Some(Fact::new("grew at", Value::Path(context.shorten_path(items, Item::new("…", None)), PathLines::Two))))
+}
+
+/// Returns the index of the last own function of a path that ends in a function of a library, through which it calls other own ones.
+fn last_own_above_others(context: &Context<'_>, tree: &CallTree, path: &[&Node]) -> Option<usize> {
+    let own = context.own_on_path(&frames_of(path)).last().copied().filter(|own| own + 1 < path.len())?;
+    let is_own = |frame: &FrameId| context.is_own_function(*frame);
+    tree.children(path.last()?).any(|child| tree.chain(child).iter().any(is_own)).then_some(own)
 }
 
 fn growth(weights: Weights) -> u128 {

@@ -205,7 +205,7 @@ impl Judgement {
         Ok(Self {
             chances: chances.collect(),
             callees,
-            inclusive: inclusive.iter().find(|(frame, _)| !context.renamed.contains(*frame)).copied(),
+            inclusive: largest_of_work(context, inclusive),
             is_uncertain: *is_uncertain,
             caveat: caveat.clone(),
         })
@@ -215,6 +215,13 @@ impl Judgement {
     pub(super) fn counts(&self, change: usize) -> bool {
         self.chances.get(change).is_none_or(|chance| tally::is_significant(*chance))
     }
+}
+
+/// Returns the first of these functions whose change is more than that of idle threads and waits for others, if there is one.
+fn largest_of_work(context: &Context<'_>, changes: &[(FrameId, Weights)]) -> Option<(FrameId, Weights)> {
+    let mut changes: Vec<_> = changes.iter().filter(|(frame, _)| !context.renamed.contains(*frame)).collect();
+    changes.sort_by_key(|(frame, weights)| context.inactive.is_inactive_inclusively(*frame, *weights));
+    changes.first().copied().copied()
 }
 
 /// Returns each of these functions of libraries with the own function that has most of its change, if there is one.

@@ -49,9 +49,17 @@ pub(super) fn format_percent(share: f64) -> String {
     if share > 0.0 && share < 0.05 { "<0.1%".to_owned() } else { format!("{share:.1}%") }
 }
 
-/// Formats a change in percent points with its sign: `+3.2%`.
+/// The most digits behind the point of a change.
+const MOST_DIGITS: usize = 4;
+
+/// Formats a change in percent points with its sign: `+3.2%`. A small one has as many digits as it takes to see it: `+0.003%`.
 pub(super) fn format_change(change: f64) -> String {
-    if change.abs() < 0.05 { "0.0%".to_owned() } else { format!("{change:+.1}%") }
+    let digits = (1..=MOST_DIGITS).find(|digits| change.abs() * 10_f64.powi(*digits as i32) >= 0.5);
+    match digits {
+        Some(digits) => format!("{change:+.digits$}%"),
+        None if change == 0.0 => "0.0%".to_owned(),
+        None => format!("{}<0.0001%", if change < 0.0 { '-' } else { '+' }),
+    }
 }
 
 /// Formats a number with commas between groups of three digits.
@@ -115,7 +123,8 @@ mod tests {
     #[test]
     fn formats_numbers_for_reading() {
         assert_eq!([0.0, 0.01, 0.05, 38.14, 100.0].map(format_percent), ["0.0%", "<0.1%", "0.1%", "38.1%", "100.0%"]);
-        assert_eq!([0.01, -0.01, 3.21, -3.0].map(format_change), ["0.0%", "0.0%", "+3.2%", "-3.0%"]);
+        assert_eq!([0.01, -0.004, 3.21, -3.0].map(format_change), ["+0.01%", "-0.004%", "+3.2%", "-3.0%"]);
+        assert_eq!([0.0, 0.049, 1e-9, -1e-9].map(format_change), ["0.0%", "+0.05%", "+<0.0001%", "-<0.0001%"]);
         assert_eq!([7, 999, 1000, 1_234_567].map(format_count), ["7", "999", "1,000", "1,234,567"]);
         let shorts = [0, 4500, 9_999_999, 12_345_678, 80_000_000_000].map(|weight| format_short(Weight::new(weight)));
         assert_eq!(shorts, ["0", "4,500", "9,999,999", "12.3M", "80.0G"]);

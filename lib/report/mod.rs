@@ -21,6 +21,7 @@ mod facts;
 mod fit;
 mod focus;
 mod growth;
+mod idle;
 mod json;
 mod judgement;
 mod lost;
@@ -50,6 +51,7 @@ pub use text::TextStyle;
 use self::commands::Commands;
 use self::context::Context;
 use self::evidence::Evidence;
+use self::idle::InactiveWeights;
 use self::judgement::FunctionJudgement;
 use self::lost::Lost;
 use self::names::Names;
@@ -64,7 +66,7 @@ use crate::Error;
 use crate::csv::Categories;
 use crate::diff::{ComparedRuns, Counterparts};
 use crate::filter::FrameMatcher;
-use crate::profile::Profile;
+use crate::profile::{Profile, Weights};
 use crate::stats::sample_weight::WeightOptions;
 use crate::tally;
 
@@ -180,8 +182,8 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
     let waits = Waits::take_from(&mut profile)?;
     let lost = Lost::take_from(&mut profile)?;
-    if profile.is_differential() {
-        check_weight(&profile)?;
+    if profile.is_differential() && profile.total() == Weights::default() {
+        return Err(Error::Invalid("all weight is lost: there is nothing to compare".to_owned()));
     }
     evidence.remove_wakers()?;
     let is_joined = !profile.is_differential() && !matches!(format, Format::Json);
@@ -192,11 +194,13 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut survey = Survey::new(&profile, &origins)?;
     survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
+    let inactive = InactiveWeights::new(&profile, &origins, &work)?;
     let context = Context {
         profile: &profile,
         origins: &origins,
         survey: &survey,
         work: &work,
+        inactive: &inactive,
         names: &Names::default(),
         waits: &waits,
         evidence: &evidence,

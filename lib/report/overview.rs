@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
 use super::context::{Context, display_name};
+use super::idle::{self, Inactivity, InactivityFinder};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
 use crate::Error;
@@ -47,11 +48,20 @@ const MIN_WHOLE_KIND: f64 = 10.0;
 #[derive(Debug, Default)]
 struct Group {
     weights: Weights,
+    /// The weight of its idle stacks.
+    idle: Weights,
     /// The weight of waits for the end of threads.
     joins: Weights,
     threads: HashSet<FrameId, FxBuildHasher>,
     /// The weight by the own function and by what it called.
     places: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
+}
+
+impl Group {
+    /// True if the threads are mostly idle.
+    fn is_idle(&self) -> bool {
+        self.idle.after > Weight::ZERO && is_at_least(self.idle.after.millionths(), (1, 2), self.weights.after.millionths())
+    }
 }
 
 /// Sums over all stacks.
@@ -76,6 +86,7 @@ impl Overview {
     pub(super) fn new(context: &Context<'_>) -> Result<Self, Error> {
         let mut overview = Self::default();
         let mut names = HashMap::<FrameId, String, FxBuildHasher>::default();
+        let finder = InactivityFinder::new(&context.profile.frames, context.origins, context.work);
         context.profile.for_each(|stack, weights| {
             let Some(root) = stack.first().filter(|root| !context.is_state(**root)) else { return Ok(()) };
             let own = context.origins.place(stack).own;
@@ -94,6 +105,10 @@ impl Overview {
                 _ => context.origins.callee(below).map(|callee| below[callee]),
             };
             group.places.entry((stack[index], callee)).or_default().add(weights)?;
+            if finder.find(&context.profile.frames, stack) == Some(Inactivity::Idle) {
+                group.idle.add(weights)?;
+                return overview.kinds.entry(idle::MARK).or_default().entry(stack[index]).or_default().add(weights);
+            }
             let Some(kind) = kind_of_work(context, stack, own, below, activity) else { return Ok(()) };
             if kind == THREAD_JOIN {
                 group.joins.add(weights)?;
@@ -136,7 +151,7 @@ impl Overview {
             return None;
         }
         let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(_, group)| Reverse(group.weights.after));
+        groups.sort_by_key(|(_, group)| (group.is_idle(), Reverse(group.weights.after)));
         let items: Vec<Item> = groups
             .iter()
             .map(|(key, group)| (*key, *group, context.share(group.weights.after)))
@@ -175,7 +190,7 @@ impl Overview {
         let kinds = kinds.iter().map(|(kind, functions)| ((*kind).to_owned(), functions)).chain(whole_kinds);
         let mut kinds: Vec<(Weight, String, &Functions)> =
             kinds.map(|(kind, functions)| (sum(functions), kind, functions)).collect();
-        kinds.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+        kinds.sort_by(|a, b| (a.1 == idle::MARK, Reverse(a.0), &a.1).cmp(&(b.1 == idle::MARK, Reverse(b.0), &b.1)));
         let items: Vec<Item> = kinds
             .into_iter()
             .map(|(weight, kind, functions)| (context.share(weight), kind, functions))

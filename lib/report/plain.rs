@@ -13,10 +13,11 @@ use super::commands::Commands;
 use super::context::Context;
 use super::details;
 use super::facts::{self, PlainFacts};
+use super::idle::{self, Rank};
 use super::measure::Measure;
 use super::overview::Overview;
 use super::own_code::Origin;
-use super::page::{Block, Fact, Number, Page, Row, Table};
+use super::page::{Block, Fact, Item, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
@@ -47,7 +48,10 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let joined = context.pools.join(context.profile)?;
     let tree = CallTree::new(joined.as_ref().unwrap_or(context.profile), Measure::After)?;
     let overview = Overview::new(context)?;
-    let PlainFacts { first, mut second } = facts::plain(context, &overview, inputs, &tree)?;
+    let busy = context.inactive.busy_part(joined.as_ref().unwrap_or(context.profile), context)?;
+    let busy_tree = busy.as_ref().map(|busy| CallTree::new(busy, Measure::After)).transpose()?;
+    let PlainFacts { first, mut second } =
+        facts::plain(context, &overview, inputs, busy_tree.as_ref().unwrap_or(&tree))?;
     if lines < WHOLE_PAGE {
         // Own functions say more.
         second.retain(|fact| fact.label == "quality");
@@ -91,8 +95,9 @@ fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a Fr
     let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
         let is_idle = function.is_idle_thread() || overview.only_joins(**frame, function.weights);
+        let rank = context.inactive.rank(**frame, function.weights);
         let divisor = if has_functions && !context.is_own_function(**frame) { 4 } else { 1 };
-        (is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
+        (rank == Rank::Idle, is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
     });
     own
 }
@@ -113,7 +118,7 @@ fn own_table(
     tree: &CallTree,
     limit: usize,
 ) -> Result<Table, Error> {
-    let (least, limit) = limits(context, own.first().map(|(_, function)| function.weights.after), limit);
+    let (least, limit) = limits(context, own.iter().map(|(_, function)| function.weights.after).max(), limit);
     let shown: Vec<(FrameId, Weights)> = own
         .iter()
         .map(|(frame, function)| (**frame, function.weights))
@@ -133,7 +138,7 @@ fn own_table(
             numbers: vec![Number::Share(share)],
             share,
             names: vec![context.name(*frame)],
-            details: details::shares(context, &below, *weights),
+            details: idle_mark(context, *frame, *weights).chain(details::shares(context, &below, *weights)).collect(),
             notes,
             ..Row::default()
         }
@@ -142,16 +147,25 @@ fn own_table(
     Ok(table("own", title, "calls", vec![column("share_pct", "share")], rows.collect(), own.len()))
 }
 
-/// Returns the functions with the most self weight, and who calls them.
+/// Returns the mark of a row that is idle.
+pub(super) fn idle_mark(context: &Context<'_>, own: FrameId, weights: Weights) -> impl Iterator<Item = Item> {
+    let is_idle = context.inactive.rank(own, weights) == Rank::Idle;
+    is_idle.then(|| Item::new(idle::MARK, None)).into_iter()
+}
+
+/// Returns the functions with the most self weight, and who calls them. Those of idle CPUs and threads come last.
 pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     let ranks = context.ranks();
     let mut functions: Vec<(Weight, FrameId)> = frames(context)
         .map(|(frame, function)| (function.self_weights.after, frame))
         .filter(|(weight, _)| !weight.is_zero())
         .collect();
-    functions.sort_by_key(|(weight, frame)| (Reverse(*weight), ranks[frame.index()]));
+    functions.sort_by_key(|(weight, frame)| {
+        let is_idle = context.inactive.is_idle_leaf(*frame, Weights::plain(*weight));
+        (is_idle, Reverse(*weight), ranks[frame.index()])
+    });
     let all = functions.len();
-    let (least, limit) = limits(context, functions.first().map(|(weight, _)| *weight), limit);
+    let (least, limit) = limits(context, functions.iter().map(|(weight, _)| *weight).max(), limit);
     functions.truncate(limit);
     functions.retain(|(weight, _)| context.share(*weight) >= least);
     let callers = callers::of_leaves(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;

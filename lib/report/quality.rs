@@ -10,6 +10,10 @@ use crate::profile::{Weight, Weights};
 /// The share in percent from which on a defect is stated at the top of the page.
 const MIN_DEFECT: f64 = 2.0;
 
+/// Samples that were lost, and what is said if they are all.
+const LOST: &str = "of the samples lost";
+const ALL_LOST: &str = "all weight is lost: no stack was recorded";
+
 /// A kind of stacks that something is wrong with.
 struct Defect {
     /// The names of its share for programs: in a profile, before and after.
@@ -101,8 +105,10 @@ impl Side {
             let weight = (self.weight)(*weights);
             let share = percent(weight, all);
             numbers.push((keys[self.key], share));
-            if !weight.is_zero() {
-                found.push(format!("{} {what}", format_percent(share)));
+            match weight.is_zero() {
+                true => {}
+                false if weight == all && *what == LOST => found.push(ALL_LOST.to_owned()),
+                false => found.push(format!("{} {what}", format_percent(share))),
             }
         }
         if self.lines > 0 {
@@ -118,7 +124,7 @@ fn defects(quality: &Quality) -> [Defect; 6] {
     let middle = "or more without their outermost callers";
     let without = "in an interpreter or virtual machine, without the functions that it runs";
     [
-        (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, "of the samples lost"),
+        (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, LOST),
         (["truncated_pct", "truncated_before_pct", "truncated_after_pct"], truncated, "cut before the root"),
         (["without_callers_pct", "without_callers_before_pct", "without_callers_after_pct"], without_callers, middle),
         (["unknown_pct", "unknown_before_pct", "unknown_after_pct"], unknown, "in code without a symbol"),

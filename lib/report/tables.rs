@@ -1,6 +1,6 @@
 //! Tables and columns that several pages have.
 
-use super::call_tree::{CallTree, TreeLine};
+use super::call_tree::{CallTree, Rest, TreeLine};
 use super::context::Context;
 use super::judgement::Amount;
 use super::measure::{format_count, format_percent, percent, percent_change};
@@ -42,25 +42,31 @@ pub(super) fn comparison_numbers(amount: Amount<'_>, weights: Weights, total: We
     (sides.into_iter().chain([Number::Change(change)]).collect(), change)
 }
 
-/// Returns the lines of a call tree that have at least 1 % of the weight.
+/// Returns the lines of a call tree that have at least 1 % of the weight, or of that before.
 pub(super) fn largest_lines(context: &Context<'_>, tree: &CallTree, limit: usize) -> Vec<TreeLine> {
     tree.largest_lines(limit, least(context))
 }
 
-/// Returns the smallest weight of a line of a call tree: one percent of all of the tree, which may be a part of a profile.
+/// Returns the smallest weight of a line of a call tree: one percent of all of the tree, which may be a part of a profile. That of a
+/// comparison is one percent of what it had before, unless that is nothing: its changes are shares of that.
 fn least(context: &Context<'_>) -> Weight {
-    let total = context.profile.total();
-    Weight::from_millionths(total.before.max(total.after).millionths() / 100)
+    Weight::from_millionths(context.profile.total().base().millionths() / 100)
 }
 
 /// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
 pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
     let is_differential = context.profile.is_differential();
     let (least, amount) = (least(context), Amount::new(context));
-    let lines = largest_lines(context, tree, limit);
+    let mut lines = largest_lines(context, tree, limit);
     // An unlimited tree has all lines.
     let all = if context.is_whole { lines.len() } else { largest_lines(context, tree, usize::MAX).len() };
+    let mut rest = tree.rest(&lines);
+    if lines.len() == limit && rest.count > 0 && limit > 1 && !context.is_exact {
+        lines = largest_lines(context, tree, limit - 1);
+        rest = tree.rest(&lines);
+    }
     let left_out = all - lines.len();
+    let is_shown = !lines.is_empty() && lines.len() < limit && rest.count > 0 && !context.is_exact;
     let rows = lines.into_iter().map(|line| {
         let others = context.share(line.other_weights.after);
         let name = format!("+ {} in {} more", format_percent(others), line.others);
@@ -84,6 +90,7 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
             },
         }
     });
+    let rows = rows.chain(is_shown.then(|| rest_row(context, amount, rest)));
     let (title, columns) = match is_differential {
         true => ("call tree, without changes below 1%", comparison_columns()),
         false => (
@@ -92,4 +99,15 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
         ),
     };
     Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect(), left_out }
+}
+
+/// Returns the row of all branches that have no line.
+fn rest_row(context: &Context<'_>, amount: Amount<'_>, rest: Rest) -> Row {
+    let branches = if rest.count == 1 { "branch" } else { "branches" };
+    let name = format!("… {} more {branches}", format_count(rest.count));
+    let numbers = match context.profile.is_differential() {
+        true => comparison_numbers(amount, rest.weights, context.base()).0,
+        false => vec![Number::Unknown, Number::Share(context.share(rest.weights.after))],
+    };
+    Row { numbers, names: vec![name], ..Row::default() }
 }
