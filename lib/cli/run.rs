@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::options::{Generated, SharedArgs};
@@ -31,6 +32,7 @@ enum Parsed<T> {
 
 fn parse<T: Tool>(arguments: &[OsString]) -> Result<Parsed<T>, clap::Error> {
     let matches = command::build::<T>().try_get_matches_from(arguments)?;
+    check_optional_values::<T>(arguments)?;
     if let Some(what) = matches.get_one::<Generated>("generate") {
         return Ok(Parsed::Generate(*what));
     }
@@ -38,6 +40,32 @@ fn parse<T: Tool>(arguments: &[OsString]) -> Result<Parsed<T>, clap::Error> {
     let parsed = tool.and_then(|tool| Ok((tool, SharedArgs::from_matches(&matches, &command::build::<T>())?)));
     let (tool, shared) = parsed.map_err(|error| error.format(&mut command::build::<T>()))?;
     Ok(Parsed::Run(tool, shared))
+}
+
+/// Checks that no value of an option was taken for a file: an optional value needs an equals sign, as in `--shorten=2`.
+///
+/// # Errors
+/// If an argument after such an option is no file, but a valid value.
+fn check_optional_values<T: Tool>(arguments: &[OsString]) -> Result<(), clap::Error> {
+    let command = command::build::<T>();
+    let with_optional_value = command.get_arguments().filter(|option| option.is_require_equals_set());
+    let names: Vec<String> =
+        with_optional_value.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+    let options = arguments.iter().take_while(|argument| *argument != "--").count();
+    for (index, pair) in arguments[..options].windows(2).enumerate() {
+        let [Some(name), Some(value)] = [pair[0].to_str(), pair[1].to_str()] else { continue };
+        if !names.iter().any(|known| known == name) || value.starts_with('-') || Path::new(value).exists() {
+            continue;
+        }
+        let joined = format!("{name}={value}");
+        let mut others = arguments.to_vec();
+        others.splice(index..index + 2, [OsString::from(&joined)]);
+        if command::build::<T>().try_get_matches_from(others).is_ok() {
+            let message = format!("{name} {value}: {value} is no file; to give the option this value, write {joined}");
+            return Err(command::build::<T>().error(clap::error::ErrorKind::ValueValidation, message));
+        }
+    }
+    Ok(())
 }
 
 fn generate<T: Tool>(what: Generated) -> io::Result<Vec<u8>> {

@@ -84,6 +84,8 @@ pub(crate) type BlockSource = Box<dyn FnMut(&mut Block) -> Result<bool, Error> +
 pub struct Blocks {
     name: String,
     reader: Box<dyn Read + Send>,
+    /// True if the reader drops escape sequences.
+    is_uncoloured: bool,
     /// Number of bytes read at once.
     read_size: usize,
     /// True if the reader decompresses, and read-ahead has not been started.
@@ -120,6 +122,7 @@ impl Blocks {
         Self {
             name,
             reader,
+            is_uncoloured: false,
             read_size,
             is_compressed: false,
             buffered: Block::default(),

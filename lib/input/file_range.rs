@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::blocks::Blocks;
+use super::colours::Uncoloured;
 use super::source::Source;
 use super::{compressed, utf16};
 use crate::Error;
@@ -62,7 +63,7 @@ impl FileRange {
 
     /// Returns the bytes of the range in blocks.
     pub fn into_blocks(self) -> Blocks {
-        Blocks::without_decoding(self.name.clone(), Box::new(self), READ_SIZE)
+        Blocks::without_decoding(self.name.clone(), Box::new(Uncoloured::new(Box::new(self))), READ_SIZE)
     }
 }
 

@@ -115,8 +115,9 @@ impl CallTree {
         let root = self.root();
         let mut rest = Rest::default();
         let shown = lines.iter().filter(|line| line.depth == 0);
-        let of_shown = shown.clone().fold(Weights::default(), |sum, line| {
-            Weights { before: sum.before.saturating_add(line.first.before), after: sum.after.saturating_add(line.first.after) }
+        let of_shown = shown.clone().fold(Weights::default(), |sum, line| Weights {
+            before: sum.before.saturating_add(line.first.before),
+            after: sum.after.saturating_add(line.first.after),
         });
         rest.add((root.children.len() + root.cut).saturating_sub(shown.count()), subtract(root.weights, of_shown));
         for line in lines {

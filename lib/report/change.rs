@@ -175,7 +175,10 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         [("grew", grew), ("shrank", shrank), ("appeared", appeared), ("vanished", vanished), ("noise", noise)];
     let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
     let mut parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
-    parts.extend((idle > 0).then(|| format!("{} idle {}", format_count(idle), if idle == 1 { "one differs" } else { "ones differ" })));
+    parts.extend(
+        (idle > 0)
+            .then(|| format!("{} idle {}", format_count(idle), if idle == 1 { "one differs" } else { "ones differ" })),
+    );
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
     let mut text = match (parts.is_empty(), judgement.callees.is_empty(), judgement.inclusive) {
         (false, ..) => format!("{judged}, of the own functions {}", parts.join(", ")),

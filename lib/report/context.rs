@@ -1,5 +1,8 @@
 //! A profile with what pages need to name, weigh and choose its functions.
 
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
+
 use super::Missing;
 use super::call_tree::{CallTree, Node};
 use super::evidence::Evidence;
@@ -111,6 +114,9 @@ impl Context<'_> {
         wanted.push(leaf);
         wanted.sort_unstable();
         wanted.dedup();
+        // Functions that call each other again and again are shown once.
+        let mut seen = HashSet::<FrameId, FxBuildHasher>::default();
+        wanted.retain(|index| seen.insert(path[*index]) || *index == leaf);
         let mut next = 0;
         let shown = wanted.into_iter().map(|index| {
             let is_gap = path[next..index].iter().any(|frame| !self.origins.is_start(*frame));

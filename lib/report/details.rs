@@ -5,7 +5,7 @@ use super::context::Context;
 use super::measure::is_at_least;
 use super::page::{Item, Number};
 use super::work::Work;
-use crate::profile::{Weight, Weights};
+use crate::profile::{FrameId, Weight, Weights};
 
 /// Details below this share in percent are left out.
 const MIN_DETAIL: f64 = 0.3;
@@ -29,10 +29,9 @@ const MIN_CALLER: f64 = 0.3;
 pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> Vec<Item> {
     let row = context.share(weights.after);
     let mut items: Vec<Item> = recursion(below, weights.after).filter(|_| !below.is_anonymous).into_iter().collect();
-    items.extend(below.called_back.iter().take(1).filter_map(|(caller, callee, weights)| {
+    items.extend(caller_through_library(context, below).map(|(caller, callee, weights)| {
         let name = format!("called by {} > {}", context.name(*caller), context.name(*callee));
-        let share = context.share(weights.after);
-        (share >= row * MIN_CALLER).then(|| Item::share(name, share))
+        Item::share(name, context.share(weights.after))
     }));
     if let [Part { callee: None, activity: Activity::Running, callbacks, .. }] = &below.parts[..]
         && callbacks.is_empty()
@@ -47,6 +46,17 @@ pub(super) fn shares(context: &Context<'_>, below: &Below, weights: Weights) -> 
         parts.filter(|item| item.share_percent() + item.parts.iter().map(Item::share_percent).sum::<f64>() >= min),
     );
     items
+}
+
+/// Returns the own function that calls another back through one of a library, and that, if it has much of the weight.
+pub(super) fn caller_through_library<'b>(
+    context: &Context<'_>,
+    below: &'b Below,
+) -> Option<&'b (FrameId, FrameId, Weights)> {
+    let parts = below.parts.iter().map(|part| part.weights.after.millionths());
+    let whole = Weight::from_millionths(parts.fold(0, u128::saturating_add));
+    let first = below.called_back.first();
+    first.filter(|(_, _, weights)| context.share(weights.after) >= context.share(whole) * MIN_CALLER)
 }
 
 /// Returns by how much each part of an own function with these weights changed, in percent points of the total before.

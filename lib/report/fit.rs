@@ -151,6 +151,18 @@ fn without_start(names: &[String], min: usize, room: usize) -> Option<Vec<String
     fitting.map(|skipped| [&start, &names[skipped..]].concat())
 }
 
+/// Returns a path without its first directories, if it is too long, and without the middle of a name that is too long itself.
+pub(super) fn cut_path(path: &str, room: usize) -> String {
+    if width(path) <= room {
+        return path.to_owned();
+    }
+    let end = take_end(path, room.saturating_sub(1));
+    match end.find('/').filter(|slash| slash + 1 < end.len()) {
+        Some(slash) => format!("{GAP}{}", &end[slash..]),
+        None => cut_middle(path.rsplit('/').next().unwrap_or(path), room),
+    }
+}
+
 /// Returns a text without its end, if it is too long.
 pub(super) fn cut_end(text: &str, room: usize) -> String {
     if width(text) <= room {
@@ -172,7 +184,7 @@ pub(super) fn cut_middle(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_middle, fit_path, last_parts, shortened, wrap_path};
+    use super::{cut_middle, cut_path, fit_path, last_parts, shortened, wrap_path};
 
     fn strings(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -233,6 +245,17 @@ mod tests {
         assert_eq!(wrap_path(&names, 60), ["main > serve > route > load_settings > parse_json"]);
         assert_eq!(wrap_path(&names, 30), ["main > serve > route", "> load_settings > parse_json"]);
         assert_eq!(wrap_path(&names, 24), ["main > … > load_settings", "> parse_json"]);
+    }
+
+    #[test]
+    fn paths_of_files_keep_their_end() {
+        for (path, cut) in [
+            ("srv/app.folded", "srv/app.folded"),
+            ("/srv/profiles/of/tuesday/app.folded", "…/tuesday/app.folded"),
+            ("/srv/a_profile_with_a_long_name.folded", "a_prof…ng_name.folded"),
+        ] {
+            assert_eq!(cut_path(path, 21), cut);
+        }
     }
 
     #[test]

@@ -141,9 +141,12 @@ impl<'a> InactivityFinder<'a> {
             Activity::Running => self.may_be_blocked(functions),
             Activity::Runnable | Activity::Unsampled => false,
         };
-        let own = self.origins.place(functions).own;
+        // The root may be the name of a thread.
+        let own = self.origins.place(functions).own.filter(|own| *own > 0 || self.origins.has_function_roots());
         let below = &functions[own.map_or(0, |own| own + 1)..];
         let kind = functions.first().and_then(|root| self.work.kind(own.map_or(*root, |own| functions[own]), below));
+        // Threads of the kernel begin where a fork returns.
+        let kind = kind.filter(|kind| *kind != "fork" || own.is_some());
         let is_idle = self.is_idle_in(below, |known| known.is_idle_thread);
         match (kind, own) {
             (Some(kind), _) if JOINS.contains(&kind) => is_blocked.then_some(Inactivity::Join),

@@ -76,6 +76,9 @@ const LEAST_LINES: usize = 10;
 /// Lines of a page whose tables have all rows.
 const UNLIMITED: usize = 10_000_000;
 
+/// Most columns of the name of an input.
+const MOST_OF_FILE: usize = 60;
+
 /// Number of inputs that a page names.
 const NAMED_INPUTS: usize = 3;
 
@@ -287,9 +290,9 @@ impl Contents<'_> {
     /// Returns a page of about this many lines.
     fn page(&mut self, context: &Context<'_>, lines: usize) -> Result<Page, Error> {
         let (names, [before, after]) = match self.inputs {
-            Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
+            Inputs::Files(names) => (display_files(context, names), ["before".to_owned(), "after".to_owned()]),
             Inputs::Runs(before, after) => {
-                (vec!["comparison".to_owned()], [before, after].map(|files| name_side(files)))
+                (vec!["comparison".to_owned()], [before, after].map(|files| name_side(&display_files(context, files))))
             }
         };
         let commands = Commands::new(self.inputs, self.repeated);
@@ -316,6 +319,16 @@ fn cut_page(mut page: Page, format: Format, width: usize, lines: usize) -> Strin
         let text = render(&page, format, width);
         if text.lines().count() <= lines || !page.pop_part() {
             return text;
+        }
+    }
+}
+
+/// Returns the names of files as a page shows them: with visible characters, and without the beginning of long paths.
+fn display_files(context: &Context<'_>, files: &[String]) -> Vec<String> {
+    match context.is_exact {
+        true => files.to_vec(),
+        false => {
+            files.iter().map(|file| fit::cut_path(&context::display_name(file.as_bytes()), MOST_OF_FILE)).collect()
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Short names of functions that differ wherever the whole names do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::columns::{take, width};
 use super::context::display_name;
-use super::fit::shortened;
+use super::fit::{cut_middle, shortened};
 use super::measure::percent;
 use super::survey::Survey;
 use crate::profile::{FrameId, Profile};
@@ -23,8 +23,12 @@ const LONG_PART: f64 = 0.3;
 /// Most columns of the text by which functions of one short name differ.
 const DIFFERENCE_WIDTH: usize = 24;
 
-/// Letters of a word by which functions differ; a longer one is cut to the part that differs.
-const LONG_WORD: usize = 10;
+/// Letters of a word by which functions differ; a longer one is cut to the part that differs. If there is no room for all words, they
+/// have fewer letters.
+const WORD_LETTERS: [usize; 4] = [10, 6, 4, 3];
+
+/// Names are cut to this part of the width of a page where details stand beside them.
+const CELL_PART: f64 = 0.2;
 
 /// The namespaces of standard libraries: what their functions do follows from the name, whatever the arguments.
 const STANDARD: [&str; 6] = ["std::", "core::", "alloc::", "__gnu_cxx::", "<core::", "<alloc::"];
@@ -49,9 +53,10 @@ impl Names {
         let same_short = groups(&without_arguments);
         let same_last = groups(&without_packages);
         let whole: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
-        let differences = find_differences(&whole, same_short.values());
+        let cell = (page_width as f64 * CELL_PART) as usize;
+        let differences = find_differences(&whole, same_short.values(), cell);
         let short: Vec<&str> = without_arguments.iter().map(String::as_str).collect();
-        let of_packages = find_differences(&short, same_last.values());
+        let of_packages = find_differences(&short, same_last.values(), cell);
         let longest = (page_width as f64 * LONG_PART) as usize;
         let named = names.iter().enumerate().filter_map(|(number, (frame, name))| {
             let (short, last) = (short[number], without_packages[number].as_str());
@@ -84,15 +89,57 @@ impl Names {
     }
 }
 
-/// Returns what differs between each name and the others of its group.
-fn find_differences<'g>(names: &[&str], groups_of_names: impl Iterator<Item = &'g Vec<usize>>) -> Vec<String> {
+/// A text of a column, as it is cut to fit.
+#[derive(Clone, Debug)]
+pub(super) struct CutText {
+    pub(super) whole: String,
+    pub(super) cut: String,
+    /// The width to which it is cut.
+    pub(super) room: usize,
+}
+
+/// Cuts texts of a column in another way if they are the same only because they are cut: what differs comes behind them.
+pub(super) fn tell_cut_apart(texts: &mut [CutText]) {
+    let cut: Vec<String> = texts.iter().map(|text| text.cut.clone()).collect();
+    let whole: Vec<String> = texts.iter().map(|text| text.whole.clone()).collect();
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+    for group in groups(&cut).values() {
+        let others = group.iter().map(|number| whole[*number]).collect::<BTreeSet<&str>>();
+        let room = group.iter().map(|number| texts[*number].room).min().unwrap_or(0);
+        if others.len() < 2 {
+            continue;
+        }
+        let distinct: Vec<&str> = others.into_iter().collect();
+        let differences = find_differences(&distinct, [(0..distinct.len()).collect()].iter(), room);
+        for number in group {
+            let difference = distinct.iter().position(|text| *text == whole[*number]).map(|place| &differences[place]);
+            if let Some(difference) = difference.filter(|difference| !difference.is_empty()) {
+                texts[*number].cut = cut_middle(&format!("{}<…{difference}…>", whole[*number]), texts[*number].room);
+            }
+        }
+    }
+}
+
+/// Returns what differs between each name and the others of its group. If it has no room in a cell of this width, it has shorter
+/// words.
+fn find_differences<'g>(
+    names: &[&str],
+    groups_of_names: impl Iterator<Item = &'g Vec<usize>>,
+    cell: usize,
+) -> Vec<String> {
+    let room = cell.saturating_sub("<……>".chars().count() + 1);
     let mut differences = vec![String::new(); names.len()];
     for group in groups_of_names.filter(|group| group.len() > 1) {
         let texts: Vec<&str> = group.iter().map(|number| names[*number]).collect();
         let mut found: Vec<String> = texts.iter().map(|name| difference(name, &texts)).collect();
         // Some are the same because they are cut.
-        if groups(&found).len() < found.len() {
-            found = distinct_words(&texts);
+        let are_distinct = |found: &[String]| groups(found).len() == found.len();
+        let fit = |found: &[String]| found.iter().all(|difference| width(difference) <= room);
+        if !are_distinct(&found) || !fit(&found) {
+            let forms = WORD_LETTERS.into_iter().map(|letters| distinct_words(&texts, letters));
+            let forms: Vec<Vec<String>> = forms.filter(|form| are_distinct(form)).collect();
+            let shortest = forms.iter().position(|form| fit(form)).unwrap_or(forms.len().saturating_sub(1));
+            found = forms.into_iter().nth(shortest).filter(|form| fit(form) || !are_distinct(&found)).unwrap_or(found);
         }
         group.iter().zip(found).for_each(|(number, found)| differences[*number] = found);
     }
@@ -100,8 +147,8 @@ fn find_differences<'g>(names: &[&str], groups_of_names: impl Iterator<Item = &'
 }
 
 /// Returns the words that tell each name from the others: at each place, those by which names differ that were the same
-/// until there.
-fn distinct_words(names: &[&str]) -> Vec<String> {
+/// until there, with this many letters each.
+fn distinct_words(names: &[&str], letters: usize) -> Vec<String> {
     let words: Vec<Vec<&str>> = names
         .iter()
         .map(|name| name.split(|letter| !is_word(letter)).filter(|word| !word.is_empty()).collect())
@@ -119,7 +166,7 @@ fn distinct_words(names: &[&str]) -> Vec<String> {
             if parts.len() > 1 {
                 let texts: Vec<&str> = parts.keys().copied().collect();
                 for (word, part) in &parts {
-                    let short = distinct_part(word, &texts);
+                    let short = distinct_part(word, &texts, letters);
                     part.iter().for_each(|name| chosen[*name].push(short));
                 }
             }
@@ -139,7 +186,7 @@ fn distinct_words(names: &[&str]) -> Vec<String> {
 }
 
 /// Returns the part of a long word by which it differs from others, with some letters around it.
-fn distinct_part<'a>(word: &'a str, others: &[&str]) -> &'a str {
+fn distinct_part<'a>(word: &'a str, others: &[&str], most: usize) -> &'a str {
     let others = others.iter().filter(|other| **other != word && !other.is_empty());
     let common = |other: &&str| {
         let start = common_length(word.chars(), other.chars());
@@ -149,12 +196,12 @@ fn distinct_part<'a>(word: &'a str, others: &[&str]) -> &'a str {
     let least = |[start, end]: [usize; 2], one: [usize; 2]| [start.min(one[0]), end.min(one[1])];
     let [start, end] = others.map(common).fold([usize::MAX; 2], least);
     let letters = word.chars().count();
-    if letters <= LONG_WORD || start == usize::MAX {
-        return take(word, LONG_WORD);
+    if letters <= most || start == usize::MAX {
+        return take(word, most);
     }
     let (mut first, mut last) = (start, letters - end.min(letters - start));
-    last = last.max((first + LONG_WORD).min(letters)).min(first + 2 * LONG_WORD);
-    first = first.min(last.saturating_sub(LONG_WORD));
+    last = last.max((first + most).min(letters)).min(first + 2 * most);
+    first = first.min(last.saturating_sub(most));
     let place = |letter: usize| word.char_indices().nth(letter).map_or(word.len(), |(place, _)| place);
     &word[place(first)..place(last)]
 }
@@ -218,14 +265,14 @@ fn common_length<T: PartialEq>(one: impl Iterator<Item = T>, other: impl Iterato
 
 #[cfg(test)]
 mod tests {
-    use super::{difference, find_differences};
+    use super::{CutText, cut_middle, difference, find_differences, tell_cut_apart};
 
     #[test]
     fn names_that_differ_late_differ_when_they_are_cut() {
         let names = ["string", "vector<pair<acme::model::Customer, int>>", "vector<pair<acme::model::Invoice, int>>"];
         let names = names.map(|argument| format!("sort_all<{argument}>"));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(find_differences(&names, [vec![0, 1, 2]].iter()), ["string", "Customer", "Invoice"]);
+        assert_eq!(find_differences(&names, [vec![0, 1, 2]].iter(), 40), ["string", "Customer", "Invoice"]);
     }
 
     #[test]
@@ -234,9 +281,38 @@ mod tests {
         let names: Vec<String> =
             (0..16).map(|number| [1, 2, 4, 8].map(|bit| part(usize::from(number & bit > 0))).join(", ")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let differences = find_differences(&names, [(0..16).collect()].iter());
+        let differences = find_differences(&names, [(0..16).collect()].iter(), 40);
         assert_eq!(differences[5], "Record1…Record0…Record1…Record0");
         assert_eq!(super::groups(&differences).len(), 16, "{differences:?}");
+    }
+
+    #[test]
+    fn long_names_differ_when_their_middle_is_cut() {
+        let middles =
+            ["alpha", "beta", "gamma"].map(|middle| format!("a_name_that_goes_on_{middle}_and_ends_in_the_same_way"));
+        let words = ["A", "B"].map(|letter| format!("{}{letter}{}", "x".repeat(30), "y".repeat(40)));
+        let names = [&middles[..], &words, &["short".to_owned()]].concat();
+        let texts = names.iter().map(|name| CutText { whole: name.clone(), cut: cut_middle(name, 16), room: 16 });
+        let mut texts: Vec<CutText> = texts.collect();
+        tell_cut_apart(&mut texts);
+        let cut: Vec<String> = texts.into_iter().map(|text| text.cut).collect();
+        assert_eq!(super::groups(&cut).len(), names.len(), "{cut:?}");
+        assert!(cut[0].contains("alpha") && cut[5] == "short", "{cut:?}");
+    }
+
+    #[test]
+    fn names_that_differ_at_three_places_fit_a_cell() {
+        let of = |number: usize, bit: usize, words: [&'static str; 2]| words[usize::from(number & bit > 0)];
+        let names = (0..8).map(|number| {
+            let (model, order) = (of(number, 1, ["Customer", "Invoice"]), of(number, 2, ["ascending", "descending"]));
+            format!("index<model::{model}, compare::{order}, key<{}>>::rebuild", of(number, 4, ["string", "integer"]))
+        });
+        let names: Vec<String> = names.collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let differences = find_differences(&names, [(0..8).collect()].iter(), 16);
+        let cut: Vec<String> =
+            differences.iter().map(|difference| cut_middle(&format!("rebuild<…{difference}…>"), 16)).collect();
+        assert_eq!(super::groups(&cut).len(), 8, "{cut:?}");
     }
 
     #[test]

@@ -60,7 +60,8 @@ struct Group {
 impl Group {
     /// True if the threads are mostly idle.
     fn is_idle(&self) -> bool {
-        self.idle.after > Weight::ZERO && is_at_least(self.idle.after.millionths(), (1, 2), self.weights.after.millionths())
+        self.idle.after > Weight::ZERO
+            && is_at_least(self.idle.after.millionths(), (1, 2), self.weights.after.millionths())
     }
 }
 

@@ -129,7 +129,11 @@ fn own_table(
     let below = below::find(context, &frames)?;
     let mut notes = wakes::notes(context, &frames)?;
     let large = shown.iter().take_while(|(_, weights)| context.share(weights.after) >= MIN_CALLED).count();
-    for (notes, called) in notes.iter_mut().zip(callers::notes(context, &frames[..large], tree)?) {
+    let callers = callers::notes(context, &frames[..large], tree)?.into_iter().zip(&below);
+    for (notes, (called, below)) in notes.iter_mut().zip(callers) {
+        // The text beside the row names who calls it through a library.
+        let known = details::caller_through_library(context, below).map(|(caller, _, _)| context.name(*caller));
+        let called = called.filter(|note| note.items.iter().any(|item| Some(&item.name) != known.as_ref()));
         notes.splice(0..0, called);
     }
     let rows = shown.iter().zip(below).zip(notes).map(|(((frame, weights), below), notes)| {

@@ -7,6 +7,7 @@ use super::columns::width;
 use super::fit::{
     cut_end, cut_middle, fit_path, last_parts, path_width, shortened, without_directories, wrap, wrap_path,
 };
+use super::names::{CutText, tell_cut_apart};
 use super::page::{Block, Fact, Item, Note, Page, PathLines, Row, Table, Value};
 
 /// Width of the labels of facts.
@@ -188,9 +189,24 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
     let title = cut_end(&table.title, room + bar);
     push_line(text, &paint(&format!("{header} {title}"), Style::new().bold(), style));
     let name_width = name_width(&table.rows, room);
-    for row in &table.rows {
-        push_row(text, row, &widths, bar, name_width, room, style);
+    for (row, name) in table.rows.iter().zip(fit_row_names(&table.rows, name_width, room)) {
+        push_row(text, row, &name, &widths, bar, name_width, room, style);
     }
+}
+
+/// Returns the names of rows as they fit, those of different functions told apart. Details have no room left of `name_width`.
+fn fit_row_names(rows: &[Row], name_width: usize, room: usize) -> Vec<String> {
+    let texts = rows.iter().map(|row| {
+        let (room, names) = match row.details.is_empty() {
+            true => (room, row.names.clone()),
+            false => (name_width, row.names.iter().map(|name| without_directories(name)).collect()),
+        };
+        let room = room.saturating_sub(indent(row));
+        CutText { whole: row.names.join(" > "), cut: fit_path(&names, room), room }
+    });
+    let mut texts: Vec<CutText> = texts.collect();
+    tell_cut_apart(&mut texts);
+    texts.into_iter().map(|text| text.cut).collect()
 }
 
 fn widest_name<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<usize> {
@@ -218,9 +234,11 @@ fn indent(row: &Row) -> usize {
     (row.depth * 2).min(MAX_INDENT)
 }
 
+#[allow(clippy::too_many_arguments)]
 fn push_row(
     text: &mut String,
     row: &Row,
+    name: &str,
     widths: &[usize],
     bar: usize,
     name_width: usize,
@@ -242,14 +260,9 @@ fn push_row(
     line.push(' ');
     line.push_str(&" ".repeat(indent(row)));
     let details_room = room.saturating_sub(name_width + 2);
-    let (own_room, names) = match row.details.is_empty() {
-        true => (room, row.names.clone()),
-        false => (name_width, row.names.iter().map(|name| without_directories(name)).collect()),
-    };
-    let name = fit_path(&names, own_room.saturating_sub(indent(row)));
-    line.push_str(&paint(&name, bold, style));
+    line.push_str(&paint(name, bold, style));
     if !row.details.is_empty() {
-        let padding = name_width.saturating_sub(indent(row) + width(&name)) + 2;
+        let padding = name_width.saturating_sub(indent(row) + width(name)) + 2;
         let max_lines = if row.share.abs() >= WRAPPED_SHARE { 2 } else { 1 };
         let details = fit_items(&row.details, details_room, max_lines).lines;
         let first = details.first().map_or("", |first| first);

@@ -140,11 +140,23 @@ fn is_in_path(byte: u8) -> bool {
     is_word(byte) || matches!(byte, b':' | b'.' | b'{' | b'}' | b'#')
 }
 
-/// Returns the position of the last two names of a path.
+/// Returns the position of the last two names of a path. Closures in each other are one name, which includes that of their function
+/// if they are among the two: without it, all closures of a program are called the same.
 fn start_of_last_two(path: &[u8], separator: &[u8]) -> usize {
-    let last = memchr::memmem::rfind(path, separator);
-    let second_last = last.and_then(|last| memchr::memmem::rfind(&path[..last], separator));
-    second_last.map_or(0, |position| position + separator.len())
+    let (mut end, mut names, mut is_in_closure) = (path.len(), 0, false);
+    loop {
+        let before = memchr::memmem::rfind(&path[..end], separator);
+        let start = before.map_or(0, |position| position + separator.len());
+        let part = &path[start..end];
+        let calls_closure = part == b"operator" && path[..start].ends_with(&[b"}", separator].concat());
+        let is_closure = part.starts_with(b"{") || calls_closure;
+        names += usize::from(!(is_closure && is_in_closure));
+        is_in_closure = is_closure;
+        match before {
+            Some(position) if names < 2 || is_closure => end = position,
+            _ => return start,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,9 +213,31 @@ mod tests {
             ("S::operator<<(int)", ["S::operator<<(int)", "S::operator<<", "S::operator<<"]),
             ("S::operator==(A<B> const&)", ["S::operator==(A<B> const&)", "S::operator==", "S::operator=="]),
             ("S::operator()(int)", ["S::operator()(int)", "S::operator()", "S::operator()"]),
+            ("main::{{closure}}::{{closure}}", ["main::{{closure}}::{{closure}}"; 3]),
+            ("a::b::{closure#0}::c", ["a::b::{closure#0}::c", "a::b::{closure#0}::c", "b::{closure#0}::c"]),
             (
-                "main::{{closure}}::{{closure}}",
-                ["main::{{closure}}::{{closure}}", "main::{{closure}}::{{closure}}", "{{closure}}::{{closure}}"],
+                "a::f(int)::{lambda(int)#1}::operator()(int) const",
+                [
+                    "a::f(int)::{lambda(int)#1}::operator()(int) const",
+                    "a::f::{lambda#1}::operator()",
+                    "f::{lambda#1}::operator()",
+                ],
+            ),
+            (
+                "LazyCompile:*f /srv/shop/cart.js:1:23",
+                [
+                    "LazyCompile:*f /srv/shop/cart.js:1:23",
+                    "LazyCompile:*f /srv/shop/cart.js:1:23",
+                    "LazyCompile:*f cart.js:1:23",
+                ],
+            ),
+            (
+                "f (https://cdn.example/shop/cart.js:1:23)",
+                [
+                    "f (https://cdn.example/shop/cart.js:1:23)",
+                    "f (https://cdn.example/shop/cart.js:1:23)",
+                    "f (cart.js:1:23)",
+                ],
             ),
             ("org.apache.Foo.bar", ["org.apache.Foo.bar", "org.apache.Foo.bar", "Foo.bar"]),
             ("A$$Lambda$14/0x00000008c03000.run", ["A$$Lambda.run", "A$$Lambda.run", "A$$Lambda.run"]),

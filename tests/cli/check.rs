@@ -180,7 +180,7 @@ fn reads_rules_from_a_file() {
 fn escapes_names_in_machine_readable_reports() {
     let folder = directory();
     let file = folder.path().join("junit.xml");
-    let profile = b"a<b>&\"\x1b[2J\xff 100%;x 9\nmain 1\n";
+    let profile = b"a<b>&\"\x1b\xff 100%;x 9\nmain 1\n";
     let rules = ["--github", "--inclusive", "a<b>=10%", "--self", "main=50", "--junit", file.to_str().unwrap()];
     let (code, message) = verdict(&rules, profile);
     assert_eq!(code, 1);

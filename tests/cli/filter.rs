@@ -256,3 +256,14 @@ fn showing_functions_keeps_the_state_of_their_threads() {
     let states = run("fg-filter", ["--show", "off-cpu"], b"main;[off-cpu] 5\nmain 2\n").ok();
     assert_eq!(states.text(), "[off-cpu] 5\n");
 }
+
+#[test]
+fn an_optional_value_without_an_equals_sign_is_explained() {
+    for (option, value) in [("--shorten", "2"), ("--collapse-recursion", "all")] {
+        let outcome = run("fg-filter", [option, value], b"main;a 5\n");
+        assert_eq!(outcome.code(), 2, "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("write {option}={value}")), "{outcome:?}");
+    }
+    let outcome = run("fg-filter", ["--shorten", "missing.folded"], b"");
+    assert!(outcome.stderr.contains("missing.folded: No such file"), "{outcome:?}");
+}

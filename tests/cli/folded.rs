@@ -102,6 +102,21 @@ fn few_lines_with_two_weights_are_a_mixture() {
 }
 
 #[test]
+fn colours_are_dropped_wherever_they_begin() {
+    let many: String = (0..20_000).map(|number| format!("main;function_{number} 1\n")).collect();
+    let late = "main;\u{1b}[38;5;208mhot\u{1b}[0m;\u{1b}]8;;http://host\u{1b}\\leaf\u{1b}]8;;\u{1b}\\ 5\n";
+    let folder = directory();
+    let file = folder.path().join("late");
+    std::fs::write(&file, format!("{many}{late}")).unwrap();
+    for program in ["fg-filter", "fg-collapse"] {
+        let text = run(program, [&file], b"").ok().text();
+        assert!(text.contains("\nmain;hot;leaf 5\n") && !text.contains('\u{1b}'), "{program}");
+    }
+    let page = run("fg-report", [&file], b"").ok().text();
+    assert!(!page.contains(['\u{1b}']) && !page.contains("u{1b}"), "{page}");
+}
+
+#[test]
 fn colours_are_no_part_of_names() {
     let folder = directory();
     let [sorted, unsorted, other] = ["sorted", "unsorted", "other"].map(|name| folder.path().join(name));

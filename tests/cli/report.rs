@@ -4,9 +4,11 @@ use crate::support::{assert_golden, data, directory, run};
 
 mod causes;
 mod growth;
+mod idle;
 mod interface;
 mod large;
 mod layout;
+mod long_names;
 mod own_functions;
 mod quality;
 mod renames;
@@ -164,9 +166,9 @@ fn rejects_what_it_cannot_report() {
 
 #[test]
 fn names_are_escaped_and_may_be_deep() {
-    let deep = format!("main;{} 5\nmain;a\x1b[2Jb 3\n", vec!["f"; 100_000].join(";"));
+    let deep = format!("main;{} 5\nmain;a\x1b\x08b 3\n", vec!["f"; 100_000].join(";"));
     let page = report(&[], deep.as_bytes());
-    assert!(page.contains(r"a\u{1b}[2Jb") && !page.contains('\x1b'), "{page}");
+    assert!(page.contains(r"a\u{1b}\u{8}b") && !page.contains(['\x1b', '\x08']), "{page}");
 }
 
 #[test]

@@ -29,15 +29,22 @@ impl Blocks {
         Ok(colours::has_colours(self.head()?))
     }
 
-    /// Drops the escape sequences of a text that has colours.
+    /// Drops the escape sequences of a text, wherever they begin.
     ///
     /// # Errors
     /// [`Error::Read`].
     pub(crate) fn drop_colours(&mut self) -> Result<(), Error> {
-        if self.has_colours()? {
+        if self.is_uncoloured || colours::is_binary(self.head()?) {
+            return Ok(());
+        }
+        self.is_uncoloured = true;
+        if !self.at_end {
             let raw = std::mem::replace(&mut self.reader, Box::new(io::empty()));
-            let (start, reader) = Uncoloured::new(&self.buffered[self.consumed..], raw);
+            let (start, reader) = Uncoloured::after(&self.buffered[self.consumed..], raw);
             (self.buffered, self.consumed, self.reader) = (Block::from(start), 0, Box::new(reader));
+        } else if self.has_colours()? {
+            let text = Uncoloured::strip_whole(&self.buffered[self.consumed..]);
+            (self.buffered, self.consumed) = (Block::from(text), 0);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Frames};
 use crate::report::pattern_list::compile_list as patterns;
-use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of};
+use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of, without_line};
 use crate::symbol_name::brackets::is_word;
 use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
@@ -21,6 +21,12 @@ static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!(".
 /// The modules of Python's standard library.
 static PYTHON_LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let lines = include_str!("../python_library.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_whitespace).collect()
+});
+
+/// Packages of Python that are no program's own.
+static PYTHON_PACKAGES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("../python_packages.txt").lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).collect()
 });
 
@@ -164,6 +170,14 @@ impl<'a> Classifier<'a> {
         Self { categories, own, has_script_paths, has_own_scripts }
     }
 
+    /// True for a function of Python whose file has a relative path, if all have: py-spy writes them from the folder of the module on,
+    /// be that of the program or of packages.
+    fn may_be_own_package(&self, name: &[u8]) -> bool {
+        let is_relative =
+            source(name).is_some_and(|file| without_line(file).ends_with(".py") && !file.contains("-packages/"));
+        is_relative && !self.has_script_paths
+    }
+
     /// Returns what the name of a frame tells.
     pub(super) fn classify(&mut self, frames: &Frames, frame: FrameId, name: &[u8]) -> Known<'a> {
         let is_kernel = name.ends_with(markers::KERNEL);
@@ -179,7 +193,10 @@ impl<'a> Classifier<'a> {
         }
         let is_library = match find_origin(plain) {
             Some(SourceOrigin::StandardLibrary) => true,
-            Some(SourceOrigin::Package(_)) => self.has_own_scripts || LIBRARIES.is_match(plain),
+            Some(SourceOrigin::Package(package)) => match self.may_be_own_package(plain) {
+                true => PYTHON_PACKAGES.contains(package),
+                false => self.has_own_scripts || LIBRARIES.is_match(plain),
+            },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
             None => is_library(plain),

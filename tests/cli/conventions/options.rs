@@ -6,24 +6,30 @@ use std::path::Path;
 
 use crate::support::{TOOLS, is_blessing, run};
 
-/// Options with one name and several meanings, and why they keep it.
+/// Options whose help differs between programs, and the idea that is the same in all. `man/options.md` states it.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("--after", "the runs after: fg-diff has operands besides"),
-    ("--before", "the runs before: as --after"),
-    ("--by", "what the rows of a table are, or what is judged"),
-    ("--categories", "fg-csv(1) describes the file, the others refer to it"),
-    ("--colors", "fg-heatmap passes it on to fg-svg"),
-    ("--cpu", "the CPUs to record, or those of a recording to use"),
-    ("--event", "the events to record, or that of a recording to use"),
-    ("--focus", "fg-filter keeps the stacks of these functions, fg-report reports on them"),
-    ("--frequency", "the same, with another default"),
-    ("--json", "the same facts in another format"),
-    ("--pid", "the process to record; stackcollapse-perf.pl adds the ID to names"),
-    ("--seed", "the numbers from which chance is made: colours, or the order of runs"),
-    ("--sorted", "fg-collapse expects sorted input; fg-svg does not sort, as flamegraph.pl"),
-    ("--tid", "as --pid"),
-    ("--top", "rows of a table, or stacks"),
-    ("--weight", "the same, with another default"),
+    (
+        "--after",
+        "What is compared, after a change: profiles, or for fg-bench the command that makes them; fg-diff has operands, too",
+    ),
+    ("--before", "What is compared, before a change: as --after"),
+    ("--by", "What weights are summed up by, for the rows of a table as for the judgement of differences"),
+    ("--categories", "The rules of categories, a file that fg-csv(1) describes"),
+    ("--colors", "The palette of a flame graph, which fg-heatmap passes on to fg-svg"),
+    ("--cpu", "CPUs whose samples count: to record, or of a recording"),
+    ("--event", "The event whose samples count: to record, or of a recording"),
+    (
+        "--focus",
+        "Only stacks with these functions count, as in pprof: fg-filter writes them, fg-report writes a page about them",
+    ),
+    ("--frequency", "Samples a second, with a default for each program"),
+    ("--json", "The same facts, as JSON"),
+    ("--pid", "Processes: to record, as in perf; fg-collapse names them, as stackcollapse-perf.pl"),
+    ("--seed", "The number from which chance is made: of colours, or of the order of runs"),
+    ("--sorted", "The input is sorted: fg-collapse merges it, fg-svg draws it in its order, as flamegraph.pl"),
+    ("--tid", "Threads: as --pid"),
+    ("--top", "Only the N largest count: rows of a table, in its order, or stacks, of which fg-filter keeps the order"),
+    ("--weight", "What a sample counts: itself, or its period, with a default for each program"),
 ];
 
 /// An option of one program.
@@ -77,6 +83,13 @@ fn the_table_of_options_is_up_to_date() {
             };
             writeln!(table, "| **{name}**{value}{others} | {programs} | {} |", escape(&help)).unwrap();
         }
+    }
+    table.push_str(
+        "\n## Options with several helps\n\nThese say in each program what they do there. The idea is one.\n\n",
+    );
+    table.push_str("| option | idea |\n| :-- | :-- |\n");
+    for (name, idea) in EXCEPTIONS {
+        writeln!(table, "| **{name}** | {idea} |").unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/options.md");
     if is_blessing() {

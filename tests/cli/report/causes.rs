@@ -41,9 +41,10 @@ const CAUSES: &[(&str, &[&str])] = &[
         &[
             "poll_jobs 50.0% (__nanosleep 100.0% of it)",
             "main 50.0% (store > fdatasync 60.0% of it)",
-            "work      sleep 50.0% (poll_jobs), file sync 30.0% (store), pipe read 10.0% (next), events 8.0%",
+            "work      sleep 50.0% (poll_jobs), file sync 30.0% (store), pipe read 10.0% (next), …",
             "50.0%  poll_jobs  __nanosleep 50.0% (sleep)",
             "30.0%  store      fdatasync 30.0% (file sync)",
+            " 8.0%  serve      idle, epoll_wait 8.0% (events)",
         ],
     ),
     (
@@ -99,6 +100,13 @@ const CAUSES: &[(&str, &[&str])] = &[
         &["40.0%  work  pthread_mutex_lock 40.0% (lock)\n60.0%  main  pthread_join 60.0% (thread join)"],
     ),
 ];
+
+/// A caller that calls a function back through a library is named once.
+#[test]
+fn a_caller_is_named_once() {
+    let page = report(&[], b"app;main;place;std::sort;by_name 60\napp;main;place;std::sort;by_size 60\n");
+    assert!(page.contains("50.0%  by_name  called by place > std::sort 50.0%\n"), "{page}");
+}
 
 #[test]
 fn the_first_lines_name_the_callee_the_wait_and_the_kind_of_work() {

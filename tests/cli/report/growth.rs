@@ -135,3 +135,83 @@ fn a_part_of_a_comparison_may_lack_a_side() {
         }
     }
 }
+
+#[test]
+fn growth_is_that_of_the_worker_and_not_of_those_who_wait_for_it() {
+    for (waiter, worker, path) in [
+        (
+            "app;_start;main;run_all;__pthread_clockjoin_ex;__futex_abstimed_wait_common64;do_futex;schedule;[off-cpu]",
+            "worker;clone3;start_thread;work;scan;strcmp",
+            "worker > work > scan > strcmp",
+        ),
+        (
+            "make;_start;main;run_child;waitpid;entry_SYSCALL_64_after_hwframe;do_wait;schedule;[off-cpu]",
+            "cc;_start;main;compile;fold",
+            "cc > main > compile > fold",
+        ),
+        (
+            "app;_start;main;Pool::wait_all;std::condition_variable::wait;pthread_cond_wait;do_futex;[off-cpu]",
+            "worker;clone3;start_thread;work;scan",
+            "worker > work > scan",
+        ),
+        (
+            "app;runtime.main;main.main;sync.(*WaitGroup).Wait;runtime.semacquire;runtime.gopark",
+            "app;runtime.goexit;main.worker;main.scan",
+            "main.worker > main.scan",
+        ),
+        (
+            "main;start_thread;App.main;java.util.concurrent.CompletableFuture.get;jdk.internal.misc.Unsafe.park;[off-cpu]",
+            "pool-1;start_thread;JavaThread::run;App.task;App.sum",
+            "App.task > App.sum",
+        ),
+    ] {
+        let page = first_lines(&[(waiter, 2000, 9000), (worker, 1000, 4500)]);
+        let grew_at = page.lines().find(|line| line.starts_with("grew at")).unwrap_or_else(|| panic!("{page}"));
+        assert!(grew_at.contains(path), "{page}");
+        let rows: Vec<&str> = page.lines().skip_while(|line| !line.contains("own functions that grew")).collect();
+        assert!(rows[1].contains(worker.rsplit(';').find(|name| *name != "strcmp").unwrap()), "{page}");
+    }
+}
+
+#[test]
+fn growth_of_many_functions_is_that_of_their_caller() {
+    let names: Vec<String> =
+        (0..30).map(|number| format!("worker;clone3;start_thread;work;render;std::for_each;draw_{number}")).collect();
+    let mut stacks: Vec<(&str, u32, u32)> = names.iter().map(|name| (&name[..], 20, 300)).collect();
+    stacks.push(("app;_start;main;run_all;pthread_join;do_futex;schedule;[off-cpu]", 2000, 9000));
+    let page = first_lines(&stacks);
+    assert!(page.contains("grew at   worker > work > render +"), "{page}");
+}
+
+#[test]
+fn changes_of_a_percent_of_before_are_shown_beside_larger_ones() {
+    let page = report(&[], b"main;a 1000 1000\nmain;b;x 500 520\nmain;c;y 300 100000\nmain;d;q 40 90\n");
+    let tree: Vec<&str> = page.lines().skip_while(|line| !line.contains("call tree")).collect();
+    for row in
+        ["   300 100,000 +5418.5%    c > y", "    40      90    +2.7%    d > q", "   500     520    +1.1%    b > x"]
+    {
+        assert!(tree.iter().any(|line| line.starts_with(row)), "{row}\n{page}");
+    }
+    assert!(tree.iter().any(|line| line.contains("1,000   1,000     0.0%  … 1 more branch")), "{page}");
+}
+
+#[test]
+fn branches_without_a_line_are_counted() {
+    let text: String = (0..200).map(|number| format!("main;f{number};leaf 10 {}\n", 10 + number % 3)).collect();
+    let page = report(&[], text.as_bytes());
+    let tree = page.lines().skip_while(|line| !line.contains("call tree")).skip(1).take_while(|line| !line.is_empty());
+    let tree: Vec<&str> = tree.collect();
+    let shown = tree.iter().filter(|line| line.contains("f") && line.contains("leaf")).count();
+    let last = tree.last().unwrap();
+    assert!(last.ends_with(&format!("… {} more branches", 200 - shown)), "{page}");
+    let plain = report(&[], b"main;a 990\nmain;b 5\nmain;c 5\n");
+    assert!(plain.contains("    -      1.0%  … 2 more branches"), "{plain}");
+}
+
+#[test]
+fn small_changes_have_digits() {
+    let page = first_lines(&[("app;_start;main;serve;grow", 100, 106)]);
+    let change = page.lines().find(|line| line.contains("profiles")).unwrap();
+    assert!(change.contains("(+0.03%)"), "{page}");
+    assert!(!page.contains(" 0.0%") && !page.contains("+0.0%"), "{page}");
+}

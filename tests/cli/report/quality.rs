@@ -46,7 +46,10 @@ fn lost_samples_are_no_path_thread_or_row_of_a_profile() {
     assert!(text.contains("23.0%  a"), "{text}");
     assert!(!page(&["--json"], folded).contains("[lost]"));
     // A page without anything else says so.
-    assert!(page(&[], b"[lost] 5\n").contains("100.0% of the samples lost"));
+    let all = page(&[], b"[lost] 5\n");
+    assert!(all.contains("all weight is lost: no stack was recorded") && !all.contains("code "), "{all}");
+    let compared = crate::support::run("fg-report", [""; 0], b"[lost] 5 7\n");
+    assert!(compared.code() == 1 && compared.stderr.contains("all weight is lost: there is nothing"), "{compared:?}");
 }
 
 /// What one side has lost seems to be growth of the other one.
