@@ -38,7 +38,7 @@ const POOL_WAITS: [&str; 7] =
     ["condition", "semaphore", "lock or condition", "parked thread", "channel or scheduler", "events", "futex"];
 
 /// The kinds of waits for threads and processes.
-const JOINS: [&str; 3] = ["thread join", "child process", "future or barrier"];
+pub(super) const JOINS: [&str; 3] = ["thread join", "child process", "future or barrier"];
 
 /// A thread that calls a wait in one of this many own functions from its start on waits for work.
 const POOL_DEPTH: usize = 2;
@@ -86,8 +86,8 @@ pub(super) enum Rank {
 #[derive(Debug, Default)]
 pub(super) struct InactiveWeights {
     functions: Vec<FunctionWeights>,
-    /// The weight of all idle stacks.
-    pub(super) idle: Weights,
+    /// The weight of all stacks that are idle, or wait for the end of others.
+    all: Weights,
 }
 
 /// Tells stacks of work from others.
@@ -187,7 +187,7 @@ impl InactiveWeights {
     pub(super) fn new(profile: &Profile, origins: &Origins<'_>, work: &Work) -> Result<Self, Error> {
         let finder = InactivityFinder::new(&profile.frames, origins, work);
         let mut inactive =
-            Self { functions: vec![FunctionWeights::default(); profile.frames.len()], idle: Weights::default() };
+            Self { functions: vec![FunctionWeights::default(); profile.frames.len()], all: Weights::default() };
         let mut distinct = Vec::new();
         profile.for_each(|stack, weights| {
             let Some(inactivity) = finder.find(&profile.frames, stack) else { return Ok(()) };
@@ -196,8 +196,8 @@ impl InactiveWeights {
             if inactivity == Inactivity::Wait {
                 return Ok(());
             }
+            inactive.all.add(weights)?;
             if inactivity == Inactivity::Idle {
-                inactive.idle.add(weights)?;
                 let leaf = finder.charging.charged(stack);
                 leaf.map_or(Ok(()), |leaf| inactive.functions[leaf.index()].itself.add(weights))?;
             }
@@ -237,19 +237,19 @@ impl InactiveWeights {
         is_most(self.functions[function.index()].inclusive, weights)
     }
 
-    /// Returns the stacks of a profile that are not idle; `None` if these are all or none.
+    /// Returns the stacks of a profile that are not idle and do not wait for the end of others; `None` if these are all or none.
     ///
     /// # Errors
     /// [`Error::Overflow`].
     pub(super) fn busy_part(&self, profile: &Profile, context: &Context<'_>) -> Result<Option<Profile>, Error> {
-        if self.idle == Weights::default() || self.idle == profile.total() {
+        if self.all == Weights::default() || self.all == profile.total() {
             return Ok(None);
         }
         let finder = InactivityFinder::new(&profile.frames, context.origins, context.work);
         let mut busy = Profile::new(profile.is_differential());
         busy.frames.intern_all(&profile.frames);
         profile.for_each(|stack, weights| match finder.find(&profile.frames, stack) {
-            Some(Inactivity::Idle) => Ok(()),
+            Some(Inactivity::Idle | Inactivity::Join) => Ok(()),
             _ => busy.add(stack, weights),
         })?;
         Ok(Some(busy))

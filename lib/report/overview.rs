@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
 use super::context::{Context, display_name};
-use super::idle::{self, Inactivity, InactivityFinder};
+use super::idle::{self, Inactivity, InactivityFinder, Rank};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
 use crate::Error;
@@ -48,8 +48,8 @@ const MIN_WHOLE_KIND: f64 = 10.0;
 #[derive(Debug, Default)]
 struct Group {
     weights: Weights,
-    /// The weight of its idle stacks.
-    idle: Weights,
+    /// The weight of its stacks that are idle, or wait for the end of others.
+    inactive: Weights,
     /// The weight of waits for the end of threads.
     joins: Weights,
     threads: HashSet<FrameId, FxBuildHasher>,
@@ -58,10 +58,10 @@ struct Group {
 }
 
 impl Group {
-    /// True if the threads are mostly idle.
-    fn is_idle(&self) -> bool {
-        self.idle.after > Weight::ZERO
-            && is_at_least(self.idle.after.millionths(), (1, 2), self.weights.after.millionths())
+    /// True if the threads mostly are idle, or wait for the end of others.
+    fn is_inactive(&self) -> bool {
+        self.inactive.after > Weight::ZERO
+            && is_at_least(self.inactive.after.millionths(), (1, 2), self.weights.after.millionths())
     }
 }
 
@@ -106,8 +106,11 @@ impl Overview {
                 _ => context.origins.callee(below).map(|callee| below[callee]),
             };
             group.places.entry((stack[index], callee)).or_default().add(weights)?;
-            if finder.find(&context.profile.frames, stack) == Some(Inactivity::Idle) {
-                group.idle.add(weights)?;
+            let inactivity = finder.find(&context.profile.frames, stack);
+            if matches!(inactivity, Some(Inactivity::Idle | Inactivity::Join)) {
+                group.inactive.add(weights)?;
+            }
+            if inactivity == Some(Inactivity::Idle) {
                 return overview.kinds.entry(idle::MARK).or_default().entry(stack[index]).or_default().add(weights);
             }
             let Some(kind) = kind_of_work(context, stack, own, below, activity) else { return Ok(()) };
@@ -140,19 +143,13 @@ impl Overview {
         self.groups.keys().any(|(other, entry)| other == thread && entry.is_some())
     }
 
-    /// True for a function that does hardly anything but wait for the end of threads.
-    pub(super) fn only_joins(&self, function: FrameId, weights: Weights) -> bool {
-        let joins = self.kinds.get(THREAD_JOIN).and_then(|functions| functions.get(&function));
-        joins.is_some_and(|joins| is_at_least(joins.after.millionths(), (9, 10), weights.after.millionths()))
-    }
-
     /// Returns the weight by group of threads, if there are several.
     pub(super) fn threads(&self, context: &Context<'_>) -> Option<Fact> {
         if context.origins.has_function_roots() {
             return None;
         }
         let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(_, group)| (group.is_idle(), Reverse(group.weights.after)));
+        groups.sort_by_key(|(_, group)| (group.is_inactive(), Reverse(group.weights.after)));
         let items: Vec<Item> = groups
             .iter()
             .map(|(key, group)| (*key, *group, context.share(group.weights.after)))
@@ -191,7 +188,7 @@ impl Overview {
         let kinds = kinds.iter().map(|(kind, functions)| ((*kind).to_owned(), functions)).chain(whole_kinds);
         let mut kinds: Vec<(Weight, String, &Functions)> =
             kinds.map(|(kind, functions)| (sum(functions), kind, functions)).collect();
-        kinds.sort_by(|a, b| (a.1 == idle::MARK, Reverse(a.0), &a.1).cmp(&(b.1 == idle::MARK, Reverse(b.0), &b.1)));
+        kinds.sort_by(|a, b| (rank_of_kind(&a.1), Reverse(a.0), &a.1).cmp(&(rank_of_kind(&b.1), Reverse(b.0), &b.1)));
         let items: Vec<Item> = kinds
             .into_iter()
             .map(|(weight, kind, functions)| (context.share(weight), kind, functions))
@@ -219,6 +216,15 @@ impl Overview {
             }
         }
         Ok(kinds)
+    }
+}
+
+/// Returns the rank of a kind: work comes before waits for others, and what is idle last.
+fn rank_of_kind(kind: &str) -> Rank {
+    match kind {
+        idle::MARK => Rank::Idle,
+        _ if idle::JOINS.contains(&kind) => Rank::Join,
+        _ => Rank::Work,
     }
 }
 

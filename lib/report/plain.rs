@@ -58,7 +58,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     }
     let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
-    let hottest = hottest_own(context, &overview);
+    let hottest = hottest_own(context);
     let own = own_table(context, &hottest, &tree, rows.first)?;
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
@@ -82,10 +82,10 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     Ok(Page { blocks, source: context.single_source().map(str::to_owned) })
 }
 
-/// Returns the program's own functions and the threads that have none, the largest first. Those that only wait for work, or for the
-/// end of threads, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
+/// Returns the program's own functions and the threads that have none, the largest first. Those that mostly wait for work, or for the
+/// end of threads and processes, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
 /// quarter of its weight, if functions have much of the whole.
-fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a FrameId, &'a OwnFunction)> {
+fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
     let own = context.survey.own.iter();
     let mut own: Vec<_> = own.filter(|(frame, _)| context.origins.origin(**frame) != Origin::Marker).collect();
@@ -94,10 +94,12 @@ fn hottest_own<'a>(context: &'a Context<'_>, overview: &Overview) -> Vec<(&'a Fr
     let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
     let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
-        let is_idle = function.is_idle_thread() || overview.only_joins(**frame, function.weights);
-        let rank = context.inactive.rank(**frame, function.weights);
+        let rank = match context.inactive.rank(**frame, function.weights) {
+            Rank::Work if function.is_idle_thread() => Rank::Join,
+            rank => rank,
+        };
         let divisor = if has_functions && !context.is_own_function(**frame) { 4 } else { 1 };
-        (rank == Rank::Idle, is_idle, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
+        (rank, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
     });
     own
 }
