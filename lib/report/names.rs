@@ -23,12 +23,12 @@ const LONG_PART: f64 = 0.3;
 /// Most columns of the text by which functions of one short name differ.
 const DIFFERENCE_WIDTH: usize = 24;
 
-/// Letters of a word by which functions differ; a longer one is cut to the part that differs. If there is no room for all words, they
+/// Letters of a word by which functions differ; a longer one is cut to the part that differs, of up to twice as many. If there is no room for all words, they
 /// have fewer letters.
-const WORD_LETTERS: [usize; 4] = [10, 6, 4, 3];
+const WORD_LETTERS: [usize; 6] = [10, 6, 4, 3, 2, 1];
 
 /// Names are cut to this part of the width of a page where details stand beside them.
-const CELL_PART: f64 = 0.2;
+const CELL_PART: f64 = 0.25;
 
 /// The namespaces of standard libraries: what their functions do follows from the name, whatever the arguments.
 const STANDARD: [&str; 6] = ["std::", "core::", "alloc::", "__gnu_cxx::", "<core::", "<alloc::"];
@@ -127,7 +127,8 @@ fn find_differences<'g>(
     groups_of_names: impl Iterator<Item = &'g Vec<usize>>,
     cell: usize,
 ) -> Vec<String> {
-    let room = cell.saturating_sub("<……>".chars().count() + 1);
+    // The end of a text that is cut in its middle, without `…>`.
+    let room = (cell.saturating_sub(1) - cell.saturating_sub(1) / 3).saturating_sub(2);
     let mut differences = vec![String::new(); names.len()];
     for group in groups_of_names.filter(|group| group.len() > 1) {
         let texts: Vec<&str> = group.iter().map(|number| names[*number]).collect();
@@ -281,7 +282,7 @@ mod tests {
         let names: Vec<String> =
             (0..16).map(|number| [1, 2, 4, 8].map(|bit| part(usize::from(number & bit > 0))).join(", ")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let differences = find_differences(&names, [(0..16).collect()].iter(), 40);
+        let differences = find_differences(&names, [(0..16).collect()].iter(), 60);
         assert_eq!(differences[5], "Record1…Record0…Record1…Record0");
         assert_eq!(super::groups(&differences).len(), 16, "{differences:?}");
     }

@@ -165,9 +165,16 @@ impl<'a> Classifier<'a> {
     /// Creates the classifier for the frames of a profile. If `own` is given, it alone decides which functions are the
     /// program's own.
     pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
-        let has_own_scripts = frames.iter().any(|(_, name)| matches!(find_origin(name), Some(SourceOrigin::Own(_))));
         let has_script_paths = frames.iter().any(|(_, name)| source(name).is_some_and(|file| file.starts_with('/')));
-        Self { categories, own, has_script_paths, has_own_scripts }
+        let mut classifier = Self { categories, own, has_script_paths, has_own_scripts: false };
+        classifier.has_own_scripts = frames.iter().any(|(_, name)| match find_origin(name) {
+            Some(SourceOrigin::Own(_)) => true,
+            Some(SourceOrigin::Package(package)) => {
+                classifier.may_be_own_package(name) && !PYTHON_PACKAGES.contains(package)
+            }
+            _ => false,
+        });
+        classifier
     }
 
     /// True for a function of Python whose file has a relative path, if all have: py-spy writes them from the folder of the module on,
@@ -194,7 +201,7 @@ impl<'a> Classifier<'a> {
         let is_library = match find_origin(plain) {
             Some(SourceOrigin::StandardLibrary) => true,
             Some(SourceOrigin::Package(package)) => match self.may_be_own_package(plain) {
-                true => PYTHON_PACKAGES.contains(package),
+                true => self.has_own_scripts && PYTHON_PACKAGES.contains(package),
                 false => self.has_own_scripts || LIBRARIES.is_match(plain),
             },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.

@@ -57,6 +57,7 @@ fn packages_are_libraries_unless_they_are_all_that_there_is() {
     for (other, expected) in [
         (b"page (/srv/shop/views.py)".as_slice(), Origin::Library),
         (b"handle (gunicorn/workers/sync.py)".as_slice(), Origin::Own),
+        (b"page (shop/views.py)".as_slice(), Origin::Library),
     ] {
         let mut frames = Frames::new();
         let [frame, _] = [handler, other].map(|name| frames.intern(name));
