@@ -190,7 +190,7 @@ const LIMITS: &str = "An input that is cut between two records or stacks is read
                       noticed, and cat(1) joins the line with the first line of the next file.\n\nThe values of all \
                       prints of a bpftrace map are added up: a program that prints a map several times must clear it \
                       after each print. The text does not say what a value is: averages (avg()), minima and maxima are added \
-                      up like counts and sums.";
+                      up like counts and sums. JSON (-f json) says it of averages, which are left out.";
 
 /// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[
@@ -263,10 +263,10 @@ impl Tool for Args {
         if self.input.list_formats {
             output.write_with(|out| out.write_all(list_formats().as_bytes()))?;
         } else if self.input.sorted {
-            collapse::merge_declared_sorted(sources, diagnostics, output)?;
+            collapse::merge_declared_sorted(sources, &options, diagnostics, output)?;
         } else if self.input.in_order {
             collapse::collapse_in_order(sources, &options, diagnostics, output)?;
-        } else if !collapse::merge_if_sorted(sources, &options, output)? {
+        } else if !collapse::merge_if_sorted(sources, &options, diagnostics, output)? {
             let profile = collapse::collapse(sources, &options, diagnostics)?;
             output.write_with(|mut out| folded::write(&profile, &mut out))?;
         }

@@ -1,4 +1,6 @@
-//! Byte order marks and hexadecimal digits.
+//! Text as bytes: byte order marks, words, decimal numbers and hexadecimal digits.
+
+use bstr::ByteSlice as _;
 
 /// The UTF-8 byte order mark. Some editors and Windows programs write it at the start of a text.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -24,6 +26,34 @@ pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
 /// Formats bytes as lower-case hexadecimal digits.
 pub(crate) fn format_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns true if a line begins with one of these texts, as what programs say beside their stacks.
+pub(crate) fn starts_with_any(line: &[u8], starts: &[&[u8]]) -> bool {
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+/// Returns the words between blanks.
+pub(crate) fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// Splits off the first word; returns it and the text after the blanks that follow.
+pub(crate) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_ascii_start())
+}
+
+/// Parses a whole number of digits only.
+pub(crate) fn parse_number(text: &[u8]) -> Option<u64> {
+    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    digits.then(|| text.to_str().ok()?.parse().ok()).flatten()
+}
+
+/// Splits at the first `separator`.
+pub(crate) fn split_once<'a>(text: &'a [u8], separator: &str) -> Option<(&'a [u8], &'a [u8])> {
+    text.split_once_str(separator)
 }
 
 #[cfg(test)]

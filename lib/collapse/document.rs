@@ -196,13 +196,14 @@ impl<'a> Document<'a> {
         self.log.report_left_out(self.line, &format!("the stack has more than {MAX_SHARED_DEPTH} frames"))
     }
 
-    /// Warns that no stacks were found, unless another message explains it.
+    /// Warns that no stacks were found, or none with a weight, unless another message explains it.
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
+    pub(super) fn report_no_stacks(&mut self, has_weightless: bool) -> Result<(), Error> {
         let is_explained = !self.events.seen().is_empty() || !self.summary.events.is_empty();
-        let what = self.weightless.as_deref().unwrap_or("no stacks found");
+        let what = if has_weightless { ALL_WEIGHTLESS } else { "no stacks found" };
+        let what = self.weightless.as_deref().unwrap_or(what);
         if is_explained { Ok(()) } else { self.log.report_no_stacks(what) }
     }
 
@@ -366,6 +367,9 @@ impl<'a> Document<'a> {
 fn current_line(block: &[u8], start: usize, end: usize) -> &[u8] {
     strip_bom(block[start..end].trim_ascii_end())
 }
+
+/// The message about input whose stacks have no weight.
+pub(super) const ALL_WEIGHTLESS: &str = "all stacks have weight 0";
 
 /// Number of bytes by which any binary document is recognized.
 const MAX_MAGIC: u64 = 4096;

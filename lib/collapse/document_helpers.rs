@@ -68,6 +68,7 @@ pub(super) fn add_partial_stack(
     sink: &mut Sink,
 ) -> Result<(), Error> {
     if weight.is_zero() {
+        sink.note_weightless();
         return Ok(());
     }
     let mut stack: Vec<FrameId> = thread.into_iter().collect();

@@ -3,10 +3,8 @@
 use std::sync::Mutex;
 
 use super::detect::{self, Detected};
-use super::document::{Document, no_events};
-use super::filter::args::EventChoice;
+use super::document::{ALL_WEIGHTLESS, Document};
 use super::filter::report::{self, LostSamples};
-use super::filter::sample;
 use super::format::FormatReader;
 use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
@@ -14,6 +12,7 @@ use super::options::Options;
 use super::ordered_log::{OrderedLog, OrderedSampleWriter};
 use super::sink::SinkMode;
 use super::timeline::Timeline;
+use super::useless_options;
 use super::worker::{BlockFeed, Shared, Worker, read_samples};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -39,6 +38,9 @@ pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnos
     let Collected { workers, lost, .. } = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
     let threads = worker_threads(options);
     let mut profile = merge_profiles(workers)?;
+    if !profile.is_empty() && profile.total() == Weights::default() {
+        return Err(Error::Invalid(ALL_WEIGHTLESS.to_owned()));
+    }
     let lost = lost.weight;
     if !lost.is_zero() {
         let frame = profile.frames.intern(markers::LOST);
@@ -104,7 +106,12 @@ fn read_all(
     for source in sources {
         let found = &mut summaries;
         match read_source(source, options, &mut kind, &mut workers, found, diagnostics, in_order.as_deref_mut()) {
-            Ok(SourceRead::Blank) => blank += 1,
+            Ok(SourceRead::Blank) => {
+                blank += 1;
+                if sources.len() > 1 {
+                    diagnostics.warn(&format!("{}: no stacks found", source.name()));
+                }
+            }
             Ok(SourceRead::Stacks) => {}
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
@@ -196,18 +203,7 @@ fn read_source(
         found.kind.check_same(*kind, input.name())?;
         *kind = Some(found.kind);
     }
-    if let EventChoice::Named(wanted) = &options.event
-        && formats::is_folded(format)
-    {
-        return Err(no_events(input.name(), wanted));
-    }
-    if sample::filters_samples(options) && !format.has_times {
-        let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
-        diagnostics.warn(&format!("{}: {what}", input.name()));
-    }
-    if !options.labels.is_empty() && !format.has_labels {
-        diagnostics.warn(&format!("{}: no labels are read from this format; --label has no effect", input.name()));
-    }
+    useless_options::report(input.name(), format, options, diagnostics)?;
     // A heat map weighs samples by 1 unless it is told otherwise.
     let needs_samples =
         options.weight == SampleWeight::Samples && !workers.iter().any(|worker| worker.sink.needs_times());
@@ -228,7 +224,7 @@ fn read_source(
             let log = Mutex::new(log.for_blocks(format.name));
             read_samples(&Shared { format: format.name, feed, log }, first, others)?;
             if needs_samples && !format.counts_samples {
-                warn_of_sums(&name, None, diagnostics);
+                useless_options::warn_of_sums(&name, None, diagnostics);
             }
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {
@@ -236,17 +232,11 @@ fn read_source(
             first.read_document(read, document, summaries)?;
             let unit = summaries.last().and_then(|summary| summary.unit.as_ref());
             if needs_samples && !unit.map_or(format.counts_samples, WeightUnit::is_count) {
-                warn_of_sums(&name, unit, diagnostics);
+                useless_options::warn_of_sums(&name, unit, diagnostics);
             }
         }
     }
     Ok(SourceRead::Stacks)
-}
-
-/// Warns that `--weight samples` does not apply to an input.
-fn warn_of_sums(name: &str, unit: Option<&WeightUnit>, diagnostics: &mut Diagnostics) {
-    let unit = unit.map_or(String::new(), |unit| format!(" of {}", unit.name));
-    diagnostics.warn(&format!("{name}: the input has sums{unit}, not single samples; --weight samples has no effect"));
 }
 
 /// Merges the profiles of all workers.

@@ -34,6 +34,8 @@ pub(super) struct EventCounts {
     pub(super) counted_samples: u64,
     /// Weight of those.
     pub(super) weight: Weight,
+    /// Number of those that weigh 1 because they have no period.
+    pub(super) without_period: u64,
 }
 
 impl InputSummary {
@@ -70,6 +72,11 @@ impl WeightUnit {
     pub(super) fn is_count(&self) -> bool {
         matches!(&self.name[..], "samples" | "threads" | "ticks" | "exceptions")
     }
+
+    /// Returns true if weights of both units can be added up.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name || self.is_count() && other.is_count()
+    }
 }
 
 impl EventCounts {
@@ -85,12 +92,18 @@ impl EventCounts {
         let name = strip_modifiers(&self.name);
         match name.split(|byte| *byte == b'/').nth(1).unwrap_or(name) {
             b"cpu-cycles" => b"cycles",
+            b"cpu-clock" | b"task-clock" => b"nanoseconds",
             counted => counted,
         }
     }
 
+    /// Returns true if some samples have a period and others do not, so that the weights are no sum of anything.
+    pub(super) fn has_mixed_periods(&self) -> bool {
+        (1..self.counted_samples).contains(&self.without_period) && self.weight != Weight::new(self.counted_samples)
+    }
+
     /// Returns the same event with all counts zero.
     pub(super) fn without_samples(&self) -> Self {
-        Self { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..self.clone() }
+        Self { samples: 0, counted_samples: 0, weight: Weight::ZERO, without_period: 0, ..self.clone() }
     }
 }

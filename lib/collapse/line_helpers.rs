@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use bstr::ByteSlice as _;
-
 use super::options::Options;
+pub(super) use crate::bytes::{parse_number, split_once, split_word, split_words, starts_with_any};
 use crate::markers::UNKNOWN;
 use crate::profile::Weight;
 use crate::symbol_name::simplify;
@@ -30,11 +29,6 @@ pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     })
 }
 
-/// Returns true if a line begins with one of these texts, as what programs say beside their stacks.
-pub(super) fn starts_with_any(line: &[u8], starts: &[&[u8]]) -> bool {
-    starts.iter().any(|start| line.starts_with(start))
-}
-
 /// Returns true if at least `share` percent of the first lines that are not blank fit, and there is one.
 pub(super) fn most_lines_fit(head: &[u8], share: usize, fits: impl Fn(&[u8]) -> bool) -> bool {
     let (mut fitting, mut all) = (0, 0);
@@ -45,24 +39,6 @@ pub(super) fn most_lines_fit(head: &[u8], share: usize, fits: impl Fn(&[u8]) -> 
     fitting > 0 && fitting * 100 >= all * share
 }
 
-/// Returns the words between blanks.
-pub(super) fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
-}
-
-/// Splits off the first word; returns it and the text after the blanks that follow.
-pub(super) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
-    let text = text.trim_ascii_start();
-    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
-    (&text[..end], text[end..].trim_ascii_start())
-}
-
-/// Parses a whole number of digits only.
-pub(super) fn parse_number(text: &[u8]) -> Option<u64> {
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    digits.then(|| text.to_str().ok()?.parse().ok()).flatten()
-}
-
 /// True for `0x` and hexadecimal digits.
 pub(super) fn is_address(text: &[u8]) -> bool {
     text.strip_prefix(b"0x").is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
@@ -71,11 +47,6 @@ pub(super) fn is_address(text: &[u8]) -> bool {
 /// Returns the number of leading blanks.
 pub(super) fn indentation(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
-}
-
-/// Splits at the first `separator`.
-pub(super) fn split_once<'a>(text: &'a [u8], separator: &str) -> Option<(&'a [u8], &'a [u8])> {
-    text.split_once_str(separator)
 }
 
 /// Strips an offset like `+0x1f`, `+31` or `+0x1f/0x40` from the end of a name.

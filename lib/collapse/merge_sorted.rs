@@ -1,16 +1,19 @@
 //! Merges sorted folded files as streams.
 
 use super::detect;
+use super::document::ALL_WEIGHTLESS;
 use super::driver::worker_threads;
 use super::filter::sample::filters_samples;
 use super::formats;
 use super::options::Options;
+use super::useless_options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedInput, SortedReader, read_sorted};
-use crate::folded::{check_sorted, merge_parallel, merge_sorted, no_stacks};
+use crate::folded::{NO_MESSAGE, check_is_folded, check_sorted, is_message, merge_parallel, merge_sorted, no_stacks};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
+use crate::profile::{SampleWeight, Weights};
 
 /// Highest number of files that are merged as streams: usually, no more may be open at once. Each would be read twice,
 /// once to check its order.
@@ -24,21 +27,29 @@ const MAX_STREAMS: usize = 1000;
 ///
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. A source that cannot be read counts as not sorted.
-pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
+pub fn merge_if_sorted(
+    sources: &[Source],
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+    output: &mut Output,
+) -> Result<bool, Error> {
     if filters_samples(options) || sources.len() > MAX_STREAMS {
         return Ok(false);
     }
-    let Some(scanned) = check_sorted(sources, |input| is_folded(input, options), formats::folded::is_message) else {
-        return Ok(false);
-    };
+    let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
     let mut kinds = scanned.iter().filter_map(|scanned| scanned.kind);
     let first = kinds.next();
     // Files of several kinds, and files without any stack or caller, are reported when they are read again.
     if first.is_none()
         || kinds.any(|kind| Some(kind) != first)
         || scanned.iter().any(|scanned| scanned.kind.is_some() && !scanned.has_callers)
+        || scanned.iter().all(|scanned| scanned.total == Weights::default())
     {
         return Ok(false);
+    }
+    report_options(sources, options, diagnostics)?;
+    for (source, _) in sources.iter().zip(&scanned).filter(|(_, scanned)| scanned.kind.is_none()) {
+        diagnostics.warn(&format!("{}: no stacks found", source.name()));
     }
     let name = output.name().to_owned();
     // If there are more files than may be open at once, they are not merged as streams.
@@ -60,17 +71,20 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
 /// [`merge_if_sorted`].
 pub fn merge_declared_sorted(
     sources: &[Source],
+    options: &Options,
     diagnostics: &mut Diagnostics,
     output: &mut Output,
 ) -> Result<(), Error> {
     let name = output.name().to_owned();
-    let mut has_stacks = false;
+    report_options(sources, options, diagnostics)?;
+    let (mut has_stacks, mut has_weight) = (false, false);
     let inputs = open_sorted(sources)?;
     merge_sorted(
         inputs,
         |_, input: &mut SortedReader| {
             let is_stack = next_declared_sorted(input, diagnostics)?;
             has_stacks |= is_stack;
+            has_weight |= is_stack && input.weights() != Weights::default();
             Ok(is_stack)
         },
         Ok,
@@ -78,13 +92,32 @@ pub fn merge_declared_sorted(
         &name,
         output,
     )?;
-    if has_stacks { Ok(()) } else { Err(no_stacks(sources)) }
+    match (has_stacks, has_weight) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Error::Invalid(ALL_WEIGHTLESS.to_owned())),
+        (false, _) => Err(no_stacks(sources)),
+    }
+}
+
+/// Says which options have no effect on folded stacks.
+fn report_options(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    sources.iter().try_for_each(|source| {
+        let name = source.name();
+        useless_options::report(&name, &formats::folded::FORMAT, options, diagnostics)?;
+        if options.weight == SampleWeight::Samples {
+            useless_options::warn_of_sums(&name, None, diagnostics);
+        }
+        Ok(())
+    })
 }
 
 /// Reads the next stack, and reports malformed lines before it. Returns false at the end.
 fn next_declared_sorted(input: &mut SortedReader, diagnostics: &mut Diagnostics) -> Result<bool, Error> {
     loop {
         match input.next_line()? {
+            LineStatus::Stack if is_sum(input.stack()) => {
+                diagnostics.malformed(input.name(), input.line_number(), NO_MESSAGE)?
+            }
             LineStatus::Stack => return Ok(true),
             LineStatus::End => return Ok(false),
             LineStatus::Malformed => {
@@ -98,9 +131,19 @@ fn next_declared_sorted(input: &mut SortedReader, diagnostics: &mut Diagnostics)
     }
 }
 
+/// Returns true for a line that may be a message: which of them are frames of other stacks is not known in a stream.
+fn is_sum(stack: &[u8]) -> bool {
+    memchr::memchr(b';', stack).is_none() && is_message(stack)
+}
+
 /// Opens all sources as sorted streams.
 fn open_sorted(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
-    Ok(read_sorted(sources.iter().map(|source| source.open().map(SortedInput::Text)).collect::<Result<Vec<_>, _>>()?))
+    let open = |source: &Source| {
+        let mut input = source.open()?;
+        check_is_folded(&mut input)?;
+        Ok(SortedInput::Text(input))
+    };
+    Ok(read_sorted(sources.iter().map(open).collect::<Result<Vec<_>, Error>>()?))
 }
 
 /// Opens all sources as files, if none is compressed or a pipe.

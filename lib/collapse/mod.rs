@@ -28,6 +28,7 @@ mod options;
 mod ordered_log;
 mod parser;
 mod sink;
+mod slice_filter;
 mod spans;
 mod stack;
 mod strays;
@@ -37,6 +38,7 @@ mod timeline;
 mod trial;
 mod units;
 mod unsupported;
+mod useless_options;
 mod worker;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};

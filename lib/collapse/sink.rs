@@ -16,6 +16,8 @@ pub(super) struct Sink {
     held: Option<HeldSamples>,
     is_empty: bool,
     is_input_empty: bool,
+    /// True if a stack of the current input has weight 0.
+    has_weightless: bool,
     /// True if the options left out a sample of the current input, or of any one.
     has_left_out: bool,
     has_ever_left_out: bool,
@@ -71,6 +73,7 @@ impl Sink {
             held: None,
             is_empty: true,
             is_input_empty: true,
+            has_weightless: false,
             has_left_out: false,
             has_ever_left_out: false,
             frame_count: 0,
@@ -195,7 +198,18 @@ impl Sink {
     /// Starts a new input.
     pub(super) fn begin_input(&mut self) {
         self.is_input_empty = true;
+        self.has_weightless = false;
         self.has_left_out = false;
+    }
+
+    /// Notes that a stack was left out because its weight is 0.
+    pub(super) fn note_weightless(&mut self) {
+        self.has_weightless = true;
+    }
+
+    /// Returns true if a stack of the current input was left out because its weight is 0.
+    pub(super) fn has_weightless(&self) -> bool {
+        self.has_weightless
     }
 
     /// Notes that the options left out a sample.

@@ -55,9 +55,13 @@ impl Stack {
 
     /// Adds the stack, whose frames were pushed root first, and clears it. A stack of weight zero is not added.
     pub(super) fn add(&mut self, weight: Weight, sink: &mut Sink) -> Result<(), Error> {
-        let added = match weight.is_zero() || self.0.is_empty() {
-            true => Ok(()),
-            false => sink.add(&self.0, Weights::plain(weight)),
+        let added = match (self.0.is_empty(), weight.is_zero()) {
+            (true, _) => Ok(()),
+            (false, true) => {
+                sink.note_weightless();
+                Ok(())
+            }
+            (false, false) => sink.add(&self.0, Weights::plain(weight)),
         };
         self.0.clear();
         added
@@ -128,7 +132,9 @@ impl CallTree {
     /// Leaves all nodes at `depth` or deeper; depth 0 ends the tree.
     pub(super) fn leave(&mut self, depth: usize, sink: &mut Sink) -> Result<(), Error> {
         while let Some((_, own)) = self.open.pop_if(|(open, _)| *open >= depth) {
-            if !own.is_zero() {
+            if own.is_zero() {
+                sink.note_weightless();
+            } else {
                 let mut stack = Stack(self.frames.clone());
                 if self.leaf_first { stack.add_leaf_first(own, sink)? } else { stack.add(own, sink)? }
             }

@@ -59,6 +59,7 @@ impl TimedSamples {
     /// Adds a sample with its span, if spans are wanted, and its time. A sample of weight zero is not added.
     pub(super) fn add(&mut self, sample: &TimedSample<'_>, sink: &mut Sink) -> Result<(), Error> {
         if sample.weight.is_zero() {
+            sink.note_weightless();
             return Ok(());
         }
         self.stack.clear();

@@ -3,10 +3,11 @@
 use bstr::ByteSlice as _;
 
 use super::formats::{go_trace, wpa};
-use super::line_helpers::{first_lines, parse_number, split_word};
+use super::line_helpers::{first_lines, parse_number, split_once, split_word};
+use crate::folded::{GREP_OUTPUT, is_grep_output};
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 16] = [
+const MAGIC: [(&[u8], &str); 17] = [
     (b"memray\0", MEMRAY),
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
@@ -22,9 +23,18 @@ const MAGIC: [(&[u8], &str); 16] = [
     (b"\xfb)\x03", CPROFILE),
     (b"\xfb\xa9\x03", CPROFILE),
     (b"PK\x03\x04", "a zip archive; unpack it: `unzip -p FILE | fg-collapse`"),
+    (b"{\"snapshot\":{\"meta\":", HEAP_SNAPSHOT),
     (b"%PDF-", "a PDF document; give the profile it was made from"),
 ];
 
+const HEAP_SNAPSHOT: &str = "a heap snapshot of V8, which has objects but no stacks; record a sampling heap profile (.heapprofile): node --heap-prof";
+const NODE_REPORT: &str = "a report of Node.js, which has one stack and no samples; record with node --cpu-prof";
+const RPROFMEM: &str = "a log of R's Rprofmem; record with Rprof(memory.profiling = TRUE)";
+const JFR_VIEW: &str = "a table of `jfr view`, which has no stacks; give the recording, or the output of `jfr print`";
+const TAR: &str = "a tar archive; unpack it: `tar xOf FILE MEMBER | fg-collapse`";
+const CALLGRIND_ANNOTATE: &str = "a table of callgrind_annotate; give the callgrind.out file itself";
+const MS_PRINT: &str = "a report of ms_print; give the massif.out file itself";
+const PERF_TABLE: &str = "a table of perf report without stacks; give the perf.data file, or the output of `perf report -g folded` or `perf script`";
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
 const JAVA_PROF: &str = "a table of pairs of Java methods (cpu=old), which has no stacks; record with cpu=samples";
 const CLASS_HISTOGRAM: &str =
@@ -64,6 +74,7 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
 
 /// Recognizes a document by its first 2 KiB.
 fn explain_document(head: &[u8]) -> Option<&'static str> {
+    let whole = head;
     let head = head.trim_ascii_start();
     let head = &head[..head.len().min(2048)];
     if go_trace::is_old(head) {
@@ -74,6 +85,30 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     }
     if head.starts_with(b"\x80") && head.contains_str("tracemalloc") && head.contains_str("Snapshot") {
         return Some(TRACEMALLOC);
+    }
+    if is_tar(whole) {
+        return Some(TAR);
+    }
+    if is_grep_output(head) {
+        return Some(GREP_OUTPUT);
+    }
+    if head.starts_with(b"{") && head.contains_str("\"reportVersion\"") {
+        return Some(NODE_REPORT);
+    }
+    if head.starts_with(b"---") && head.contains_str("\nms_print arguments: ") {
+        return Some(MS_PRINT);
+    }
+    if head.starts_with(b"---") && head.contains_str("\nProfile data file '") {
+        return Some(CALLGRIND_ANNOTATE);
+    }
+    if is_perf_table(head) {
+        return Some(PERF_TABLE);
+    }
+    if is_rprofmem(head) {
+        return Some(RPROFMEM);
+    }
+    if is_jfr_view(head) {
+        return Some(JFR_VIEW);
     }
     if is_graph(head) {
         return Some(GRAPH);
@@ -96,6 +131,40 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn is_tar(head: &[u8]) -> bool {
+    const MAGIC_OFFSET: usize = 257;
+    head.get(MAGIC_OFFSET..).is_some_and(|text| text.starts_with(b"ustar"))
+}
+
+/// Returns true for a table of perf report that has neither functions nor stacks.
+fn is_perf_table(head: &[u8]) -> bool {
+    let mut headings = head.lines().filter(|line| line.starts_with(b"# Overhead "));
+    head.contains_str("# Samples: ")
+        && headings.next().is_some_and(|line| !line.contains_str("Symbol"))
+        && !head.contains_str("---")
+}
+
+/// Returns true for lines like `8432 :"f" "main" ` and `new page:"f" `.
+fn is_rprofmem(head: &[u8]) -> bool {
+    let line = head.lines().next().unwrap_or_default();
+    let (size, stack) = split_once(line, ":").unwrap_or_default();
+    let is_size = size == b"new page" || parse_number(size.trim_ascii()).is_some();
+    is_size && stack.starts_with(b"\"") && stack.trim_ascii_end().ends_with(b"\"")
+}
+
+/// Returns true for a title and a table whose heading is underlined column by column.
+fn is_jfr_view(head: &[u8]) -> bool {
+    const FIRST_COLUMNS: [&[u8]; 7] =
+        [b"Method ", b"Object Type ", b"Class ", b"Thread ", b"Event Type ", b"Monitor Class ", b"Top Frame "];
+    let lines: Vec<&[u8]> = head.lines().map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(4).collect();
+    let is_underline = |line: &[u8]| line.contains(&b' ') && line.iter().all(|byte| b"- ".contains(byte));
+    lines.windows(2).any(|pair| starts_with_any_of(pair[0], &FIRST_COLUMNS) && is_underline(pair[1]))
+}
+
+fn starts_with_any_of(line: &[u8], starts: &[&[u8]]) -> bool {
+    starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Returns true if a text begins with one of these prefixes, whose case does not matter.

@@ -74,7 +74,10 @@ impl Worker {
         let result = result.and_then(|()| document.check_whole());
         let result = result.and_then(|()| document.check_line_end());
         let has_no_stacks = is_empty && !self.sink.has_left_out();
-        let result = result.and_then(|()| if has_no_stacks { document.report_no_stacks() } else { Ok(()) });
+        let result = result.and_then(|()| match has_no_stacks {
+            true => document.report_no_stacks(self.sink.has_weightless()),
+            false => Ok(()),
+        });
         self.sink.flush()?;
         let (summary, mut log) = document.finish();
         summaries.push(summary);

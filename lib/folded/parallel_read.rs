@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::grammar::LineKind;
 use super::line_kind::detect_kind;
+use super::other_input::check_is_folded;
 use super::stack_parser::{StackParser, StackSink};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source, last_line_end};
@@ -19,6 +20,7 @@ pub fn read_parallel<T: StackSink + Send>(source: &Source, new_sink: impl Fn() -
     }
     let mut input = source.open().ok()?;
     input.drop_colours().ok()?;
+    check_is_folded(&mut input).ok()?;
     let head = input.head().ok()?;
     let kind = detect_kind(head)?.kind;
     // Not a blank line, a byte order mark, or another encoding.

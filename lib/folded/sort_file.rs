@@ -4,6 +4,7 @@
 
 use super::distinct_names::DistinctNames;
 use super::grammar::LineKind;
+use super::other_input::check_is_folded;
 use super::parallel_files::map_files;
 use super::parallel_read::read_parallel;
 use super::sorted_profile::SortedProfile;
@@ -35,7 +36,13 @@ pub struct SortedFile {
 pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
     map_files(sources, |source| {
         let mut names = DistinctNames::default();
-        match check_one(source, |_| true, |reader| names.add_sorted(reader.stack(), reader.shared_bytes())).ok()? {
+        match check_one(
+            source,
+            |input| check_is_folded(input).is_ok(),
+            |reader| names.add_sorted(reader.stack(), reader.shared_bytes()),
+        )
+        .ok()?
+        {
             Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
             Some(SortedSummary { total, is_whole, kind, .. }) => {
                 let is_empty = kind.is_none();

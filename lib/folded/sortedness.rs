@@ -1,6 +1,7 @@
 //! Checks whether folded files are sorted, and sums up their weights.
 
 use super::grammar::LineKind;
+use super::message::is_message;
 use super::parallel_files::map_files;
 use super::sorted_reader::{LineStatus, SortedReader};
 use crate::Error;
@@ -22,22 +23,10 @@ pub struct SortedSummary {
 
 /// Reads all files, on all cores, and sums them up.
 ///
-/// `None` if a source is not a regular file, if `is_folded` is false for one, if `may_be_message` is true for a stack of one
-/// frame beside others with callers, or if one has a malformed line or is not sorted.
-pub fn check_sorted(
-    sources: &[Source],
-    is_folded: impl Fn(&mut Blocks) -> bool + Sync,
-    may_be_message: impl Fn(&[u8]) -> bool + Sync,
-) -> Option<Vec<SortedSummary>> {
-    map_files(sources, |source| {
-        let mut has_messages = false;
-        let see = |reader: &SortedReader| {
-            let stack = reader.stack();
-            has_messages = has_messages || memchr::memchr(b';', stack).is_none() && may_be_message(stack);
-        };
-        let summary = check_one(source, &is_folded, see).ok().flatten();
-        summary.filter(|summary| !has_messages || !summary.has_callers)
-    })
+/// `None` if a source is not a regular file, if `is_folded` is false for one, if a stack of one frame may be a message
+/// beside others with callers, or if one has a malformed line or is not sorted.
+pub fn check_sorted(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<SortedSummary>> {
+    map_files(sources, |source| check_one(source, &is_folded, |_| {}).ok().flatten())
 }
 
 /// Reads one file and sums it up; `None` as in [`check_sorted`]. `see` is called with the reader at each stack.
@@ -52,15 +41,19 @@ pub(super) fn check_one(
     }
     let mut reader = SortedReader::new(input);
     let (mut total, mut is_whole, mut has_callers) = (Weights::default(), true, false);
+    let mut may_have_message = false;
     loop {
         match reader.next_line()? {
             LineStatus::Stack => {
                 let weights = reader.weights();
                 total.add(weights)?;
                 is_whole &= weights.are_whole();
-                has_callers = has_callers || memchr::memchr(b';', reader.stack()).is_some();
+                let is_single = memchr::memchr(b';', reader.stack()).is_none();
+                has_callers |= !is_single;
+                may_have_message = may_have_message || is_single && is_message(reader.stack());
                 see(&reader);
             }
+            LineStatus::End if may_have_message && has_callers => return Ok(None),
             LineStatus::End => {
                 return Ok(Some(SortedSummary { kind: reader.kind(), total, is_whole, has_callers }));
             }

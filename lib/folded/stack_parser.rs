@@ -3,6 +3,7 @@
 use super::grammar::{Line, LineKind, describe_error, is_comment, parse_line, trim_blanks};
 use super::line_filter::LineFilter;
 use super::line_kind::{DetectedKind, MixtureCheck, detect_kind, mixture_error};
+use super::message::{Messages, NO_MESSAGE};
 use super::other_input::check_is_folded;
 use super::repeated_stacks::RepeatedStacks;
 use super::stack_order::{common_prefix, shares_frame};
@@ -170,7 +171,7 @@ impl<'a> StackParser<'a> {
         (name, mut line_number): (&str, u64),
         diagnostics: &mut Diagnostics,
     ) -> Result<u64, Error> {
-        let mut rest = text;
+        let (mut rest, mut messages) = (text, Messages::new(text));
         while !rest.is_empty() {
             // The shared bytes contain no line end, since the last stack has none.
             let shared = common_prefix(&self.text, rest);
@@ -178,7 +179,7 @@ impl<'a> StackParser<'a> {
             let line = &rest[..end];
             rest = rest.get(end + 1..).unwrap_or(b"");
             line_number += 1;
-            self.read_line(line, shared, (name, line_number), diagnostics)?;
+            self.read_line(line, shared, (name, line_number), &mut messages, diagnostics)?;
         }
         Ok(line_number)
     }
@@ -191,7 +192,7 @@ impl<'a> StackParser<'a> {
         (name, mut line_number): (&str, u64),
         diagnostics: &mut Diagnostics,
     ) -> Result<u64, Error> {
-        let mut lines = filter.select(text);
+        let (mut lines, mut messages) = (filter.select(text), Messages::new(text));
         loop {
             let line = lines.next();
             let skipped = lines.take_skipped();
@@ -203,7 +204,7 @@ impl<'a> StackParser<'a> {
             let Some(line) = line else { return Ok(line_number) };
             line_number += 1;
             let shared = common_prefix(&self.text, line);
-            self.read_line(line, shared, (name, line_number), diagnostics)?;
+            self.read_line(line, shared, (name, line_number), &mut messages, diagnostics)?;
         }
     }
 
@@ -213,6 +214,7 @@ impl<'a> StackParser<'a> {
         line: &[u8],
         shared_bytes: usize,
         (name, line_number): (&str, u64),
+        messages: &mut Messages<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -224,6 +226,9 @@ impl<'a> StackParser<'a> {
             self.lines.add_malformed(line, line_number, name)?;
             return diagnostics.malformed(name, line_number, describe_error(line, kind));
         };
+        if memchr::memchr(b';', stack).is_none() && messages.contains(stack) {
+            return diagnostics.malformed(name, line_number, NO_MESSAGE);
+        }
         self.begin_stacks(kind, name)?;
         self.lines.add_stack(stack, kind, line_number);
         if self.repeated.is_some() {

@@ -43,7 +43,8 @@ pub fn find_end(bytes: &[u8]) -> usize {
         }
         end = bytes.len() - fields.rest().len();
     }
-    bytes.len()
+    // No field has the number 0.
+    if bytes.get(end) == Some(&0) { end } else { bytes.len() }
 }
 
 /// Returns true if all fields of a message may be those of the profiles of a resource.

@@ -69,7 +69,6 @@ fn reads_every_form_of_sample_headers() {
         (framed("my 7/8 app 25607 2.0: cycles:"), "my_7/8_app;f 1\n"),
         (framed("a;b 1 2.0: cycles:"), "a:b;f 1\n"),
         (framed("#1 1 2.0: cycles:"), "#1;f 1\n"),
-        (framed("aa 1 2.0: 0 cycles:"), "aa;f 0\n"),
         (framed("aa 1"), "aa;f 1\n"),
         (framed("aa 1/2 [003]"), "aa;f 1\n"),
         (framed("aa 1 cycles:"), "aa;f 1\n"),
@@ -84,7 +83,7 @@ fn reads_every_form_of_sample_headers() {
         (format!("aa 1 2.0: cycles:\n{FRAME}bb 1 3.0: cycles:\n{FRAME}"), "aa;f 1\nbb;f 1\n"),
         (format!("aa 1 2.0: cycles:\n{FRAME}dead 1 3.0: cycles:\n{FRAME}"), "aa;f 1\ndead;f 1\n"),
         (format!("aa 1 2.0: cycles:\n\n{FRAME}\naa 1 2.0: cycles:\n{FRAME}"), "aa;f 2\n"),
-        ("aa 1 2.0: 7 cycles:\n\nbb 1 2.0: cycles:\n".to_owned(), "aa 7\nbb 1\n"),
+        ("aa 1 2.0: 7 cycles:\n\nbb 1 2.0: 0 cycles:\n".to_owned(), "aa 7\nbb 0\n"),
         ("aa 1 2.0: 7 cycles:  7f00 f+0x1 (/x)\n".to_owned(), "aa;f 7\n"),
         (
             format!(

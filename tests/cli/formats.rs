@@ -10,7 +10,9 @@ mod joined;
 mod json_start;
 mod malformed;
 mod one_line;
+mod selection;
 mod strays;
+mod sums;
 mod texts;
 
 pub fn folder() -> PathBuf {

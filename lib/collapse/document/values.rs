@@ -13,6 +13,10 @@ impl Document<'_> {
     pub(in crate::collapse) fn select_value(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
         self.has_values = true;
         let known = names.join(", ");
+        if let Some(name) = find_repeated(names) {
+            let what = format!("samples have several values named {name}; using one of them, which cannot be selected");
+            self.log.warn(&what);
+        }
         let index = match &self.options.event {
             EventChoice::First => default,
             EventChoice::All if names.len() == 1 || self.strays.is_none() => default,
@@ -70,6 +74,11 @@ pub(in crate::collapse) fn no_events(name: &str, wanted: &[u8]) -> Error {
     Error::Invalid(format!(
         "{name}: --event {wanted}: samples of this format have one value and no event; omit --event"
     ))
+}
+
+/// Returns the first name that several values have.
+fn find_repeated<'a>(names: &[&'a str]) -> Option<&'a str> {
+    names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)).map(|(_, name)| *name)
 }
 
 /// Returns the index of a name, or of the first name with this part before its slash.

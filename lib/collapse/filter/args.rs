@@ -68,6 +68,11 @@ impl TimeSpan {
         [self.from, self.to].iter().any(|bound| matches!(bound, Bound::After(_)))
     }
 
+    /// Returns start and end in nanoseconds, given the time of the earliest sample; `None` for an open one.
+    pub fn bounds(&self, first: u64) -> (Option<u64>, Option<u64>) {
+        (self.from.time(first), self.to.time(first))
+    }
+
     /// True if the span contains `time`, given the time of the earliest sample. Both are nanoseconds.
     pub fn contains(&self, time: u64, first: u64) -> bool {
         self.from.time(first).is_none_or(|from| from <= time) && !self.ends_before(time, first)

@@ -63,6 +63,11 @@ impl EventFilter {
         self.add_weights(1, weight);
     }
 
+    /// Notes that the sample that was counted last weighs 1 because it has no period.
+    pub(in crate::collapse) fn note_without_period(&mut self) {
+        self.seen[self.last].without_period += 1;
+    }
+
     /// Adds the sum of the weights of the samples that were counted last.
     pub(in crate::collapse) fn add_weights(&mut self, samples: u64, weight: Weight) {
         let event = &mut self.seen[self.last];
@@ -88,8 +93,15 @@ impl EventFilter {
             self.numbers.insert(key, self.seen.len());
             let name = name.to_vec();
             let is_unit_checked = self.names.is_some();
-            let (samples, counted_samples, weight) = (0, 0, Weight::ZERO);
-            self.seen.push(EventCounts { name, is_selected, is_unit_checked, samples, counted_samples, weight });
+            self.seen.push(EventCounts {
+                name,
+                is_selected,
+                is_unit_checked,
+                samples: 0,
+                counted_samples: 0,
+                weight: Weight::ZERO,
+                without_period: 0,
+            });
             self.seen.len() - 1
         })
     }

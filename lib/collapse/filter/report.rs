@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::Error;
 use crate::collapse::filter::args::EventChoice;
-use crate::collapse::input_summary::{EventCounts, InputSummary};
+use crate::collapse::input_summary::{EventCounts, InputSummary, WeightUnit};
 use crate::collapse::options::Options;
 use crate::diagnostics::Diagnostics;
 use crate::profile::Weight;
@@ -22,16 +22,18 @@ pub(in crate::collapse) struct LostSamples {
 /// Reports what was left out, and returns what was lost.
 ///
 /// # Errors
-/// [`Error::Overflow`], and [`Error::Invalid`] if the input has no sample of the chosen event.
+/// [`Error::Overflow`], and [`Error::Invalid`] if the input has no sample of the chosen event, or if weights of different
+/// units would be added up.
 pub(in crate::collapse) fn report_selection(
     summaries: &[InputSummary],
     options: &Options,
     is_empty: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<LostSamples, Error> {
-    report_units(summaries, diagnostics);
+    check_input_units(summaries)?;
     let events = merge_events(summaries);
-    check_units(&events, options, diagnostics)?;
+    check_periods(&events)?;
+    check_units(&events, options)?;
     report_left_out(&events, &options.event, is_empty, diagnostics)?;
     let samples = summaries.iter().map(|summary| summary.lost_samples).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted_samples).sum();
@@ -45,21 +47,32 @@ pub(in crate::collapse) fn report_selection(
 /// Checks that the weights of all selected events have one unit.
 ///
 /// # Errors
-/// [`Error::Invalid`] with `--event all` if they do not. Events that were selected by name or by default in different
-/// inputs are only reported.
-fn check_units(events: &[EventCounts], options: &Options, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+/// [`Error::Invalid`] if they do not.
+fn check_units(events: &[EventCounts], options: &Options) -> Result<(), Error> {
     let mut counted = events.iter().filter(|event| event.is_selected && event.counted_samples > 0);
     let Some(first) = counted.next() else { return Ok(()) };
     if counted.all(|event| event.unit() == first.unit()) {
         return Ok(());
     }
-    let what = format!("the weights of the events have different units: {}", list_events(events, true));
-    if options.event == EventChoice::All {
-        let remedy = "name one of them with --event, or count samples with --weight samples";
-        return Err(Error::Invalid(format!("--event all: {what}; {remedy}")));
-    }
-    diagnostics.warn(&format!("{what}; use --event to select, or --weight samples"));
-    Ok(())
+    let option = if options.event == EventChoice::All { "--event all: " } else { "" };
+    let events = list_events(events, true);
+    Err(Error::Invalid(format!(
+        "{option}the weights of the events have different units: {events}; name one of them with --event, or count samples \
+         with --weight samples"
+    )))
+}
+
+/// Checks that all samples of an event have a period, or none.
+///
+/// # Errors
+/// [`Error::Invalid`] for the first event of which only some have one: the others would weigh 1.
+fn check_periods(events: &[EventCounts]) -> Result<(), Error> {
+    let Some(event) = events.iter().find(|event| event.has_mixed_periods()) else { return Ok(()) };
+    let EventCounts { counted_samples, without_period, .. } = event;
+    Err(Error::Invalid(format!(
+        "event {}: {without_period} of {counted_samples} samples have no period, the others have; use --weight samples",
+        event_name(event)
+    )))
 }
 
 /// Merges equal events; the one with the most samples comes first.
@@ -69,6 +82,7 @@ fn merge_events(summaries: &[InputSummary]) -> Vec<EventCounts> {
         let sum = events.entry(&event.name).or_insert_with(|| event.without_samples());
         sum.samples += event.samples;
         sum.counted_samples += event.counted_samples;
+        sum.without_period += event.without_period;
         sum.weight = sum.weight.checked_add(event.weight).unwrap_or(sum.weight);
     }
     let mut events: Vec<EventCounts> = events.into_values().collect();
@@ -110,29 +124,31 @@ fn report_left_out(
     Ok(())
 }
 
-/// Warns once if weights of different units are added up. The units of events are compared with those that inputs name, and
+/// Checks that the weights of all inputs have one unit. The units of events are compared with those that inputs name, and
 /// with each other by [`check_units`].
-fn report_units(summaries: &[InputSummary], diagnostics: &mut Diagnostics) {
+///
+/// # Errors
+/// [`Error::Invalid`] if they do not.
+fn check_input_units(summaries: &[InputSummary]) -> Result<(), Error> {
     let mut units = summaries.iter().filter_map(|summary| summary.unit.as_ref());
-    let Some(first) = units.next() else { return };
-    let other = units.find(|unit| unit.name != first.name).map(|unit| format!("{} in {}", unit.name, unit.input));
-    let other = other.or_else(|| describe_other_event(&first.name, summaries));
-    if let Some(other) = other {
-        diagnostics.warn(&format!("adding up different units: {} in {}, {other}", first.name, first.input));
-    }
+    let Some(first) = units.next() else { return Ok(()) };
+    let other = units.find(|unit| !unit.is_same(first)).map(|unit| format!("{} in {}", unit.name, unit.input));
+    let Some(other) = other.or_else(|| describe_other_event(first, summaries)) else { return Ok(()) };
+    Err(Error::Invalid(format!(
+        "weights of different units cannot be added up: {} in {}, {other}; fold each input alone, select values of one unit \
+         with --event, or count samples with --weight samples",
+        first.name, first.input
+    )))
 }
 
 /// Describes the first event whose weights have another unit than an input without events names.
-fn describe_other_event(unit: &str, summaries: &[InputSummary]) -> Option<String> {
-    let has_counted = |event: &&EventCounts| event.is_selected && event.counted_samples > 0;
-    if summaries.iter().any(|summary| summary.unit.is_some() && summary.events.iter().any(|event| has_counted(&event)))
-    {
-        return None;
-    }
-    let mut events = summaries.iter().flat_map(|summary| &summary.events).filter(has_counted);
+fn describe_other_event(unit: &WeightUnit, summaries: &[InputSummary]) -> Option<String> {
+    let without_unit = summaries.iter().filter(|summary| summary.unit.is_none());
+    let mut events =
+        without_unit.flat_map(|summary| &summary.events).filter(|event| event.is_selected && event.counted_samples > 0);
     let event = events.find(|event| match event.unit() {
-        b"" => unit != "samples",
-        other => other != unit.as_bytes(),
+        b"" => !unit.is_count(),
+        other => other != unit.name.as_bytes(),
     })?;
     let of = if event.unit().is_empty() { "samples" } else { "weights" };
     Some(format!("{of} of event {}", event_name(event)))

@@ -94,9 +94,16 @@ fn parse_opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
 fn parse_closing(line: &[u8]) -> Option<(&[u8], u64)> {
     let end = memchr::memmem::rfind(line, b"]: ")?;
     let value = &line[end + 3..];
-    let total = split_once(value, "total ").map_or(value, |(_, total)| total);
-    Some((&line[..end], parse_number(total)?))
+    Some((&line[..end], parse_number(parse_total(value).unwrap_or(value))?))
 }
+
+/// Returns the total of a value of `stats()`, `count 3, average 5, total 15`.
+fn parse_total(value: &[u8]) -> Option<&[u8]> {
+    split_once(value, ", total ").filter(|_| value.starts_with(b"count ")).map(|(_, total)| total)
+}
+
+/// The message about values of `stats()`.
+pub(super) const USES_TOTALS: &str = "values have a count, an average and a total (stats()); using the total";
 
 /// Fewest digits of an address in perf's form.
 const MIN_ADDRESS: usize = 6;
@@ -184,25 +191,37 @@ impl PlainMaps {
         }
     }
 
+    /// Says which maps were left out because they have no stacks.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if no other map was read.
+    pub(super) fn report_without_stacks(&self, document: &mut Document<'_>) -> Result<(), Error> {
+        if !self.0.is_empty() && document.events.seen().is_empty() {
+            return Err(document.unreadable(NO_STACKS));
+        }
+        self.report("left out maps that are not keyed by stacks", document)
+    }
+
     /// Says which maps were left out.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if no other map was read.
-    pub(super) fn report(&self, document: &mut Document<'_>) -> Result<(), Error> {
+    pub(super) fn report(&self, what: &str, document: &mut Document<'_>) -> Result<(), Error> {
         if self.0.is_empty() {
             return Ok(());
         }
+        let what = format!("{what}: {}", self.0.join(&b", "[..]).to_str_lossy());
         if document.events.seen().is_empty() {
-            return Err(document.unreadable(NO_STACKS));
+            return Err(document.unreadable(what));
         }
-        let names = self.0.join(&b", "[..]);
-        document.warn(&format!("left out maps that are not keyed by stacks: {}", names.to_str_lossy()));
+        document.warn(&what);
         Ok(())
     }
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut entry, mut maps) = (Vec::new(), None::<Entry>, Maps::default());
+    let mut has_totals = false;
     while document.read_line(&mut line)? {
         let (mut rest, mut is_opening) = (&line[..], false);
         if let Some((map, keys)) = parse_opening(&line) {
@@ -226,6 +245,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         };
         match parse_closing(rest) {
             Some((keys, value)) => {
+                has_totals |= rest.get(keys.len() + 3..).and_then(parse_total).is_some();
                 current.add_keys(keys);
                 let last = entry.take().unwrap_or_default();
                 maps.add(last, Weight::new(value), document, sink)?;
@@ -246,7 +266,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     maps.drop_held();
-    maps.without_stacks.report(document)?;
+    if has_totals {
+        document.warn(USES_TOTALS);
+    }
+    maps.without_stacks.report_without_stacks(document)?;
     if entry.is_some() { document.report_malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 

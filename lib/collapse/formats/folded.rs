@@ -8,15 +8,12 @@
 //! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
 //! weight, and the rest is left out.
 
-mod message;
 mod shape;
 mod sorted;
 mod weight;
 
 use bstr::ByteSlice as _;
 
-use self::message::Messages;
-pub(in crate::collapse) use self::message::is_message;
 pub(in crate::collapse) use self::shape::find_first_stack;
 use self::shape::{MAX_SHORT_TEXT, Shape};
 use super::{bpftrace, goroutines};
@@ -29,7 +26,9 @@ use crate::collapse::text_kind::{
     begins_with_time, has_other_lines, has_prefixes, is_diff, is_diff_of_stacks, is_metrics, is_semicolon_table,
     is_table,
 };
-use crate::folded::{DetectedKind, Line, LineKind, detect_kind, is_comment, parse_line};
+use crate::folded::{
+    DetectedKind, Line, LineKind, Messages, NO_MESSAGE, detect_kind, is_comment, is_grep_output, parse_line,
+};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -83,6 +82,7 @@ pub(in crate::collapse) fn has_weights(head: &[u8]) -> bool {
 /// or lines with something before each.
 fn is_other_text(head: &[u8]) -> bool {
     has_other_lines(head)
+        || is_grep_output(head)
         || is_diff(head)
         || is_diff_of_stacks(head)
         || has_prefixes(head)
@@ -126,7 +126,7 @@ struct Folded {
 
 impl Parser for Folded {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let (mut rest, mut messages) = (text, Messages::default());
+        let (mut rest, mut messages) = (text, Messages::new(text));
         if self.kind.is_none() {
             self.kind = weight_kind(text).map(|detected| detected.kind);
         }
@@ -142,8 +142,8 @@ impl Parser for Folded {
             let kind = self.kind.unwrap_or(LineKind::Plain);
             if is_comment(line) {
                 report.add_comment(line);
-            } else if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack, text)) {
-                report.add_foreign("expected a stack and its weight, not a sum or a line of a log");
+            } else if is_single && parse(line, kind).is_some_and(|line| messages.contains(line.stack)) {
+                report.add_foreign(NO_MESSAGE);
             } else if !line.is_empty() {
                 self.parse_line(line, lines, sink, report)?;
             }

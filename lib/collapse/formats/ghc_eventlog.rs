@@ -4,14 +4,14 @@
 //! A sample of time weighs 1 (`time`). Of a heap profile, the census with the most bytes counts (`heap`); its stacks are
 //! cost centres with `-hc`, else one frame for each type, closure and so on. If a log has both, time counts, unless
 //! `--event` names `heap`. Frames are named `MODULE.COST-CENTRE`, with `--srcline` followed by their place. The root
-//! `MAIN`, which all stacks share, is not in a log. All numbers are big-endian. Source: `rts/EventLogFormat.h` of GHC.
+//! `MAIN`, which all stacks share, is not in a log. With `--time`, the largest census of the span counts. All numbers are big-endian. Source: `rts/EventLogFormat.h` of GHC.
 
 use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, read_bytes};
-use crate::collapse::filter::sample::SampleInfo;
+use crate::collapse::filter::sample::{SampleInfo, filters_samples};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -92,6 +92,7 @@ struct Bytes<'a>(&'a [u8]);
 /// A census of the heap: stacks or names, leaf first, and their bytes.
 #[derive(Default)]
 struct Census {
+    time: u64,
     stacks: Vec<(Vec<FrameId>, u64)>,
     bytes: u128,
 }
@@ -120,6 +121,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let wants_time = names[document.select_value(&names, 0)?] == "time";
     document.set_unit(if wants_time { "samples" } else { "bytes" });
+    if !wants_time {
+        check_conditions(document.options)?;
+    }
     let mut reader = Reader::new(document.options);
     let mut events = events;
     for event in events.by_ref() {
@@ -135,6 +139,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
 }
 
+/// Returns an error if an option selects parts of a census.
+fn check_conditions(options: &Options) -> Result<(), Error> {
+    let conditions = Options { time: None, ..options.clone() };
+    match filters_samples(&conditions) {
+        true => Err(Error::Invalid("heap profiles have no threads; select a census by --time alone".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// The state of the reader.
 struct Reader<'a> {
     options: &'a Options,
@@ -143,6 +156,8 @@ struct Reader<'a> {
     cost_centres: FxHashMap<u64, FrameId>,
     census: Census,
     largest: Census,
+    /// The time of the first census.
+    first_census: Option<u64>,
     malformed: u64,
 }
 
@@ -154,6 +169,7 @@ impl<'a> Reader<'a> {
             cost_centres: FxHashMap::default(),
             census: Census::default(),
             largest: Census::default(),
+            first_census: None,
             malformed: 0,
         }
     }
@@ -175,7 +191,7 @@ impl<'a> Reader<'a> {
                     self.samples.add(&TimedSample { info, roots: &[], is_truncated: false, frames, weight }, sink)?;
                 }
             }
-            kind::CENSUS_BEGIN | kind::BIOGRAPHICAL_CENSUS_BEGIN => self.end_census(),
+            kind::CENSUS_BEGIN | kind::BIOGRAPHICAL_CENSUS_BEGIN => self.begin_census(event.time, sink),
             kind::HEAP_STACK | kind::HEAP_STRING if !wants_time => return Ok(self.add_to_census(event, sink)),
             _ => {}
         }
@@ -220,16 +236,26 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn end_census(&mut self) {
+    fn begin_census(&mut self, time: u64, sink: &mut Sink) {
+        self.end_census(sink);
+        self.census.time = time;
+        self.first_census.get_or_insert(time);
+    }
+
+    /// Keeps the census that has ended if it is the largest one of the span of time.
+    fn end_census(&mut self, sink: &mut Sink) {
         let census = std::mem::take(&mut self.census);
-        if census.bytes > self.largest.bytes {
+        let first = self.first_census.unwrap_or(census.time);
+        if self.options.time.is_some_and(|span| !span.contains(census.time, first)) {
+            sink.note_left_out();
+        } else if census.bytes > self.largest.bytes {
             self.largest = census;
         }
     }
 
     /// Adds the largest census, and reports what was left out.
     fn finish(&mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        self.end_census();
+        self.end_census(sink);
         for (mut frames, bytes) in std::mem::take(&mut self.largest).stacks {
             frames.reverse();
             add_stack(None, &frames, Weight::new(bytes), sink)?;

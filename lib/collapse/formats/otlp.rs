@@ -47,7 +47,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     // The file exporter of the collector writes the length of each message before it.
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_be_bytes(*length) as usize;
-        let Some((message, after)) = after.split_at_checked(length) else { break };
+        // A message without bytes has no samples: zeros are what a file system leaves of a file that was not written.
+        let Some((message, after)) = after.split_at_checked(length).filter(|_| length > 0) else { break };
         messages.push(ProfilesData::parse(message).map_err(|what| document.unreadable(what))?);
         rest = after;
     }

@@ -5,7 +5,8 @@
 //!
 //! - `samples` of `linux.perf`, of Chrome's JavaScript profiler, and of other profilers (`StackSample`), weigh 1 each;
 //! - `unreleased-bytes`, `allocated-bytes`, `unreleased-count` and `allocated-count` of heapprofd; if a heap was dumped
-//!   several times, the last values of each stack count;
+//!   several times, the last values of each stack count. If there are several heaps, one of them counts, and the values are
+//!   named like `allocated-bytes/libc.malloc`;
 //! - `event-stacks`, the stacks of events, weigh 1 each, or what the events say if some say it;
 //! - `slices`, the events that begin and end on a track, as stacks of their names, weigh the nanoseconds for which a stack
 //!   is the same on its track.
@@ -32,9 +33,9 @@ use self::heaps::Heaps;
 use self::interned::{Symbols, name_inline_stack};
 use self::packet::{PACKET, PACKET_TAG, Packet, expand, field};
 use self::sequence::Sequence;
-use self::threads::Threads;
+use self::threads::{Threads, to_id};
 use self::tracks::{TrackEvent, Tracks};
-use self::values::{EVENT_STACKS, Found, HEAP_VALUES, SAMPLES, SLICES};
+use self::values::{EVENT_STACKS, Found, HEAP_VALUES, SAMPLES, SLICES, Selected};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{read_bytes, thread_name};
@@ -81,7 +82,7 @@ fn recognizes(head: &[u8]) -> bool {
 
 /// The state of the reader.
 struct Reader<'a> {
-    value: &'static str,
+    selected: Selected,
     symbols: Symbols<'a>,
     threads: Threads<'a>,
     sequences: FxHashMap<u64, Sequence<'a>>,
@@ -125,10 +126,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    let Some(value) = found.select_value(None, document)? else {
+    let Some(selected) = found.select_value(None, document)? else {
         return Err(document.unreadable("a Perfetto trace without samples, heap profiles or slices"));
     };
-    (reader.value, reader.has_weights) = (value, found.has_weights);
+    (reader.selected, reader.has_weights) = (selected, found.has_weights);
     for message in read_messages(packets, PACKET) {
         match Packet::parse(message) {
             Some(packet) => reader.add_packet(&packet, document, sink)?,
@@ -148,7 +149,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 impl<'a> Reader<'a> {
     fn new(document: &Document<'_>) -> Self {
         Self {
-            value: SAMPLES,
+            selected: Selected::default(),
             symbols: Symbols::default(),
             threads: Threads::default(),
             sequences: FxHashMap::default(),
@@ -171,14 +172,14 @@ impl<'a> Reader<'a> {
         sequence.update(packet);
         let time =
             packet.timestamp.map(|time| self.clocks.convert(packet.sequence, packet.clock.or(sequence.clock), time));
-        if let Some(message) = packet.heap_profile.filter(|_| HEAP_VALUES.contains(&self.value)) {
+        if let Some(message) = packet.heap_profile.filter(|_| HEAP_VALUES.contains(&self.selected.value)) {
             let resolve = (&mut sequence.interned, &self.symbols);
             self.heaps.add(packet.sequence, message, resolve, document.options, sink);
         }
         if let Some(message) = packet.track_event {
             self.add_track_event(packet, time, message, document, sink)?;
         }
-        if self.value != SAMPLES {
+        if self.selected.value != SAMPLES {
             return Ok(());
         }
         if let Some(message) = packet.perf_sample {
@@ -286,7 +287,7 @@ impl<'a> Reader<'a> {
         let old = event.absolute.or(event.elapsed.map(|_| sequence.reference)).map(|time| time.wrapping_mul(1000));
         let time = time.or(old);
         let key = event.track(sequence.track, sequence.thread);
-        match (self.value, time) {
+        match (self.selected.value, time) {
             (SLICES, Some(time)) => self.tracks.add(key, &event, time, &sequence.interned.event_names, sink),
             (SLICES, None) => self.malformed += u64::from(event.is_slice()),
             (EVENT_STACKS, _) if event.has_stack() => {
@@ -342,17 +343,19 @@ impl<'a> Reader<'a> {
 
     /// Adds the heap profiles and the slices, and reports what was left out.
     fn finish(mut self, found: &Found, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if self.value == HEAP_VALUES[0] && self.heaps.find_value().is_some_and(|value| value != self.value) {
-            self.value = found.select_value(self.heaps.find_value(), document)?.unwrap_or(self.value);
+        let values = found.heap_values();
+        let is_default = values.first() == Some(&self.selected);
+        if let Some(used) = self.heaps.find_value(values).filter(|used| is_default && *used != self.selected) {
+            self.selected = found.select_value(Some(&used), document)?.unwrap_or(self.selected);
         }
-        let unit = match self.value {
+        let unit = match self.selected.value {
             EVENT_STACKS if self.has_weights => "weights",
             EVENT_STACKS => "events",
             SLICES => "nanoseconds",
             value => value.rsplit('-').next().unwrap_or(value),
         };
         document.set_unit_silently(unit);
-        self.heaps.add_stacks(self.value, &self.threads, document.options, sink)?;
+        self.heaps.add_stacks(&self.selected, &self.threads, document.options, sink)?;
         self.tracks.add_stacks(&self.threads, document, sink)?;
         if self.lost > 0 {
             document.warn(&format!("{} of the kernel lost: some samples are missing", plural(self.lost, "record")));
@@ -364,15 +367,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the ID of a process or thread; `None` for 0, which means that it is not known.
-fn to_id(number: u64) -> Option<u32> {
-    u32::try_from(number).ok().filter(|number| *number > 0)
-}
-
-/// Converts a number to a weight, unless it is negative or too large.
+/// Converts a number to a weight, unless it is negative, too large, or too small for one.
 fn weight_from_float(number: f64) -> Option<Weight> {
     let millionths = (number * 1e6).round();
-    (0.0..1e30).contains(&millionths).then(|| Weight::from_millionths(millionths as u128))
+    let is_weight = number == 0.0 || (1.0..1e30).contains(&millionths);
+    is_weight.then(|| Weight::from_millionths(millionths as u128))
 }
 
 /// Returns the numbers of a repeated field.

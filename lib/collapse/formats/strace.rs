@@ -97,12 +97,10 @@ fn parse_frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     split_once(inner, "(")
 }
 
-/// Returns true for a message whose stack is not that of the last call: about a signal, or about the end of a process that did
-/// not make that call. The stack of the call that ends a process follows the message about its end.
-fn has_own_stack(line: &[u8], owner: &Owner) -> bool {
+/// Returns the process of a message about its end, `4711 +++ exited with 0 +++`.
+fn parse_end(line: &[u8]) -> Option<&[u8]> {
     let (pid, text) = split_process(line);
-    let is_of_call = matches!(owner, Owner::Call(call) if call.pid == pid);
-    text.starts_with(b"--- ") || text.starts_with(b"+++ ") && !is_of_call
+    text.starts_with(b"+++ ").then_some(pid)
 }
 
 /// Returns true for what strace says of itself, of signals and of ends.
@@ -119,7 +117,7 @@ fn is_message(line: &[u8]) -> bool {
 /// The owner of the next frames.
 enum Owner {
     Nobody,
-    /// A signal, or the end of a process whose last call is not known. Such stacks are left out.
+    /// A signal, or the end of a process whose last call is not known or has its stack. Such stacks are left out.
     Message,
     Call(OpenCall),
 }
@@ -136,6 +134,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut owner, mut has_times) = (Vec::new(), Owner::Nobody, false);
     // The microseconds and the number of calls of each stack.
     let mut sums = FxHashMap::<Vec<FrameId>, [Weight; 2]>::default();
+    // The last call of each process, if it had no stack when another process made a call.
+    let mut last_calls = FxHashMap::default();
     while document.read_line(&mut line)? {
         if let Some((module, symbol)) = parse_frame(&line) {
             match &mut owner {
@@ -144,20 +144,25 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Owner::Nobody => document.report_malformed("the frame belongs to no system call")?,
             }
         } else if let Some(call) = parse_call(&line) {
-            end_call(owner, &mut sums, document.options, sink)?;
+            end_call(owner, &mut sums, &mut last_calls, document.options, sink)?;
+            last_calls.remove(call.pid);
             has_times |= call.time.is_some();
             owner = match call.name.is_empty() {
                 true => Owner::Nobody,
                 false => Owner::Call(begin_call(&call, document.options, sink)),
             };
-        } else if has_own_stack(&line, &owner) {
-            end_call(owner, &mut sums, document.options, sink)?;
+        } else if let Some(pid) = parse_end(&line) {
+            // The stack of the call that ends a process follows the message about its end.
+            end_call(owner, &mut sums, &mut last_calls, document.options, sink)?;
+            owner = last_calls.remove(pid).map_or(Owner::Message, Owner::Call);
+        } else if split_process(&line).1.starts_with(b"--- ") {
+            end_call(owner, &mut sums, &mut last_calls, document.options, sink)?;
             owner = Owner::Message;
         } else if !is_message(&line) {
             document.report_malformed("expected a system call or a frame")?;
         }
     }
-    end_call(owner, &mut sums, document.options, sink)?;
+    end_call(owner, &mut sums, &mut last_calls, document.options, sink)?;
     let names: &[&str] = if has_times { &["time", "calls"] } else { &["calls"] };
     let name = names[document.select_value(names, 0)?];
     document.set_unit_silently(if name == "time" { "microseconds" } else { "calls" });
@@ -175,15 +180,17 @@ fn begin_call(call: &Call<'_>, options: &Options, sink: &mut Sink) -> OpenCall {
     open
 }
 
-/// Adds a call to the sums, if it has a stack.
+/// Adds a call to the sums if it has a stack, else to the last calls of processes.
 fn end_call(
     owner: Owner,
     sums: &mut FxHashMap<Vec<FrameId>, [Weight; 2]>,
+    last_calls: &mut FxHashMap<Vec<u8>, OpenCall>,
     options: &Options,
     sink: &mut Sink,
 ) -> Result<(), Error> {
     let Owner::Call(mut open) = owner else { return Ok(()) };
     if open.stack.frames().len() < 2 {
+        last_calls.insert(open.pid.clone(), open);
         return Ok(());
     }
     if (options.pid || options.tid) && !open.pid.is_empty() {

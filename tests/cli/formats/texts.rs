@@ -152,24 +152,38 @@ fn labels_of_raw_pprof_become_root_frames() {
 }
 
 #[test]
-fn inputs_of_different_units_are_said_to_be_added_up() {
+fn weights_of_different_units_are_not_added_up() {
     let folder = folder();
     let temporary = tempfile::tempdir().unwrap();
-    let sample = |period: u64| format!("app 1 1.0: {period} cycles: \n\t   401136 f (/a)\n\n");
-    let (periods, counts) = (temporary.path().join("periods"), temporary.path().join("counts"));
-    std::fs::write(&periods, sample(700)).unwrap();
-    std::fs::write(&counts, sample(1)).unwrap();
+    let sample = |event: &str| format!("app 1 1.0: {event}: \n\t   401136 f (/a)\n\n");
+    let write = |name: &str, text: String| {
+        let path = temporary.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (periods, counts) = (write("periods", sample("700 cycles")), write("counts", sample("1 cycles")));
+    let (without, clock) = (write("without", sample("cycles")), write("clock", sample("700 cpu-clock")));
+    let [heap, samples] = ["heapprofile.heapprofile", "gperftools.prof"].map(|name| folder.join(name));
     for (first, second, message) in [
-        (folder.join("heapprofile.heapprofile"), periods.clone(), "weights of event cycles"),
-        (folder.join("heapprofile.heapprofile"), counts.clone(), "samples of event cycles"),
-        (folder.join("gperftools.prof"), counts.clone(), ""),
-        (periods.clone(), periods, ""),
+        (&heap, &periods, "bytes in "),
+        (&heap, &periods, "weights of event cycles"),
+        (&heap, &counts, "samples of event cycles"),
+        (&heap, &folder.join("trace-event.json"), "trace-event.json; fold each input alone"),
+        (&samples, &folder.join("jfr-17.jfr.gz"), ""),
+        (&samples, &counts, ""),
+        (&samples, &without, ""),
+        (&periods, &folder.join("jstack.txt"), "weights of event cycles"),
+        (&periods, &periods, ""),
+        (&periods, &without, "event cycles: 1 of 2 samples have no period, the others have; use --weight samples"),
+        (&clock, &folder.join("trace-event.json"), "microseconds in "),
     ] {
-        let outcome = run("fg-collapse", [&first, &second], b"").ok();
-        let warnings: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("different units")).collect();
-        assert_eq!(warnings.len(), usize::from(!message.is_empty()), "{outcome:?}");
-        assert!(outcome.stderr.contains(message), "{outcome:?}");
+        let outcome = run("fg-collapse", [first, second], b"");
+        let is_refused = !message.is_empty();
+        let found = (outcome.code() == 1, outcome.stdout.is_empty(), outcome.stderr.contains(message));
+        assert_eq!(found, (is_refused, is_refused, true), "{first:?} {second:?}: {outcome:?}");
     }
+    let counted = run("fg-collapse", ["--weight=samples".as_ref(), periods.as_os_str(), without.as_os_str()], b"");
+    assert_eq!(counted.ok().text(), "app;f 2\n");
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use bstr::ByteSlice as _;
 
-use super::message::is_message;
 use super::{has_callers, parse, sorted, stack_lines, weight};
 use crate::collapse::line_helpers::{split_word, split_words};
 use crate::collapse::text_kind::has_text_semicolons;
-use crate::folded::{Line, LineKind};
+use crate::folded::{Line, LineKind, is_message};
 
 /// Maximum number of lines of a text whose first line decides.
 pub(super) const MAX_SHORT_TEXT: usize = 32;

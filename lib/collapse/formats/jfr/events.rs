@@ -7,16 +7,17 @@ use super::metadata::{Field, Layout, Schema, Timespan, Value};
 use super::wire::{Cursor, Text};
 use crate::collapse::filter::args::EventChoice;
 
-/// Names of groups of events that `--event` accepts, and the events in them. The first group of which a recording has
-/// events is the default.
-const GROUPS: [(&str, &[&str]); 7] = [
-    ("cpu", &["ExecutionSample", "CPUTimeSample"]),
-    ("wall", &["WallClockSample"]),
-    ("alloc", &["ObjectAllocationSample", "ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB"]),
-    ("nativemem", &["Malloc"]),
-    ("lock", &["JavaMonitorEnter", "ThreadPark"]),
-    ("live", &["LiveObject", "OldObjectSample"]),
-    ("native", &["NativeMethodSample"]),
+/// Names of groups of events that `--event` accepts, and the kinds of events in them: those of one kind complement each
+/// other, and each kind measures the same, so that one of them counts. The first group of which a recording has events is the
+/// default.
+const GROUPS: [(&str, &[&[&str]]); 7] = [
+    ("cpu", &[&["ExecutionSample"], &["CPUTimeSample"]]),
+    ("wall", &[&["WallClockSample"]]),
+    ("alloc", &[&["ObjectAllocationSample"], &["ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB"]]),
+    ("nativemem", &[&["Malloc"]]),
+    ("lock", &[&["JavaMonitorEnter", "ThreadPark"]]),
+    ("live", &[&["LiveObject"], &["OldObjectSample"]]),
+    ("native", &[&["NativeMethodSample"]]),
 ];
 
 /// The fields that hold the weight of events that are not weighed by their duration, and the units.
@@ -32,6 +33,9 @@ const WEIGHTS: [(&str, &str, &str); 10] = [
     ("SocketRead", "duration", "nanoseconds"),
     ("SocketWrite", "duration", "nanoseconds"),
 ];
+
+/// The unit of events that are no samples and have no duration.
+pub(in crate::collapse::formats) const EVENTS: &str = "events";
 
 /// The types of a chunk whose events have a stack.
 pub(super) struct EventTypes {
@@ -130,61 +134,58 @@ pub(in crate::collapse::formats) fn select_types(
     match choice {
         EventChoice::All => None,
         EventChoice::First => Some(select_default(counts)),
-        EventChoice::Named(wanted) if is_cpu_group(wanted) => {
-            Some(vec![select_cpu(counts).unwrap_or_else(|| wanted.clone())])
-        }
         EventChoice::Named(wanted) => {
-            let found = select_by_name(wanted, counts.keys().map(Vec::as_slice));
+            let found = match find_group(wanted) {
+                Some(kinds) => select_kind(kinds, counts),
+                None => select_by_name(wanted, counts),
+            };
             Some(if found.is_empty() { vec![wanted.clone()] } else { found })
         }
     }
 }
 
-/// Returns the names of the events that a name selects: itself, those of its group, or those with this short name.
-pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
-    let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
-    let group = group.unwrap_or_default();
-    known
-        .filter(|name| {
-            let short = short_name(name);
-            *name == wanted || short == wanted || group.iter().any(|event| event.as_bytes() == short)
-        })
-        .map(<[u8]>::to_vec)
-        .collect()
+/// Returns the kinds of events in the group of this name.
+fn find_group(name: &[u8]) -> Option<&'static [&'static [&'static str]]> {
+    GROUPS.iter().find(|(group, _)| group.as_bytes() == name).map(|(_, kinds)| *kinds)
 }
 
-/// Returns true if a name is that of the group of which only one kind of event counts: all of them measure CPU time.
+/// Returns true if a name is that of a group of events.
+pub(super) fn is_group(name: &[u8]) -> bool {
+    find_group(name).is_some()
+}
+
+/// Returns true if a name is that of the group of events of CPU time.
 pub(super) fn is_cpu_group(name: &[u8]) -> bool {
     name == GROUPS[0].0.as_bytes()
 }
 
-/// Returns the name of the event of CPU time that counts, if the recording has one.
-pub(super) fn select_cpu(counts: &FxHashMap<Vec<u8>, u64>) -> Option<Vec<u8>> {
-    let events = GROUPS[0].1;
-    let found = select_by_name(GROUPS[0].0.as_bytes(), counts.keys().map(Vec::as_slice));
-    found.into_iter().min_by_key(|name| events.iter().position(|event| event.as_bytes() == short_name(name)))
+/// Returns the names of the events that have this name, with or without their package.
+fn select_by_name(wanted: &[u8], counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    counts.keys().filter(|name| *name == wanted || short_name(name) == wanted).cloned().collect()
+}
+
+/// Returns the names of the events of the first of these kinds that the recording has.
+fn select_kind(kinds: &[&[&str]], counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    let of_kind = |events: &&[&str]| -> Vec<Vec<u8>> {
+        let is_of_kind = |name: &&Vec<u8>| events.iter().any(|event| event.as_bytes() == short_name(name));
+        counts.keys().filter(is_of_kind).cloned().collect()
+    };
+    kinds.iter().map(of_kind).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// Returns the names of the default events: those of the first group of which the recording has events, else the first
-/// event by name. Of events for CPU time only one kind counts.
-pub(super) fn select_default(counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
-    if let Some(name) = select_cpu(counts) {
-        return vec![name];
-    }
-    let mut known: Vec<&[u8]> = counts.keys().map(Vec::as_slice).collect();
-    known.sort_unstable();
-    for (group, _) in &GROUPS[1..] {
-        let found = select_by_name(group.as_bytes(), known.iter().copied());
-        if !found.is_empty() {
-            return found;
-        }
-    }
-    known.first().map(|name| name.to_vec()).into_iter().collect()
+/// event by name.
+fn select_default(counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    let of_groups = GROUPS.iter().map(|(_, kinds)| select_kind(kinds, counts));
+    of_groups
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_else(|| counts.keys().min().cloned().into_iter().collect())
 }
 
 /// Returns true if no event comes before this one as a default.
 pub(super) fn is_first_default(name: &[u8]) -> bool {
-    GROUPS[0].1.first().is_some_and(|first| first.as_bytes() == short_name(name))
+    GROUPS[0].1[0].iter().any(|first| first.as_bytes() == short_name(name))
 }
 
 impl EventTypes {
@@ -237,7 +238,7 @@ impl EventType {
         let layout = Layout::new(schema, id, &wanted)?;
         Some(Self {
             name: class.name.clone(),
-            unit: weight.map_or(if is_sample { "samples" } else { "events" }, |(_, unit)| unit),
+            unit: weight.map_or(if is_sample { "samples" } else { EVENTS }, |(_, unit)| unit),
             positions: Positions::new(&layout).filter(|_| label_fields.is_empty()),
             layout,
             weight_timespan: weight.and_then(|(field, _)| field.timespan),
@@ -332,7 +333,8 @@ impl Label {
 mod tests {
     use rustc_hash::FxHashMap;
 
-    use super::{is_cpu_group, select_cpu, select_default};
+    use super::{select_default, select_types};
+    use crate::collapse::filter::args::EventChoice;
 
     /// Returns the counts of events of which there is one each.
     fn counts(names: &[&str]) -> FxHashMap<Vec<u8>, u64> {
@@ -340,12 +342,21 @@ mod tests {
     }
 
     #[test]
-    fn selects_one_kind_of_cpu_time() {
+    fn selects_one_kind_of_a_group() {
         let both = counts(&["jdk.CPUTimeSample", "jdk.ExecutionSample", "jdk.ThreadPark"]);
-        assert_eq!(select_cpu(&both), Some(b"jdk.ExecutionSample".to_vec()));
         assert_eq!(select_default(&both), [b"jdk.ExecutionSample"]);
-        assert_eq!(select_cpu(&counts(&["jdk.CPUTimeSample"])), Some(b"jdk.CPUTimeSample".to_vec()));
-        assert_eq!(select_cpu(&counts(&["jdk.ThreadPark"])), None);
-        assert!(is_cpu_group(b"cpu") && !is_cpu_group(b"alloc"));
+        let named = |name: &[u8], counts: &FxHashMap<Vec<u8>, u64>| {
+            let mut found = select_types(&EventChoice::Named(name.to_vec()), counts).unwrap();
+            found.sort();
+            found
+        };
+        assert_eq!(named(b"cpu", &both), [b"jdk.ExecutionSample"]);
+        assert_eq!(named(b"cpu", &counts(&["jdk.CPUTimeSample"])), [b"jdk.CPUTimeSample"]);
+        assert_eq!(named(b"cpu", &counts(&["jdk.ThreadPark"])), [b"cpu"]);
+        let buffers = ["jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"];
+        let all = counts(&["jdk.ObjectAllocationSample", buffers[0], buffers[1]]);
+        assert_eq!(named(b"alloc", &all), [b"jdk.ObjectAllocationSample"]);
+        assert_eq!(named(b"alloc", &counts(&buffers)), buffers.map(str::as_bytes));
+        assert_eq!(named(b"ThreadPark", &both), [b"jdk.ThreadPark"]);
     }
 }

@@ -26,10 +26,10 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use self::chunk::Chunk;
-use self::events::{EventType, EventTypes, is_cpu_group, is_first_default};
-pub(super) use self::events::{printed_weight, select_types};
+pub(super) use self::events::{EVENTS, printed_weight, select_types};
+use self::events::{EventType, EventTypes, is_cpu_group, is_first_default, is_group};
 use self::reader::Reader;
-pub(super) use self::reader::kind_suffix;
+pub(super) use self::reader::{describe_untimed, kind_suffix};
 use self::source::{MAGIC, Recording, Window};
 use self::wire::Cursor;
 use crate::Error;
@@ -121,8 +121,10 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
     if choice == EventChoice::All {
         return select_with_stacks(window);
     }
-    // Whether an event of CPU time counts depends on the others.
-    let is_named = matches!(&choice, EventChoice::Named(wanted) if !is_cpu_group(wanted));
+    // Which events of a group count depends on those that the recording has.
+    let is_named = matches!(&choice, EventChoice::Named(wanted) if !is_group(wanted));
+    let is_cpu =
+        matches!(&choice, EventChoice::First) || matches!(&choice, EventChoice::Named(wanted) if is_cpu_group(wanted));
     let mut counts: FxHashMap<Vec<u8>, u64> = FxHashMap::default();
     for_each_chunk(window, |chunk, window| {
         let Some(schema) = chunk.read_schema(window)? else { return Ok(true) };
@@ -134,7 +136,7 @@ fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Opt
         let mut offset = chunk.first_event();
         while let Some(event) = chunk.event_at(window, offset)? {
             if let Some(class) = types.find(event.kind).map(|index| &types.list()[index]) {
-                if is_first_default(&class.name) {
+                if is_cpu && is_first_default(&class.name) {
                     counts = [(class.name.clone(), 1)].into_iter().collect();
                     return Ok(false);
                 }

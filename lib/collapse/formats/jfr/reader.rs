@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::chunk::{CHECKPOINT, Chunk};
 use super::constants::Constants;
-use super::events::{Event, EventType, EventTypes, Label};
+use super::events::{EVENTS, Event, EventType, EventTypes, Label};
 use super::metadata::Schema;
 use super::source::Window;
 use super::stacks::{FrameDetails, StackFrame, StackTraces};
@@ -271,6 +271,9 @@ impl<'a> Reader<'a> {
             None => {
                 self.unit = Some((unit, class.name.clone()));
                 document.set_unit(unit);
+                if unit == EVENTS {
+                    document.warn(&describe_untimed(&class.name));
+                }
                 Ok(())
             }
         }
@@ -337,6 +340,11 @@ impl<'a> ChunkTables<'a> {
         self.stack.extend(numbers.iter().rev().map(|number| self.frames[*number as usize]));
         trace.is_truncated
     }
+}
+
+/// Says that events of a type, which have a stack, have no duration.
+pub(in crate::collapse::formats) fn describe_untimed(name: &[u8]) -> String {
+    format!("events of {} have no duration: each weighs 1", String::from_utf8_lossy(name))
 }
 
 /// Returns the name of a frame, with the suffix and the line that the options ask for.

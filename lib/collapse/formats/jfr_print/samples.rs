@@ -9,7 +9,7 @@ use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::formats::java;
-use crate::collapse::formats::jfr::{printed_weight, select_types};
+use crate::collapse::formats::jfr::{EVENTS, describe_untimed, printed_weight, select_types};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
@@ -59,6 +59,7 @@ struct Key {
     stack: usize,
     labels: usize,
     time: Option<u64>,
+    has_weight: bool,
 }
 
 /// A list of distinct values.
@@ -126,10 +127,11 @@ impl<'a> Samples<'a> {
     pub(in crate::collapse::formats) fn add(&mut self, event: PrintedEvent, printed: Printed) -> Result<(), Error> {
         let weight = match (printed_weight(&event.name).0, event.weight) {
             (None, _) => Weight::ONE,
-            // Only a type without durations has none.
+            // In a type without durations.
             (Some("duration"), None) => Weight::ONE,
             (Some(_), weight) => weight.unwrap_or_default(),
         };
+        let has_weight = event.weight.is_some();
         self.is_rounded |= printed == Printed::Rounded && event.weight.is_some();
         let kind = self.kinds.intern(event.name);
         self.has_weight.resize(self.kinds.list.len(), false);
@@ -143,6 +145,7 @@ impl<'a> Samples<'a> {
             stack: self.stacks.intern((event.frames, event.is_truncated)),
             labels: self.labels.intern(event.labels),
             time: event.time.filter(|_| self.keeps_times),
+            has_weight,
         };
         let index = self.keys.intern(key);
         if index == self.sums.len() {
@@ -177,18 +180,23 @@ impl<'a> Samples<'a> {
         if let Some(names) = select_types(&document.options.event, &counts) {
             document.events = EventFilter::for_names(names);
         }
-        let (mut unit, mut truncated) = (None, 0);
+        let (mut unit, mut truncated, mut without_weight) = (None, 0, 0);
         let keys = std::mem::take(&mut self.keys.list);
         let with_stack = keys.iter().filter(|key| !self.stacks.list[key.stack].0.is_empty());
         sink.note_time(with_stack.filter_map(|key| key.time).min());
         for (key, (count, weight)) in keys.iter().zip(std::mem::take(&mut self.sums)) {
             if self.has_stacks[key.kind] && document.events.accept_many(&self.kinds.list[key.kind], count) {
+                if self.has_weight[key.kind] && !key.has_weight && uses_input_weights(self.options) {
+                    without_weight += count;
+                    continue;
+                }
                 self.check_unit(key, &mut unit, document)?;
                 truncated += u64::from(self.stacks.list[key.stack].1);
                 self.add_sum(key, count, weight, document, sink)?;
             }
         }
         let is_rounded = self.is_rounded && matches!(unit, Some("bytes" | "nanoseconds"));
+        document.report_problems(without_weight, "event", "left out: without the duration or size that others have")?;
         if is_rounded {
             document.warn("sizes and durations are rounded; give the recording, or the output of `jfr print --json --stack-depth 2048`");
         }
@@ -210,7 +218,7 @@ impl<'a> Samples<'a> {
     ) -> Result<(), Error> {
         let unit = match printed_weight(&self.kinds.list[key.kind]) {
             _ if !uses_input_weights(self.options) => "samples",
-            (Some(_), _) if !self.has_weight[key.kind] => "events",
+            (Some(_), _) if !self.has_weight[key.kind] => EVENTS,
             (_, unit) => unit,
         };
         match known.replace(unit) {
@@ -222,6 +230,9 @@ impl<'a> Samples<'a> {
             Some(_) => Ok(()),
             None => {
                 document.set_unit(unit);
+                if unit == EVENTS {
+                    document.warn(&describe_untimed(&self.kinds.list[key.kind]));
+                }
                 Ok(())
             }
         }

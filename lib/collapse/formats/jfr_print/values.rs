@@ -36,8 +36,10 @@ pub(in crate::collapse::formats) fn parse_amount(text: &[u8]) -> Option<Weight> 
     let mut sum = Weight::ZERO;
     words.peek()?;
     while let Some(number) = words.next() {
-        let number = to_ascii(number);
-        let (_, places, factor) = match words.next() {
+        // The unit follows a blank, or the number itself: `20ms`.
+        let end = number.iter().position(|byte| byte.is_ascii_alphabetic()).unwrap_or(number.len());
+        let (number, unit) = (to_ascii(&number[..end]), Some(&number[end..]).filter(|unit| !unit.is_empty()));
+        let (_, places, factor) = match unit.or_else(|| words.next()) {
             Some(unit) => UNITS.iter().find(|(name, ..)| *name == unit)?,
             None => &UNITS[0],
         };
@@ -140,6 +142,12 @@ mod tests {
             ("۲۰ ms", Some("20000000")),
             ("16 bytes", Some("16")),
             ("7", Some("7")),
+            ("12 ns", Some("12")),
+            ("1.25 us", Some("1250")),
+            ("2 h 3 m", Some("7380000000000")),
+            ("1 d", Some("86400000000000")),
+            ("20ms", Some("20000000")),
+            ("1m 3s", Some("63000000000")),
             ("N/A", Some("0")),
             ("-5 ms", Some("0")),
             ("1 parsec", None),

@@ -18,6 +18,8 @@ pub(in crate::collapse::formats) struct CallStack {
     /// The frames of `calls`.
     frames: Vec<FrameId>,
     now: i128,
+    /// The bounds of the span of time that counts, if not all does.
+    window: Option<(i128, i128)>,
     /// The earliest known end of an open call.
     next_end: Option<i128>,
 }
@@ -36,6 +38,11 @@ impl CallStack {
         Self { thread, ..Self::default() }
     }
 
+    /// Restricts the time that counts to a span.
+    pub(in crate::collapse::formats) fn with_window(self, window: Option<(i128, i128)>) -> Self {
+        Self { window, ..self }
+    }
+
     /// Advances to a later time, and ends the calls whose known end has come. A time before the current one has no
     /// effect.
     pub(in crate::collapse::formats) fn advance(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
@@ -51,8 +58,12 @@ impl CallStack {
     /// Adds the current stack with the time until `time`.
     fn add_until(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
         if !self.frames.is_empty() {
-            let elapsed = weight_from_millionths(time.saturating_sub(self.now)).unwrap_or_default();
-            add_stack(self.thread, &self.frames, elapsed, sink)?;
+            let (from, to) = self.window.unwrap_or((i128::MIN, i128::MAX));
+            let elapsed = time.min(to).saturating_sub(self.now.max(from)).max(0);
+            if elapsed < time.saturating_sub(self.now) {
+                sink.note_left_out();
+            }
+            add_stack(self.thread, &self.frames, weight_from_millionths(elapsed).unwrap_or_default(), sink)?;
         }
         self.now = self.now.max(time);
         Ok(())

@@ -15,14 +15,16 @@ use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::uses_input_weights;
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
+use crate::collapse::slice_filter::SliceFilter;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
     description: "V8 CPU profile (.cpuprofile)",
     tested_with: "Node.js, published files",
-    has_times: false,
+    has_times: true,
     has_labels: false,
     counts_samples: true,
     recognizer: Recognizer::Json(is_root),
@@ -54,6 +56,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         document.report_damage(CYCLIC, false)?;
     }
     if samples.is_empty() {
+        SliceFilter::for_sums(document.options)?;
         document.set_unit("samples");
         let hits = root.get_items(b"nodes").filter_map(|node| Some((Node::id(node)?, node.get(b"hitCount")?)));
         let hits = hits.filter_map(|(id, count)| Some((id, count.as_millionths()?)));
@@ -64,5 +67,5 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     } else {
         "samples"
     });
-    samples.fold_samples(None, document.options, sink)
+    samples.fold_samples(SampleInfo::default(), None, document.options, sink)
 }

@@ -4,8 +4,8 @@
 //! ```text
 //! {"name":"root","value":3,"children":[{"name":"main","value":3,"children":[{"name":"work","value":2}]}]}
 //! ```
-//! The weight of a node is its value without those of its children. If the children of any node add up to more, values
-//! are those of the nodes alone, as `perf script flamegraph -f json` writes them, with the members `n`, `v` and `c`. A
+//! The weight of a node is its value without those of its children. If the children of any node add up to more, and not by
+//! rounding, values are those of the nodes alone, as `perf script flamegraph -f json` writes them, with the members `n`, `v` and `c`. A
 //! root named `root`, `all` or `total`, or without a name, is left out.
 
 use super::read_root;
@@ -61,16 +61,22 @@ impl Keys {
     }
 
     fn parse_node(&self, node: Value<'_>, depth: usize) -> Node {
-        let millionths = node.get_millionths(self.value);
+        let value = self.value(node);
         let name = node.get_string(self.name).into_owned();
-        let is_hidden = depth == 0 && is_artificial(&name) && self.self_value(node) == 0;
-        Node { name, weight: millionths.and_then(weight_from_millionths), is_hidden }
+        let is_all_of_children = || self.self_value(node) <= value.unwrap_or(0) / FLOAT_ROUNDING;
+        let is_hidden = depth == 0 && is_artificial(&name) && is_all_of_children();
+        Node { name, value, is_hidden }
     }
 
-    /// Returns the value of a node without those of its children, in millionths.
+    /// Returns the value of a node in trillionths.
+    fn value(&self, node: Value<'_>) -> Option<i128> {
+        node.get(self.value)?.as_trillionths()
+    }
+
+    /// Returns the value of a node without those of its children, in trillionths.
     fn self_value(&self, node: Value<'_>) -> i128 {
-        let children = node.get_items(self.children).filter_map(|child| child.get_millionths(self.value));
-        children.fold(node.get_millionths(self.value).unwrap_or(0), i128::saturating_sub)
+        let children = node.get_items(self.children).filter_map(|child| self.value(child));
+        children.fold(self.value(node).unwrap_or(0), i128::saturating_sub)
     }
 }
 
@@ -87,17 +93,39 @@ fn is_artificial(name: &[u8]) -> bool {
     matches!(name, b"" | b"root" | b"all" | b"total")
 }
 
-/// Returns true if the values of no node's children add up to more than its own.
+/// The relative error of a sum of floating-point numbers is below one part of this number.
+const FLOAT_ROUNDING: i128 = 1_000_000_000;
+
+/// Returns true if the values of no node's children add up to more than its own, but for rounding.
 fn has_inclusive_values(root: Value<'_>, keys: &Keys) -> bool {
+    let unit = find_last_place(root, keys);
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
-        if keys.self_value(node) < 0 {
+        let first = waiting.len();
+        waiting.extend(node.get_items(keys.children));
+        let values = waiting.len() - first + 1;
+        let rounding =
+            unit.map_or(0, |unit| unit * values as i128 / 2 + keys.value(node).unwrap_or(0) / FLOAT_ROUNDING);
+        if keys.self_value(node) < -rounding {
             return false;
         }
-        waiting.extend(node.get_items(keys.children));
     }
     true
 }
+
+/// Returns the value of the last decimal place of the values, in trillionths: values that are printed with two decimals are
+/// rounded to hundredths. `None` if all values are whole numbers, as counts are.
+fn find_last_place(root: Value<'_>, keys: &Keys) -> Option<i128> {
+    let (mut waiting, mut most) = (vec![root], 0);
+    while let Some(node) = waiting.pop() {
+        most = most.max(node.get(keys.value).map_or(0, Value::count_decimals));
+        waiting.extend(node.get_items(keys.children));
+    }
+    (most > 0).then(|| 10_i128.pow(TRILLIONTH_PLACES.saturating_sub(most)))
+}
+
+/// Number of decimal places of trillionths.
+const TRILLIONTH_PLACES: u32 = 12;
 
 /// Adds a tree whose values are those of the nodes alone.
 fn fold_self_values(root: Value<'_>, keys: &Keys, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

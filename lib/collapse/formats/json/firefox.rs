@@ -8,7 +8,7 @@
 //!   "stringArray":["main","work"]}]}
 //! ```
 //! As the profiler saves a profile, a table has columns, as above; as Firefox records it, a table has rows and a
-//! `schema`. The weight is the sample's `weight` or 1. The thread is the root frame. Threads whose samples have another
+//! `schema`. The weight is the sample's `weight`, or 1 with `--weight samples`. The thread is the root frame. Threads whose samples have another
 //! unit than the first, and markers, are left out; files and lines too, unless `--srcline` asks for them.
 
 use std::borrow::Cow;
@@ -19,7 +19,9 @@ use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::{add_partial_stack, function_with_source, module_frame, thread_name};
+use crate::collapse::document_helpers::{
+    add_partial_stack, function_with_source, module_frame, thread_name, uses_input_weights,
+};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -58,6 +60,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     while let Some(profile) = profiles.pop() {
         for thread in profile.get_items(b"threads") {
             let thread_unit = thread.get_path([b"samples", b"weightType"]).and_then(Value::as_string);
+            let thread_unit = thread_unit.filter(|_| uses_input_weights(document.options));
             let thread_unit = thread_unit.unwrap_or(b"samples"[..].into());
             let unit = unit.get_or_insert_with(|| thread_unit.to_vec());
             if *unit != *thread_unit {
@@ -90,7 +93,7 @@ fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut
     let name = thread_name(&name.unwrap_or_default(), &pid.unwrap_or_default(), &tid.unwrap_or_default(), options);
     let name = sink.intern(&name);
     let Some(samples) = thread.get(b"samples") else { return Ok(0) };
-    let mut weights = WeightList::new(samples.get(b"weight"));
+    let mut weights = WeightList::new(samples.get(b"weight").filter(|_| uses_input_weights(options)));
     let mut stack = Vec::new();
     for index in column_values(samples, b"stack") {
         let has_root = tables.path(index, &mut stack);

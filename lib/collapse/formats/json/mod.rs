@@ -60,7 +60,14 @@ fn read_root(
     if tape.is_truncated {
         return Err(document.unreadable("JSON that is cut short"));
     }
-    Value::root(&tape).map_or(Ok(()), |root| fold(root, document, sink))
+    Value::root(&tape).map_or(Ok(()), |root| fold(root, document, sink))?;
+    report_too_small(&tape, document)
+}
+
+/// Reports the numbers that were read as 0.
+fn report_too_small(tape: &Tape<'_>, document: &mut Document<'_>) -> Result<(), Error> {
+    let count = tape.too_small.borrow().len() as u64;
+    document.report_problems(count, "number", "below 0.0000005 read as 0: weights have six decimals")
 }
 
 /// Parses a document, which may be truncated.

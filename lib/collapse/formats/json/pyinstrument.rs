@@ -15,7 +15,6 @@ use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::profile::Weight;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "pyinstrument",
@@ -40,9 +39,11 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     fold_tree(frame, b"children", |frame, _| parse_node(frame, options), document, sink)
 }
 
+const TRILLION: i128 = 1_000_000_000_000;
+
 fn parse_node(frame: Value<'_>, options: &Options) -> Node {
     let name = frame_name(frame, [b"function", b"file_path", b"line_no"], options);
-    let time = frame.get(b"time").and_then(Value::as_millionths);
-    let time = time.and_then(|time| u64::try_from(time).ok()).map(Weight::new);
-    Node { name, weight: time, is_hidden: false }
+    // Millionths of a second are whole microseconds.
+    let time = frame.get_millionths(b"time");
+    Node { name, value: time.and_then(|time| time.checked_mul(TRILLION)), is_hidden: false }
 }

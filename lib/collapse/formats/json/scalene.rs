@@ -5,8 +5,8 @@
 //!             {"count":28,"cpu_samples":0.12,"python_time":0.08,"c_time":0.04}]],
 //!  "combined_stacks":[[[{"display_name":"work","filename_or_module":"/srv/a.py","line":2,"kind":"py"}],22]]}
 //! ```
-//! The weight is CPU time in microseconds (`cpu`); `--event` asks for the part of the interpreter (`python`), the part of
-//! native code (`native`), the number of `samples`, that of samples with native frames (`combined`), or the `allocated`
+//! The weight is the stack's share of all CPU time, in millionths (`cpu`); `--event` asks for the part of the interpreter
+//! (`python`), the part of native code (`native`), the number of `samples`, that of samples with native frames (`combined`), or the `allocated`
 //! memory in bytes. Older versions write the four values as a list. Files and lines are left out unless `--srcline` asks
 //! for them.
 
@@ -40,6 +40,9 @@ fn is_root(root: Value<'_>) -> bool {
     root.get(b"alloc_samples").is_some() && others.iter().any(|key| root.get(key).is_some())
 }
 
+/// The unit of what Scalene divides by the CPU time of all stacks: the file does not have that time.
+const SHARE: &str = "millionths of the CPU time";
+
 /// A value: its name, the list of stacks that has it, its key and index there, and its unit.
 struct Measure {
     name: &'static str,
@@ -62,9 +65,9 @@ const fn measure(
 }
 
 const MEASURES: [Measure; 6] = [
-    measure("cpu", b"stacks", (b"cpu_samples", 3), "microseconds", 1_000_000),
-    measure("python", b"stacks", (b"python_time", 1), "microseconds", 1_000_000),
-    measure("native", b"stacks", (b"c_time", 2), "microseconds", 1_000_000),
+    measure("cpu", b"stacks", (b"cpu_samples", 3), SHARE, 1_000_000),
+    measure("python", b"stacks", (b"python_time", 1), SHARE, 1_000_000),
+    measure("native", b"stacks", (b"c_time", 2), SHARE, 1_000_000),
     measure("samples", b"stacks", (b"count", 0), "samples", 1),
     measure("combined", b"combined_stacks", (b"", 0), "samples", 1),
     measure("allocated", b"memory_stacks", (b"", 0), "bytes", 1 << 20),

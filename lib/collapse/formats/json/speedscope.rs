@@ -122,7 +122,8 @@ fn fold_events(
     sink: &mut Sink,
 ) -> Result<u64, Error> {
     let start = profile.get(b"startValue").and_then(Value::as_millionths).unwrap_or(0);
-    let mut clock = Clock { now: start, invalid: 0 };
+    let exact = profile.get(b"startValue").and_then(Value::as_float).unwrap_or(0.0);
+    let mut clock = Clock { now: start, exact, invalid: 0, too_close: 0 };
     let mut stack = CallStack::new(thread);
     stack.set_start(start);
     let (mut unknown, mut unopened) = (0, 0);
@@ -145,21 +146,36 @@ fn fold_events(
         "time",
         "replaced by the one before: missing, too large or out of order",
     )?;
+    document.report_problems(
+        clock.too_close,
+        "time",
+        "read as equal to the one before: they differ in the seventh decimal or later, and weights have six",
+    )?;
     Ok(stack.count_open() as u64)
 }
 
 /// A clock that never goes back.
 struct Clock {
     now: i128,
+    exact: f64,
     /// Number of times that were missing or before the current time.
     invalid: u64,
+    /// Number of times that are later than the one before, but not by a millionth.
+    too_close: u64,
 }
+
+/// The relative difference of numbers that differ by the rounding of a computation.
+const ROUNDING: f64 = 1e-12;
 
 impl Clock {
     /// Advances to a time, if it is valid, and returns the current time.
     fn advance(&mut self, time: Option<Value<'_>>) -> i128 {
         match time.and_then(Value::as_millionths).filter(|time| *time >= self.now) {
-            Some(time) => self.now = time,
+            Some(now) => {
+                let exact = time.and_then(Value::as_float).unwrap_or(self.exact);
+                self.too_close += u64::from(now == self.now && exact - self.exact > exact.abs() * ROUNDING);
+                (self.now, self.exact) = (now, exact);
+            }
             None => self.invalid += 1,
         }
         self.now

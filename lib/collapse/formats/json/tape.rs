@@ -3,6 +3,9 @@
 //! The parser does not recurse, so documents may be nested to any depth, and its memory is bounded by the document's
 //! length. Strings and numbers are parsed only when they are needed.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 /// Maximum number of values: a gigabyte of nodes.
 const MAX_NODES: usize = 1 << 27;
 
@@ -17,6 +20,8 @@ pub(super) struct Tape<'a> {
     pub(super) is_truncated_in_value: bool,
     /// The offset of the document's end in the text.
     pub(super) end: usize,
+    /// The numbers that were read as 0 because they are too small, by the offsets of their nodes.
+    pub(super) too_small: RefCell<BTreeSet<u32>>,
 }
 
 /// A value of the tape.
@@ -64,7 +69,8 @@ impl<'a> Tape<'a> {
             nodes[*container as usize].next = next;
         }
         let is_truncated_in_value = open.len() > 1 || first_is_object;
-        Ok(Self { text, nodes, is_truncated: !open.is_empty(), is_truncated_in_value, end: offset })
+        let (is_truncated, too_small) = (!open.is_empty(), RefCell::default());
+        Ok(Self { text, nodes, is_truncated, is_truncated_in_value, end: offset, too_small })
     }
 }
 

@@ -7,8 +7,8 @@
 //!  {"ph":"E","pid":1,"tid":1,"ts":100,"name":"main"},
 //! ```
 //! The weight is the microseconds for which a stack of events is the same on its thread, from begin (`B`), end (`E`)
-//! and complete (`X`) events. If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
-//! [`cpuprofile`](super::cpuprofile), and all events are left out. With several threads, the thread is the root frame.
+//! and complete (`X`) events (`slices`). If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
+//! [`cpuprofile`](super::cpuprofile) (`samples`), and all events are left out, unless `--event slices` asks for them. With several threads, the thread is the root frame.
 //! All other types of events are left out. If the trace has `samples` with stacks in `stackFrames`, as Hermes and
 //! catapult write them, those are read and all events are left out. Specification:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
@@ -17,15 +17,18 @@ use std::collections::BTreeMap;
 
 use super::call_stack::{CallStack, sort_events};
 use super::forest::CYCLIC;
-use super::parse;
 use super::trace_samples;
-use super::v8_samples::Samples;
+use super::v8_samples::{PER_NANOSECOND, Samples, nanoseconds};
 use super::value::{Items, Value};
+use super::{parse, report_too_small};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{read_bytes, thread_name, uses_input_weights};
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
+use crate::collapse::line_helpers::parse_number;
 use crate::collapse::sink::Sink;
+use crate::collapse::slice_filter::SliceFilter;
 use crate::diagnostics::plural;
 use crate::profile::FrameId;
 
@@ -33,7 +36,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
     tested_with: "published files",
-    has_times: false,
+    has_times: true,
     has_labels: false,
     counts_samples: true,
     recognizer: Recognizer::Json(is_root),
@@ -49,6 +52,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         Some(_) => trace_samples::fold_samples(root, document, sink).map(|()| None),
         None => fold_document(root, is_truncated, document, sink),
     }?;
+    report_too_small(&tape, document)?;
     match foreign {
         Some(offset) => document.check_nothing_follows(offset as u64, &text[offset..]),
         None => document.check_end(!is_truncated, "the end of its first value"),
@@ -115,6 +119,18 @@ fn is_document(element: Value<'_>) -> bool {
     element.is_array() || element.get(b"ph").is_none() && element.members().next().is_some()
 }
 
+/// Names of the values of a trace.
+const SAMPLES: &str = "samples";
+const SLICES: &str = "slices";
+
+/// Returns which values count: the samples of V8, or the slices of the events.
+fn select_values(trace: &Trace, document: &mut Document<'_>) -> Result<&'static str, Error> {
+    let mut names = Vec::new();
+    names.extend((!trace.profiles.is_empty()).then_some(SAMPLES));
+    names.extend((!trace.events.is_empty() || names.is_empty()).then_some(SLICES));
+    Ok(names[document.select_value(&names, 0)?])
+}
+
 /// Adds the events. Returns the offset of another document within their list, at which they end.
 fn fold_document(
     root: Value<'_>,
@@ -138,7 +154,7 @@ fn fold_document(
         // The last event may lack its time because it is truncated.
         trace.without_time = without_time_before;
     }
-    if trace.profiles.is_empty() {
+    if select_values(&trace, document)? == SLICES {
         document.set_unit("microseconds");
         return trace.fold_events(document, sink).map(|()| foreign);
     }
@@ -151,7 +167,7 @@ fn fold_document(
     }
     for (id, samples) in profiles.values_mut() {
         let thread = trace.thread_frame(id, has_several, document, sink);
-        samples.fold_samples(thread, document.options, sink)?;
+        samples.fold_samples(trace.thread_info(id), thread, document.options, sink)?;
     }
     Ok(foreign)
 }
@@ -238,10 +254,21 @@ impl Trace {
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Option<FrameId> {
-        let name = self.thread_names.get(id).or_else(|| self.process_names.get(&id.0)).filter(|name| !name.is_empty());
         let is_wanted = has_several || document.options.pid || document.options.tid;
-        let name = name.map_or(&b""[..], |name| name);
-        is_wanted.then(|| sink.intern(&thread_name(name, &id.0, &id.1, document.options)))
+        is_wanted.then(|| sink.intern(&thread_name(self.thread_name(id), &id.0, &id.1, document.options)))
+    }
+
+    /// Returns the name of a thread, or of its process; empty if both are unknown.
+    fn thread_name(&self, id: &ThreadId) -> &[u8] {
+        let name = self.thread_names.get(id).or_else(|| self.process_names.get(&id.0));
+        name.map_or(&b""[..], |name| name)
+    }
+
+    /// Returns the thread as the options select it.
+    fn thread_info(&self, id: &ThreadId) -> SampleInfo<'_> {
+        let number = |text: &[u8]| parse_number(text).and_then(|number| u32::try_from(number).ok());
+        let (pid, tid) = (number(&id.0), number(&id.1));
+        SampleInfo { comm: self.thread_name(id), pid, tid, ..SampleInfo::default() }
     }
 
     /// Adds the stacks of begin, end and complete events.
@@ -249,9 +276,16 @@ impl Trace {
         let threads = std::mem::take(&mut self.events);
         let has_several = threads.len() > 1;
         let (mut unmatched_ends, mut too_deep) = (0, 0);
+        let earliest = threads.values().flatten().map(|event| event.time).min();
+        let filter = SliceFilter::new(document.options, earliest.and_then(nanoseconds))?;
         for (id, mut events) in threads {
+            if !filter.accepts(&self.thread_info(&id)) {
+                sink.note_left_out();
+                continue;
+            }
             sort_events(&mut events, |event| event.time, |event| event.kind.duration());
-            let mut stack = CallStack::new(self.thread_frame(&id, has_several, document, sink));
+            let root = self.thread_frame(&id, has_several, document, sink);
+            let mut stack = CallStack::new(root).with_window(filter.window(PER_NANOSECOND));
             stack.set_start(events.first().map_or(0, |event| event.time));
             for Event { time, kind, frame } in &events {
                 stack.advance(*time, sink)?;

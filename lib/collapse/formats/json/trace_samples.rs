@@ -4,7 +4,7 @@
 //! {"traceEvents":[],"samples":[{"cpu":0,"tid":1,"ts":1000.0,"name":"cycles","sf":3,"weight":1}],
 //!  "stackFrames":{"3":{"category":"libc","name":"malloc","parent":"2"}}}
 //! ```
-//! A sample weighs its `weight`, or 1. Its name is the event: of several, the first counts unless `--event` names
+//! A sample weighs its `weight`, or 1 if it has none and with `--weight samples`. Its name is the event: of several, the first counts unless `--event` names
 //! another. The thread is the root frame if there are several.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,13 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::forest::{CYCLIC, Forest};
+use super::v8_samples::nanoseconds;
 use super::value::Value;
 use super::weights::INVALID_WEIGHT;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::{add_partial_stack, function_with_source, thread_name, weight_from_millionths};
+use crate::collapse::document_helpers::{
+    function_with_source, thread_name, uses_input_weights, weight_from_millionths,
+};
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
+use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::profile::{FrameId, Weight};
 
 /// The frames of a trace.
@@ -65,12 +70,14 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
     let threads: BTreeSet<_> = root.get_items(b"samples").map(|sample| sample.get_label(b"tid").into_owned()).collect();
     let shows_threads = threads.len() > 1 || document.options.pid || document.options.tid;
     let names = find_thread_names(root);
-    document.set_unit("samples");
-    let mut invalid = 0;
+    let weighs = uses_input_weights(document.options);
+    let has_weight = |sample: Value<'_>| sample.get_millionths(b"weight").is_some_and(|weight| weight != 1_000_000);
+    document.set_unit(if weighs && root.get_items(b"samples").any(has_weight) { "weights" } else { "samples" });
+    let (mut invalid, mut timed) = (0, TimedSamples::new(document.options));
     for sample in root.get_items(b"samples") {
         let weight = match sample.get(b"weight") {
-            Some(weight) => weight.as_millionths().and_then(weight_from_millionths),
-            None => Some(Weight::ONE),
+            Some(weight) if weighs => weight.as_millionths().and_then(weight_from_millionths),
+            _ => Some(Weight::ONE),
         };
         let Some(weight) = weight else {
             invalid += 1;
@@ -79,15 +86,26 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
         if !document.events.accept(&sample.get_string(b"name")) {
             continue;
         }
+        let (pid, tid) = (sample.get_label(b"pid"), sample.get_label(b"tid"));
+        let comm = names.get(&tid[..]).map_or(&b""[..], Vec::as_slice);
+        let info = sample_info(sample, comm);
+        if !timed.accept(&info, sink)? {
+            continue;
+        }
         document.events.add_weight(weight);
-        let tid = sample.get_label(b"tid");
-        let name = names.get(&tid[..]).map_or(&b""[..], Vec::as_slice);
-        let thread = thread_name(name, &sample.get_label(b"pid"), &tid, document.options);
-        let thread = shows_threads.then(|| sink.intern(&thread));
+        let thread = shows_threads.then(|| sink.intern(&thread_name(comm, &pid, &tid, document.options)));
         let (stack, has_root) = frames.stack(&sample.get_label(b"sf"));
-        add_partial_stack(thread, has_root, &stack, weight, sink)?;
+        let (roots, frames) = (thread.as_slice(), &stack[..]);
+        timed.add(&TimedSample { info, roots, is_truncated: !has_root, frames, weight }, sink)?;
     }
     document.report_problems(invalid, "sample", INVALID_WEIGHT)
+}
+
+/// Returns the time, the thread and the CPU of a sample.
+fn sample_info<'a>(sample: Value<'_>, comm: &'a [u8]) -> SampleInfo<'a> {
+    let number = |key: &[u8]| sample.get_integer(key).and_then(|number| u32::try_from(number).ok());
+    let time = sample.get_millionths(b"ts").and_then(nanoseconds);
+    SampleInfo { time, comm, pid: number(b"pid"), tid: number(b"tid"), cpu: number(b"cpu") }
 }
 
 /// Returns the names of threads, which metadata events have.

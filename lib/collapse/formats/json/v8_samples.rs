@@ -9,16 +9,26 @@ use super::forest::Forest;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document_helpers::{
-    add_partial_stack, add_stack, function_with_source, uses_input_weights, weight_from_millionths,
+    add_partial_stack, function_with_source, uses_input_weights, weight_from_millionths,
 };
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
+use crate::collapse::timed_samples::{TimedSample, TimedSamples};
 use crate::markers::UNSAMPLED;
 use crate::profile::{FrameId, Weight};
 
 const ROOT: &[u8] = b"(root)";
 /// The garbage collector, which interrupts the stack of the sample before it.
 const GARBAGE_COLLECTOR: &[u8] = b"(garbage collector)";
+
+/// Converts millionths of a microsecond. Returns `None` for a time before the start of the clock.
+pub(super) fn nanoseconds(time: i128) -> Option<u64> {
+    u64::try_from(time / PER_NANOSECOND).ok()
+}
+
+/// Number of millionths of a microsecond in a nanosecond.
+pub(super) const PER_NANOSECOND: i128 = 1000;
 
 /// A node of the call tree.
 #[derive(Clone, Copy, Debug)]
@@ -167,12 +177,17 @@ impl Samples {
     }
 
     /// Adds the samples' stacks. Each sample lasts until the next one, and the last one until the end of the profile.
+    /// `info` describes the thread, and `root` is its frame if it is shown.
     pub(super) fn fold_samples(
         &mut self,
-        thread: Option<FrameId>,
+        info: SampleInfo<'_>,
+        root: Option<FrameId>,
         options: &Options,
         sink: &mut Sink,
     ) -> Result<(), Error> {
+        let (roots, mut timed) = (root.as_slice(), TimedSamples::new(options));
+        let has_times = self.is_timed;
+        let at = |time: i128| SampleInfo { time: has_times.then(|| nanoseconds(time)).flatten(), ..info };
         let weighs = uses_input_weights(options) && self.is_timed;
         if !self.has_absolute_times {
             let start = self.start.unwrap_or(0);
@@ -180,8 +195,11 @@ impl Samples {
         }
         self.samples.sort_by_key(|(time, _)| *time);
         if let (Some(start), Some((first, _)), true) = (self.start, self.samples.first(), weighs) {
-            let before = weight_from_millionths(first.saturating_sub(start)).unwrap_or_default();
-            add_stack(thread, &[sink.intern(UNSAMPLED)], before, sink)?;
+            let weight = weight_from_millionths(first.saturating_sub(start)).unwrap_or_default();
+            let (frames, info) = (&[sink.intern(UNSAMPLED)], at(start));
+            if timed.accept(&info, sink)? {
+                timed.add(&TimedSample { info, roots, is_truncated: false, frames, weight }, sink)?;
+            }
         }
         let end = self.last_sample_end();
         let (mut stack, mut has_root, mut interrupted, mut last) = (Vec::new(), true, Vec::new(), None);
@@ -201,7 +219,10 @@ impl Samples {
                 last = Some(*id);
             }
             let weight = if weighs { weight_from_millionths(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
-            add_partial_stack(thread, has_root, &stack, weight.unwrap_or_default(), sink)?;
+            let (info, frames, weight) = (at(*time), &stack[..], weight.unwrap_or_default());
+            if timed.accept(&info, sink)? {
+                timed.add(&TimedSample { info, roots, is_truncated: !has_root, frames, weight }, sink)?;
+            }
         }
         Ok(())
     }

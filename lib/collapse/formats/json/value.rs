@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use bstr::ByteSlice as _;
+
 use super::tape::{Tape, is_scalar_byte};
+use crate::collapse::line_helpers::parse_scaled;
 use crate::profile::Weight;
 
 /// A value. Methods for another type of value than it has return `None` or no items.
@@ -139,12 +142,39 @@ impl<'t> Value<'t> {
         number.parse().ok().or_else(|| number.parse::<f64>().ok().map(|number| number as i64))
     }
 
+    /// Returns a number in trillionths, or the number that a string contains.
+    pub(super) fn as_trillionths(self) -> Option<i128> {
+        let text = self.as_label()?;
+        let (is_negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
+        let magnitude = match parse_scaled(digits, 6).filter(|_| !digits.contains(&b'e') && !digits.contains(&b'E')) {
+            Some(weight) => i128::try_from(weight.millionths()).ok()?,
+            None => Some(self.as_float()?.abs() * 1e12).filter(|number| *number < 1e36)?.round() as i128,
+        };
+        Some(if is_negative { -magnitude } else { magnitude })
+    }
+
+    /// Returns the number of decimal places of a number. One with an exponent has as many as floating-point numbers have.
+    pub(super) fn count_decimals(self) -> u32 {
+        let text = self.as_label().unwrap_or_default();
+        match memchr::memchr(b'.', &text) {
+            _ if memchr::memchr2(b'e', b'E', &text).is_some() => 15,
+            Some(dot) => text[dot + 1..].trim_end_with(|digit| digit == '0').len() as u32,
+            None => 0,
+        }
+    }
+
+    /// Returns a number as exactly as the text has it.
+    pub(super) fn as_float(self) -> Option<f64> {
+        std::str::from_utf8(&self.as_label()?).ok()?.parse().ok()
+    }
+
     /// Returns a number that is an index in a table.
     pub(super) fn as_index(self) -> Option<usize> {
         usize::try_from(self.as_integer()?).ok()
     }
 
-    /// Returns a number in millionths, or the number that a string contains.
+    /// Returns a number in millionths, or the number that a string contains. One that is rounded to 0 is counted in
+    /// [`Tape::too_small`].
     pub(super) fn as_millionths(self) -> Option<i128> {
         let text = self.as_label()?;
         let (is_negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
@@ -153,7 +183,11 @@ impl<'t> Value<'t> {
             // The number has an exponent. The limit keeps sums from overflowing.
             None => {
                 let number = std::str::from_utf8(digits).ok()?.parse::<f64>().ok()?;
-                Some(number * 1e6).filter(|number| number.abs() < 1e30)?.round() as i128
+                let millionths = Some(number * 1e6).filter(|number| number.abs() < 1e30)?.round() as i128;
+                if millionths == 0 && number != 0.0 {
+                    self.tape.too_small.borrow_mut().insert(self.node);
+                }
+                millionths
             }
         };
         Some(if is_negative { -magnitude } else { magnitude })

@@ -50,6 +50,9 @@ impl Selection {
             _ => Weight::ONE,
         };
         self.events.add_weight(weight);
+        if self.weight == SampleWeight::Period && header.period.is_none() {
+            self.events.note_without_period();
+        }
         Some(weight)
     }
 

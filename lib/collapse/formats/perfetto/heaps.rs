@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::interned::{Interned, Symbols};
-use super::threads::Threads;
-use super::values::HEAP_VALUES;
+use super::threads::{Threads, to_id};
+use super::values::{Selected, heap_name};
 use crate::Error;
 use crate::collapse::document_helpers::{add_partial_stack, thread_name};
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
+use crate::collapse::slice_filter::SliceFilter;
 use crate::profile::{FrameId, Weight};
 use crate::protobuf::{read_messages, read_numbers};
 
@@ -51,7 +53,7 @@ impl Heaps {
         interned.add_heap_tables(message);
         for dump in read_messages(message, 5) {
             let pid = read_numbers(dump, [1]).map_or(0, |[pid]| pid);
-            let heap = read_messages(dump, 11).next().unwrap_or_default().to_vec();
+            let heap = heap_name(dump).to_vec();
             let samples = self.heaps.entry((pid, heap)).or_default();
             for sample in read_messages(dump, 2) {
                 let numbers = read_numbers(sample, [1, 2, 3, 5, 6, 8, 9]);
@@ -65,27 +67,38 @@ impl Heaps {
         }
     }
 
-    /// Returns the first of the values that is not 0 everywhere.
-    pub(super) fn find_value(&self) -> Option<&'static str> {
-        let has_weight =
-            |value: &&str| self.heaps.values().flat_map(BTreeMap::values).any(|sample| sample.value(value) > 0);
-        HEAP_VALUES.into_iter().find(has_weight)
+    /// Returns the first of some values that is not 0 everywhere.
+    pub(super) fn find_value(&self, values: Vec<Selected>) -> Option<Selected> {
+        let has_weight = |selected: &Selected| {
+            let heaps = self.heaps.iter().filter(|((_, heap), _)| selected.has_heap(heap));
+            heaps.flat_map(|(_, samples)| samples.values()).any(|sample| sample.value(selected.value) > 0)
+        };
+        values.into_iter().find(has_weight)
     }
 
-    /// Adds all stacks.
+    /// Adds the stacks of the selected heaps.
     pub(super) fn add_stacks(
         &self,
-        value: &str,
+        selected: &Selected,
         threads: &Threads<'_>,
         options: &Options,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        for ((pid, _), samples) in &self.heaps {
+        if self.heaps.is_empty() {
+            return Ok(());
+        }
+        let filter = SliceFilter::for_sums(options)?;
+        for ((pid, _), samples) in self.heaps.iter().filter(|((_, heap), _)| selected.has_heap(heap)) {
+            let comm = threads.process(*pid);
+            if !filter.accepts(&SampleInfo { comm, pid: to_id(*pid), ..SampleInfo::default() }) {
+                sink.note_left_out();
+                continue;
+            }
             let name = thread_name(threads.process(*pid), pid.to_string().as_bytes(), b"", options);
             let name = name.strip_suffix(b"/").unwrap_or(&name).to_vec();
             let root = sink.intern(&name);
             for sample in samples.values() {
-                let weight = Weight::new(sample.value(value));
+                let weight = Weight::new(sample.value(selected.value));
                 add_partial_stack(Some(root), sample.has_root, &sample.frames, weight, sink)?;
             }
         }
@@ -94,7 +107,7 @@ impl Heaps {
 }
 
 impl Sample {
-    /// Returns one of [`HEAP_VALUES`].
+    /// Returns one of the values of heaps by its name.
     fn value(&self, name: &str) -> u64 {
         match name {
             "unreleased-bytes" => self.allocated.saturating_sub(self.freed),

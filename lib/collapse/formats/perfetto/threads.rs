@@ -79,3 +79,8 @@ impl<'a> Threads<'a> {
         self.processes.get(&pid).or_else(|| self.threads.get(&pid)).copied().unwrap_or_default()
     }
 }
+
+/// Returns the ID of a process or thread; `None` for 0, which means that it is not known.
+pub(super) fn to_id(number: u64) -> Option<u32> {
+    u32::try_from(number).ok().filter(|number| *number > 0)
+}

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::threads::Threads;
+use super::threads::{Threads, to_id};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::thread_name;
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::formats::json::call_stack::{CallStack, sort_events};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
+use crate::collapse::slice_filter::SliceFilter;
 use crate::diagnostics::plural;
 use crate::markers;
 use crate::profile::FrameId;
@@ -199,11 +201,22 @@ impl<'a> Tracks<'a> {
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
+        if self.slices.is_empty() {
+            return Ok(());
+        }
         let (mut unmatched, mut too_deep) = (0, 0);
+        let earliest = self.slices.values().flatten().map(|event| event.time).min();
+        let filter = SliceFilter::new(document.options, earliest)?;
         for (key, mut events) in std::mem::take(&mut self.slices) {
+            let (pid, tid) = self.thread(key);
+            let comm = threads.name(pid, tid);
+            if !filter.accepts(&SampleInfo { comm, pid: to_id(pid), tid: to_id(tid), ..SampleInfo::default() }) {
+                sink.note_left_out();
+                continue;
+            }
             sort_events(&mut events, |event| event.time, |event| event.kind.duration());
             let root = sink.intern(&self.root_name(key, threads, document.options));
-            let mut stack = CallStack::new(Some(root));
+            let mut stack = CallStack::new(Some(root)).with_window(filter.window(MILLIONTHS));
             stack.set_start(events.first().map_or(0, SliceEvent::millionths));
             for event in &events {
                 stack.advance(event.millionths(), sink)?;
@@ -253,8 +266,11 @@ impl SliceEvent {
     }
 }
 
+/// Number of units of the stack's weights in a nanosecond.
+const MILLIONTHS: i128 = 1_000_000;
+
 fn millionths(number: u64) -> i128 {
-    i128::from(number) * 1_000_000
+    i128::from(number) * MILLIONTHS
 }
 
 /// Names of events, by their keys.

@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice as _;
 
-use crate::collapse::line_helpers::{parse_number, split_once, split_word, split_words, starts_with_any};
+use crate::bytes::{parse_number, split_once, split_word, split_words, starts_with_any};
 
 /// Levels with which lines of logs begin.
 const LEVELS: [&[u8]; 9] =
@@ -13,7 +13,7 @@ const MAX_WORDS_BEFORE_TIME: usize = 4;
 
 /// Returns true for a line that begins with a time, a date, a level or a name with a process ID, for one of a web server, and
 /// for the result of a test.
-pub(in crate::collapse) fn is_log_line(line: &[u8]) -> bool {
+pub(crate) fn is_log_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     begins_with_time(line)
         || begins_with_level(line)
@@ -26,7 +26,7 @@ pub(in crate::collapse) fn is_log_line(line: &[u8]) -> bool {
 }
 
 /// Returns true for a line that begins with a time, a date, or a number of seconds in brackets.
-pub(in crate::collapse) fn begins_with_time(line: &[u8]) -> bool {
+pub(crate) fn begins_with_time(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let line = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
     let word = split_word(line).0;

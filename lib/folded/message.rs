@@ -3,10 +3,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::parse;
-use crate::collapse::line_helpers::split_words;
-use crate::collapse::text_kind::is_log_line;
-use crate::folded::LineKind;
+use super::grammar::{LineKind, parse_line};
+use super::log_line::is_log_line;
+use crate::bytes::split_words;
 
 /// Last words of messages before the number: `lost samples 5`, `Sampling process 1234`.
 const COUNTED: [&[u8]; 7] = [b"process", b"pid", b"tid", b"samples", b"events", b"stacks", b"total"];
@@ -15,7 +14,7 @@ const COUNTED: [&[u8]; 7] = [b"process", b"pid", b"tid", b"samples", b"events", 
 const TIMES: [&[u8]; 2] = [b"user", b"sys"];
 
 /// Returns true for a line that is a sum, a count or a line of a log, given without its number.
-pub(in crate::collapse) fn is_message(name: &[u8]) -> bool {
+pub(crate) fn is_message(name: &[u8]) -> bool {
     let is_word = |word: &[u8]| word.iter().all(u8::is_ascii_alphabetic);
     let last = split_words(name).last().unwrap_or_default();
     let first = split_words(name).next().unwrap_or_default();
@@ -31,9 +30,13 @@ pub(in crate::collapse) fn is_message(name: &[u8]) -> bool {
     split_words(name).all(is_word) && (begins_with_total || ends_with_counted) || is_log_line(&[name, b" 0"].concat())
 }
 
+/// The message about such a line.
+pub(crate) const NO_MESSAGE: &str = "expected a stack and its weight, not a sum or a line of a log";
+
 /// The stacks of a block, by which messages are told from stacks of one frame.
-#[derive(Debug, Default)]
-pub(super) struct Messages<'a> {
+#[derive(Debug)]
+pub(crate) struct Messages<'a> {
+    block: &'a [u8],
     /// The frames of the stacks with callers, after the first message was seen.
     frames: Option<FxHashSet<&'a [u8]>>,
     /// True if a stack has callers, after the first stack of one frame was seen.
@@ -42,9 +45,14 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
+    pub(crate) fn new(block: &'a [u8]) -> Self {
+        Self { block, frames: None, has_callers: None, has_real: false }
+    }
+
     /// Returns true if a line without callers is a message: it looks like one, and the stacks of the block have callers, but no
     /// frame of this name.
-    pub(super) fn contains(&mut self, name: &[u8], block: &'a [u8]) -> bool {
+    pub(crate) fn contains(&mut self, name: &[u8]) -> bool {
+        let block = self.block;
         if !*self.has_callers.get_or_insert_with(|| memchr::memchr(b';', block).is_some()) {
             return false;
         }
@@ -61,9 +69,19 @@ impl<'a> Messages<'a> {
 /// Returns the frames of all stacks with callers.
 fn find_frames(block: &[u8]) -> FxHashSet<&[u8]> {
     let lines = block.split(|byte| *byte == b'\n').filter(|line| memchr::memchr(b';', line).is_some());
-    let stacks = lines.filter_map(|line| parse(line.trim_ascii_end(), LineKind::Plain)).map(|line| line.stack);
-    let stacks = stacks.filter(|stack| super::has_callers(stack));
+    let stacks = lines.map(|line| {
+        let line = line.trim_ascii_end();
+        // Austin writes other weights, behind the last blank as well.
+        let before_blank = || &line[..memchr::memrchr(b' ', line).unwrap_or(line.len())];
+        parse_line(line, LineKind::Plain).map_or_else(before_blank, |line| line.stack)
+    });
+    let stacks = stacks.filter(|stack| has_callers(stack));
     stacks.flat_map(|stack| stack.split(|byte| *byte == b';')).collect()
+}
+
+/// Returns true for several frames. Text has a blank after a semicolon.
+fn has_callers(stack: &[u8]) -> bool {
+    stack.windows(2).any(|pair| pair[0] == b';' && pair[1] != b' ')
 }
 
 #[cfg(test)]
@@ -85,8 +103,8 @@ mod tests {
             "[INFO] lost",
             "WARNING: lost events",
         ] {
-            assert!(Messages::default().contains(name.as_bytes(), block), "{name}");
-            assert!(!Messages::default().contains(name.as_bytes(), b"main 3\n"), "{name}");
+            assert!(Messages::new(block).contains(name.as_bytes()), "{name}");
+            assert!(!Messages::new(b"main 3\n").contains(name.as_bytes()), "{name}");
         }
         for name in [
             "total",
@@ -104,9 +122,9 @@ mod tests {
             "[main tid=1] run",
             "f(int): a.c:12",
         ] {
-            assert!(!Messages::default().contains(name.as_bytes(), block), "{name}");
+            assert!(!Messages::new(block).contains(name.as_bytes()), "{name}");
         }
-        let mut messages = Messages::default();
-        assert!(messages.contains(b"real", block) && messages.contains(b"user", block));
+        let mut messages = Messages::new(block);
+        assert!(messages.contains(b"real") && messages.contains(b"user"));
     }
 }
