@@ -102,16 +102,11 @@ fn read_all(
 ) -> Result<Collected, Error> {
     let threads = requested_threads(options).unwrap_or_else(|| default_parser_threads(sources));
     let mut workers: Vec<Worker> = (0..threads).map(|_| Worker::new(mode)).collect();
-    let (mut failed, mut blank, mut summaries, mut kind) = (0, 0, Vec::new(), None);
+    let (mut failed, mut blank, mut summaries, mut kind) = (0, Vec::new(), Vec::new(), None);
     for source in sources {
         let found = &mut summaries;
         match read_source(source, options, &mut kind, &mut workers, found, diagnostics, in_order.as_deref_mut()) {
-            Ok(SourceRead::Blank) => {
-                blank += 1;
-                if sources.len() > 1 {
-                    diagnostics.warn(&format!("{}: no stacks found", source.name()));
-                }
-            }
+            Ok(SourceRead::Blank) => blank.push(source.name()),
             Ok(SourceRead::Stacks) => {}
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
@@ -124,6 +119,9 @@ fn read_all(
     let is_empty = workers.iter().all(|worker| worker.sink.is_empty());
     if is_empty && failed == sources.len() {
         return Err(Error::AlreadyReported);
+    }
+    for name in blank.iter().filter(|_| !is_empty) {
+        diagnostics.warn(&format!("{name}: no stacks found"));
     }
     summaries.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.summary()));
     let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
@@ -147,7 +145,7 @@ fn read_all(
     let has_samples = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.samples > 0);
     if is_empty && !has_samples && !has_left_out && lost.count == 0 {
         // Warnings named the inputs that have no stacks, unless they are blank.
-        let is_reported = blank + failed < sources.len() && diagnostics.verbosity() >= 0;
+        let is_reported = blank.len() + failed < sources.len() && diagnostics.verbosity() >= 0;
         return Err(if is_reported { Error::AlreadyReported } else { no_stacks(sources) });
     }
     Ok(Collected { unit: InputSummary::common_unit(&summaries), workers, lost })

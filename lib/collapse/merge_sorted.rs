@@ -10,7 +10,9 @@ use super::useless_options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedInput, SortedReader, read_sorted};
-use crate::folded::{NO_MESSAGE, check_is_folded, check_sorted, is_message, merge_parallel, merge_sorted, no_stacks};
+use crate::folded::{
+    GREP_OUTPUT, NO_MESSAGE, check_sorted, is_grep_output, is_message, merge_parallel, merge_sorted, no_stacks,
+};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 use crate::profile::{SampleWeight, Weights};
@@ -140,8 +142,10 @@ fn is_sum(stack: &[u8]) -> bool {
 fn open_sorted(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
     let open = |source: &Source| {
         let mut input = source.open()?;
-        check_is_folded(&mut input)?;
-        Ok(SortedInput::Text(input))
+        match is_grep_output(input.head()?) {
+            true => Err(Error::Unreadable { name: input.name().to_owned(), what: GREP_OUTPUT.to_owned() }),
+            false => Ok(SortedInput::Text(input)),
+        }
     };
     Ok(read_sorted(sources.iter().map(open).collect::<Result<Vec<_>, Error>>()?))
 }

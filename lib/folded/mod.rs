@@ -34,7 +34,7 @@ pub use line_kind::{DetectedKind, detect_kind};
 pub(crate) use line_kind::{MixtureCheck, mixture_error};
 pub(crate) use log_line::{begins_with_time, is_log_line};
 pub(crate) use message::{Messages, NO_MESSAGE, is_message};
-pub(crate) use other_input::{GREP_OUTPUT, check_is_folded, is_grep_output};
+pub(crate) use other_input::{GREP_OUTPUT, is_grep_output};
 pub(crate) use parallel_merge::merge_parallel;
 pub use parallel_read::read_parallel;
 pub use read::{no_stacks, read_all, read_into, read_profile, read_profiles, read_selected};

@@ -22,7 +22,7 @@ const OTHERS: [(&[u8], &str); 7] = [
 ///
 /// # Errors
 /// [`Error::Unreadable`] if it is, and those of reading.
-pub(crate) fn check_is_folded(input: &mut Blocks) -> Result<(), Error> {
+pub(super) fn check_is_folded(input: &mut Blocks) -> Result<(), Error> {
     let what = describe_other(input.head()?);
     what.map_or(Ok(()), |what| Err(Error::Unreadable { name: input.name().to_owned(), what }))
 }

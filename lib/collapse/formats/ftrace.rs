@@ -21,7 +21,7 @@ use self::graph::Graphs;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::parse_seconds;
-use crate::collapse::filter::sample::SampleInfo;
+use crate::collapse::filter::sample::{SampleInfo, filters_samples};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, strip_offset};
 use crate::collapse::options::Options;
@@ -53,7 +53,11 @@ fn is_comment(line: &[u8]) -> bool {
 
 /// True for any line of a trace.
 fn is_line(line: &[u8]) -> bool {
-    is_event(line) || is_comment(line) || parse_stack_frame(line).is_some() || graph::is_line(line)
+    is_event(line)
+        || is_comment(line)
+        || parse_stack_frame(line).is_some()
+        || graph::is_line(line)
+        || graph::is_switch(line)
 }
 
 /// Returns true if a text has the heading of ftrace, or a stack as only ftrace writes it.
@@ -168,6 +172,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     pending.values_mut().try_for_each(|pending| pending.finish(&mut samples, document, sink))?;
     if graphs.has_calls() {
+        if filters_samples(document.options) {
+            return Err(Error::Invalid("calls of function_graph cannot be selected by time, thread or CPU".to_owned()));
+        }
         document.set_unit("microseconds");
     }
     Ok(())

@@ -230,3 +230,29 @@ fn values_of_one_name_are_said() {
     let outcome = run("fg-collapse", [""; 0], b"Samples:\na/count a/count\n1 2: 1\n").ok();
     assert!(outcome.stderr.contains("several values named a/count"), "{outcome:?}");
 }
+
+#[test]
+fn threads_of_a_function_graph_have_calls_of_their_own() {
+    let text = "# tracer: function_graph
+#
+# CPU  DURATION                  FUNCTION CALLS
+# |     |   |                     |   |   |   |
+ 0)               |  sys_read() {
+ 0)               |    schedule() {
+ ------------------------------------------
+ 0)   cat-12       =>   bash-7     
+ ------------------------------------------
+
+ 0)   2.000 us    |  sys_write();
+ ------------------------------------------
+ 0)   bash-7       =>   cat-12     
+ ------------------------------------------
+
+ 0)   9.000 us    |    } /* schedule */
+ 0) + 10.000 us   |  } /* sys_read */
+";
+    let outcome = collapse(&[], text).ok();
+    assert_eq!(outcome.text(), "sys_read 1\nsys_read;schedule 9\nsys_write 2\n", "{outcome:?}");
+    let refused = collapse(&["--comm=cat"], text);
+    assert!(refused.code() == 1 && refused.stderr.contains("function_graph"), "{refused:?}");
+}

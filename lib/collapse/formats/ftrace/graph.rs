@@ -21,6 +21,8 @@ use crate::profile::{FrameId, Weight, Weights};
 #[derive(Default)]
 pub(super) struct Graphs {
     cpus: BTreeMap<u32, Vec<Call>>,
+    /// The open calls of threads that do not run.
+    waiting: BTreeMap<Vec<u8>, Vec<Call>>,
     has_calls: bool,
 }
 
@@ -44,6 +46,12 @@ enum Step<'a> {
 /// Returns true for a line of a graph.
 pub(super) fn is_line(line: &[u8]) -> bool {
     parse_line(line).is_some()
+}
+
+/// Returns true for a line of a switch between threads, or of dashes around it.
+pub(super) fn is_switch(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.starts_with(b"------") && line.iter().all(|byte| *byte == b'-') || parse_switch(line).is_some()
 }
 
 /// Returns the CPU and the step of a line: ` 1)  sshd-12  |   0.123 us    |  f();`.
@@ -82,12 +90,28 @@ fn parse_step<'a>(duration: &[u8], call: &'a [u8]) -> Option<Step<'a>> {
     }
 }
 
+/// Returns the CPU of a switch between threads, and both threads: ` 1)  sshd-12  =>  bash-7 `. Idle threads of all CPUs have
+/// one name, `<idle>-0`, and the CPU is a part of theirs.
+fn parse_switch(line: &[u8]) -> Option<(u32, Vec<u8>, Vec<u8>)> {
+    let (cpu, threads) = split_once(line, ")")?;
+    let number = parse_number(cpu.trim_ascii())?;
+    let (from, to) = split_once(threads, " => ")?;
+    let name = |thread: &[u8]| [thread.trim_ascii(), if thread.contains_str("idle") { cpu } else { b"" }].concat();
+    Some((number.try_into().ok()?, name(from), name(to)))
+}
+
 impl Graphs {
     /// Adds a line of a graph. Returns false if it is none.
     pub(super) fn add_line(&mut self, line: &[u8], sink: &mut Sink) -> Result<bool, Error> {
         let trimmed = line.trim_ascii();
         // A switch to another thread: `1)  sshd-12  => bash-7`, between lines of dashes.
-        if trimmed.starts_with(b"------") || trimmed.contains_str(") ") && trimmed.contains_str(" => ") {
+        if trimmed.starts_with(b"------") {
+            return Ok(true);
+        }
+        if let Some((cpu, from, to)) = parse_switch(trimmed) {
+            let calls = self.waiting.remove(&to).unwrap_or_default();
+            let before = self.cpus.insert(cpu, calls).unwrap_or_default();
+            self.waiting.insert(from, before);
             return Ok(true);
         }
         match parse_line(line) {

@@ -25,7 +25,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     tested_with: "Pyroscope (published files)",
     has_times: false,
     has_labels: false,
-    counts_samples: true,
+    counts_samples: false,
     recognizer: Recognizer::Json(is_root),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
