@@ -144,7 +144,9 @@ const PARTS: &[(&str, &str)] = &[
          after `>` is further down and has at least 70% of that callee's weight. The kinds of work are in \
          parentheses. `calls itself` is followed by the number of its calls in the median stack. `called by` lists \
          the own functions above a large function that is not on the hot path. Threads without an own function are \
-         ranked as if they had a quarter of their weight, and come last if they only wait. Recordings with wakers \
+         ranked as if they had a quarter of their weight. What mostly waits for the end of threads or processes \
+         comes after all work, and what is `idle` comes last, here and wherever functions are ranked: CPUs without \
+         work, and threads that wait for some. Recordings with wakers \
          show who ended the waits of a function and, except for locks, where these threads wait themselves.",
     ),
     (
@@ -160,7 +162,8 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "call tree",
-        "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it. In \
+        "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it. The \
+         last line counts the branches that have none. In \
          a comparison, branches are chosen by the sum of the absolute differences of their stacks.",
     ),
     (
@@ -179,7 +182,8 @@ const PARTS: &[(&str, &str)] = &[
         "grew at",
         "In a comparison in which something grew by more than noise: the path from the root along the callees that \
          grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
-         growth of the last one. Only stacks whose own function grew by more than noise count. If the path divides \
+         growth of the last one. Only stacks whose own function grew by more than noise count, and none that wait for \
+         the end of threads or processes. If the path divides \
          above the function with most of this growth, that function comes last.",
     ),
     (

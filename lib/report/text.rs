@@ -234,7 +234,7 @@ fn indent(row: &Row) -> usize {
     (row.depth * 2).min(MAX_INDENT)
 }
 
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "the layout of the table, and the row")]
 fn push_row(
     text: &mut String,
     row: &Row,
