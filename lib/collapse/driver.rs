@@ -38,7 +38,8 @@ pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnos
     let Collected { workers, lost, .. } = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
     let threads = worker_threads(options);
     let mut profile = merge_profiles(workers)?;
-    if !profile.is_empty() && profile.total() == Weights::default() {
+    // A comparison may find nothing on either side.
+    if !profile.is_empty() && !profile.is_differential() && profile.total() == Weights::default() {
         return Err(Error::Invalid(ALL_WEIGHTLESS.to_owned()));
     }
     let lost = lost.weight;

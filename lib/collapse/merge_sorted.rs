@@ -11,7 +11,8 @@ use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedInput, SortedReader, read_sorted};
 use crate::folded::{
-    GREP_OUTPUT, NO_MESSAGE, check_sorted, is_grep_output, is_message, merge_parallel, merge_sorted, no_stacks,
+    GREP_OUTPUT, LineKind, NO_MESSAGE, check_sorted, is_grep_output, is_message, merge_parallel, merge_sorted,
+    no_stacks,
 };
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
@@ -86,7 +87,8 @@ pub fn merge_declared_sorted(
         |_, input: &mut SortedReader| {
             let is_stack = next_declared_sorted(input, diagnostics)?;
             has_stacks |= is_stack;
-            has_weight |= is_stack && input.weights() != Weights::default();
+            let is_comparison = input.kind() == Some(LineKind::Differential);
+            has_weight |= is_stack && (is_comparison || input.weights() != Weights::default());
             Ok(is_stack)
         },
         Ok,
