@@ -50,7 +50,7 @@ fn reports_truncated_inputs() {
 }
 
 #[test]
-fn warns_once_about_inputs_of_different_units() {
+fn refuses_inputs_of_different_units() {
     let folder = support::directory();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -62,8 +62,8 @@ fn warns_once_about_inputs_of_different_units() {
     let count = file("count", &raw("count"));
     let same = run("fg-collapse", [&time, &more], b"").ok();
     assert_eq!((same.text().as_str(), same.stderr.as_str()), ("f 14\n", ""));
-    let both = run("fg-collapse", [&time, &count, &more], b"").ok();
-    assert_eq!(both.stderr.lines().count(), 1, "{both:?}");
+    let both = run("fg-collapse", [&time, &count, &more], b"");
+    assert_eq!((both.code(), &*both.text(), both.stderr.lines().count()), (1, "", 1), "{both:?}");
     assert!(both.stderr.contains(": nanoseconds in ") && both.stderr.contains(", samples in "));
 }
 

@@ -146,7 +146,7 @@ fn sorts_records_by_time() {
     let spans = folder.path().join("spans").to_str().unwrap().to_owned();
     std::fs::write(&spans, "{\"name\":\"work\",\"tid\":7,\"start\":11,\"end\":31}\n").unwrap();
     let map = run("fg-heatmap", ["--weight", "period", path.to_str().unwrap()], b"").ok().text();
-    assert!(map.contains("<title>early (100 events, 50.00%)</title>"), "the heatmap has its times");
+    assert!(map.contains("<title>early (100 cycles, 50.00%)</title>"), "the heatmap has its times");
     for (options, expected) in [
         (&["--weight", "samples", "--comm", "late"][..], "late;[unknown] 1\n"),
         (&["--time", "+0,+0.00000001", "--tid"], "early-7/7;[unknown] 100\n"),
