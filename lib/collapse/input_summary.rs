@@ -56,7 +56,7 @@ impl InputSummary {
         let first = units.next().filter(|first| units.all(|unit| unit == *first))?;
         match first {
             b"" | b"weights" => None,
-            b"cpu-clock" | b"task-clock" => Some("ns".to_owned()),
+            b"nanoseconds" => Some("ns".to_owned()),
             event => Some(String::from_utf8_lossy(event).into_owned()),
         }
     }
