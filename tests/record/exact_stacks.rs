@@ -184,3 +184,22 @@ fn refuses_rates_at_which_stacks_would_take_all_the_time() {
     assert!(refused.stderr.contains("-F 60000: the BPF program takes at most 50000 stacks a second"), "{refused:?}");
     record(["-F", "60000", "--call-graph", "fp", "--", "true"]).ok();
 }
+
+/// The counters of a thread end with it, but not the program that takes the stacks of others at the same tracepoint.
+#[test]
+fn stacks_at_tracepoints_are_whole_after_processes_have_exited() {
+    if !can_record() {
+        return;
+    }
+    let script = "for n in 1 2 3 4 5 6 7 8 9 10; do true | cat; echo x >/dev/null; done";
+    let outcome = record(["-v", "-e", "syscalls:sys_enter_write", "--", "sh", "-c", script]);
+    if !outcome.status.success() {
+        return skip(&outcome.stderr);
+    }
+    if !took_stacks(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    assert!(profile.thread_weight("sh") >= 10, "{outcome:?}");
+    assert_eq!(profile.weight(&["[truncated]"]), 0, "{outcome:?}");
+}

@@ -19,7 +19,7 @@ use super::sleepers;
 use super::switches::SwitchFunctions;
 use super::tables::Tables;
 use crate::record::event_record::EventRecord;
-use crate::record::events::spec::ProgramKind;
+use crate::record::events::program_kind::ProgramKind;
 use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::PairSpec;
 use crate::record::target::Target;
@@ -297,7 +297,7 @@ impl StackSampler {
         let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?.as_fd();
         match kind {
             ProgramKind::Sample => sys::set_program(counter, function).map(|()| None),
-            // A tracepoint runs its programs whichever counter they were attached to.
+            // Another counter of the tracepoint may have it already.
             ProgramKind::Tracepoint | ProgramKind::Probe => match sys::set_program(counter, function) {
                 Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(None),
                 result => result.map(|()| None),

@@ -101,6 +101,8 @@ pub struct Counters {
     ringless: Vec<Counter>,
     /// The BPF programs of counters that keep none themselves.
     programs: Vec<OwnedFd>,
+    /// Counters for which tracepoints run the BPF program, and which count nothing.
+    program_holders: Vec<Counter>,
     /// The event and owner of each counter of samples or switches, by counter ID.
     sources: FxHashMap<u64, Source>,
     /// The side-band counters of threads that are not opened with those of samples. `None` without a BPF program.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io;
 
-use perf_event_open::config::Opts;
+use perf_event_open::config::{Cpu, Opts, Proc};
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -144,6 +144,7 @@ impl<'a> Opener<'a> {
                 rings: Vec::new(),
                 ringless: Vec::new(),
                 programs: Vec::new(),
+                program_holders: Vec::new(),
                 sources: FxHashMap::default(),
                 thread_sideband: None,
                 owner_threads: FxHashSet::default(),
@@ -167,6 +168,9 @@ impl<'a> Opener<'a> {
     }
 
     fn open(mut self) -> Result<Counters, OpenError> {
+        if let Some(sampler) = self.sampler {
+            self.attach_to_tracepoints(sampler)?;
+        }
         if self.sampling.counts_in_threads(self.target) {
             self.open_in_threads()?;
             if self.counters.rings.is_empty() {
@@ -264,13 +268,27 @@ impl Opener<'_> {
     fn open_samples(&mut self, index: usize, scope: Scope<'_>, event: usize) -> io::Result<Counter> {
         let EventToOpen { spec, options, on_cpus } = &mut self.events[event];
         let samples = open_counter(*spec, scope, self.cpus[index], options)?;
-        if let Some(sampler) = self.sampler {
+        if let Some(sampler) = self.sampler.filter(|_| !spec.program_kind().is_of_tracepoint()) {
             let program = sampler.attach(samples.file(), spec.program_kind(), self.cpus[index])?;
             self.counters.programs.extend(program);
         }
         let source = Source { event: event as u32, owner: scope.owner(), on_cpu: *on_cpus };
         self.note_counter(&samples, scope, Some(source))?;
         Ok(samples)
+    }
+
+    /// Makes the tracepoints run the BPF program. They run it for all counters, but only until the counter is closed to which it was
+    /// attached, or the copy of it in a thread that exits. So it is attached to counters of which there are no copies.
+    fn attach_to_tracepoints(&mut self, sampler: &StackSampler) -> Result<(), OpenError> {
+        for (index, EventToOpen { spec, .. }) in self.events.iter().enumerate() {
+            if spec.program_kind().is_of_tracepoint() {
+                let failed = |error| OpenError::Counter(error, index);
+                let holder = Counter::new(*spec, (Proc::CURRENT, Cpu::ALL), Opts::default()).map_err(failed)?;
+                sampler.attach(holder.file(), spec.program_kind(), 0).map_err(failed)?;
+                self.counters.program_holders.push(holder);
+            }
+        }
+        Ok(())
     }
 
     /// True if a scope is that of a CPU, whose rings get the records of the target's threads already.

@@ -6,7 +6,8 @@ use super::ring_size::MAX_STACK_COPY;
 use crate::Error;
 use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
-use crate::record::events::spec::{EventSpec, ProgramKind};
+use crate::record::events::program_kind::ProgramKind;
+use crate::record::events::spec::EventSpec;
 use crate::record::events::value::SampleValue;
 use crate::record::target::Target;
 

@@ -7,6 +7,7 @@ use perf_event_open::event::Event;
 use perf_event_open::event::dp::DynamicPmu;
 
 use super::pmu;
+use super::program_kind::ProgramKind;
 use super::uprobe::Uprobe;
 use super::value::SampleValue;
 use crate::Error;
@@ -40,19 +41,6 @@ pub struct Excluded {
     pub user: bool,
     /// True if it is not counted in the kernel.
     pub kernel: bool,
-}
-
-/// The kinds of BPF programs that take the stacks of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ProgramKind {
-    /// The kernel runs it for each sample of a counter.
-    Sample,
-    /// The kernel runs it each time that a tracepoint is reached.
-    Tracepoint,
-    /// The same for a tracepoint that was made for a probe.
-    Probe,
-    /// The kernel runs it at each call of a function, once for the counter of each CPU.
-    Call,
 }
 
 /// Event types: `enum perf_type_id`.
