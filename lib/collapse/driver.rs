@@ -128,6 +128,10 @@ fn read_all(
     let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
     let has_left_out = workers.iter().any(|worker| worker.sink.has_ever_left_out());
     let has_selected = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.is_selected);
+    let are_weightless = workers.iter().any(|worker| worker.sink.has_ever_been_weightless());
+    if is_empty && are_weightless && !has_left_out && has_selected {
+        return Err(Error::Invalid(format!("{ALL_WEIGHTLESS}; --weight samples counts them")));
+    }
     if is_empty && (has_left_out || has_selected) {
         diagnostics.warn("no sample matches --time, --comm and similar options");
     }

@@ -44,6 +44,29 @@ pub(super) fn is_address(text: &[u8]) -> bool {
     text.strip_prefix(b"0x").is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
+/// What is said of a line for which [`is_no_count`] is true.
+pub(super) const NO_COUNT: &str = "expected a count, found a negative, fractional or too large number or a histogram";
+
+/// True for a line that has the value of the stack before it, but no count: a negative, fractional or too large number, or a
+/// line of a histogram as DTrace and bcc print them. The stack must be dropped, or its frames become those of the next one.
+pub(super) fn is_no_count(text: &[u8]) -> bool {
+    let is_number = text.iter().all(|byte| byte.is_ascii_digit() || b"+-.e".contains(byte));
+    let is_heading =
+        memchr::memmem::find(text, b"istribution").is_some() && memchr::memmem::find(text, b"count").is_some();
+    is_number && std::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
+        || is_heading
+        || is_histogram_row(text)
+}
+
+/// True for `4 |@@@   12`, `< 0 |  3` and `4 -> 7 : 12 |****  |`.
+fn is_histogram_row(text: &[u8]) -> bool {
+    let Some(bar) = memchr::memchr(b'|', text) else { return false };
+    let (range, bars) = (&text[..bar], &text[bar + 1..]);
+    let is_range =
+        range.iter().any(u8::is_ascii_digit) && range.iter().all(|byte| b"0123456789 -<>=:.KMGT[](),".contains(byte));
+    is_range && bars.iter().all(|byte| b"0123456789 @*|".contains(byte))
+}
+
 /// Returns the number of leading blanks.
 pub(super) fn indentation(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
@@ -111,7 +134,7 @@ pub(super) fn split_csv(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_scaled, split_csv, strip_offset};
+    use super::{is_no_count, parse_scaled, split_csv, strip_offset};
 
     fn scale(text: &str, places: u32) -> Option<String> {
         parse_scaled(text.as_bytes(), places).map(|weight| weight.to_string())
@@ -123,6 +146,29 @@ mod tests {
         assert_eq!(scale("12", 6).as_deref(), Some("12000000"));
         assert_eq!(scale("1.0000005", 6).as_deref(), Some("1000000.5"));
         assert_eq!((scale(".5", 3), scale("x", 3), scale("1.x", 3)), (None, None, None));
+    }
+
+    #[test]
+    fn values_that_are_no_counts_are_told_from_frames() {
+        for value in [
+            "-3",
+            "1.5",
+            "18446744073709551616",
+            "value  ------------- Distribution ------------- count",
+            "usecs               : count     distribution",
+            "4 |@@@      3",
+            "< 0 |       0",
+            ">= 10 |@    2",
+            "2 -> 3          : 3        |**  |",
+            "[4, 8)          12 |@@@@  |",
+        ] {
+            assert!(is_no_count(value.as_bytes()), "{value}");
+        }
+        for frame in
+            ["", "-", "--", "e", "f+1", "operator|", "a`b|c", "0x12", "std::operator|<int>", "f.cold", "main 3"]
+        {
+            assert!(!is_no_count(frame.as_bytes()), "{frame}");
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Sink {
     /// True if the options left out a sample of the current input, or of any one.
     has_left_out: bool,
     has_ever_left_out: bool,
+    /// True if a stack of any input was left out because its weight is 0.
+    has_ever_been_weightless: bool,
     /// Number of frames of all samples.
     frame_count: u64,
     /// Number of samples whose frames near the root were left out because there were too many.
@@ -76,6 +78,7 @@ impl Sink {
             has_weightless: false,
             has_left_out: false,
             has_ever_left_out: false,
+            has_ever_been_weightless: false,
             frame_count: 0,
             cut_stacks: 0,
         }
@@ -204,7 +207,12 @@ impl Sink {
 
     /// Notes that a stack was left out because its weight is 0.
     pub(super) fn note_weightless(&mut self) {
-        self.has_weightless = true;
+        (self.has_weightless, self.has_ever_been_weightless) = (true, true);
+    }
+
+    /// Returns true if a stack of any input was left out because its weight is 0.
+    pub(super) fn has_ever_been_weightless(&self) -> bool {
+        self.has_ever_been_weightless
     }
 
     /// Returns true if a stack of the current input was left out because its weight is 0.

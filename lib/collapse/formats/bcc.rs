@@ -17,7 +17,9 @@
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once, split_word};
+use crate::collapse::line_helpers::{
+    NO_COUNT, first_lines, function_name, indentation, is_no_count, parse_number, split_once, split_word,
+};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -54,6 +56,8 @@ enum Line<'a> {
     /// Separates kernel from user frames (`-`), or the waker from the woken thread (`--`).
     Separator(&'static [u8]),
     Frame(&'a [u8]),
+    /// The value of a stack, but none that can be added up.
+    NoCount,
     Other,
 }
 
@@ -68,6 +72,7 @@ fn parse(line: &[u8]) -> Line<'_> {
         (b"waker:", rest) => Line::Waker(parse_thread(rest).map_or(rest, |(name, _)| name)),
         _ => match parse_number(line.trim_ascii()) {
             Some(value) => Line::Value(value),
+            None if is_no_count(line.trim_ascii()) => Line::NoCount,
             None if is_indented(line) => Line::Frame(line.trim_ascii()),
             None => Line::Other,
         },
@@ -123,6 +128,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     }
                 }
                 stack.add_leaf_first(Weight::new(value), sink)?;
+            }
+            Line::NoCount => {
+                if !stack.is_empty() {
+                    document.report_malformed(NO_COUNT)?;
+                }
+                stack.clear();
+                (root, is_wakeup) = (None, false);
             }
             Line::Other if is_message(&line) => document.skip_own_line(),
             Line::Other => document.skip_line(),

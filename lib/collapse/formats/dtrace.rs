@@ -14,7 +14,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
-    first_lines, is_address, parse_number, split_words, strip_llvm_suffix, strip_offset,
+    NO_COUNT, first_lines, is_address, is_no_count, parse_number, split_words, strip_llvm_suffix, strip_offset,
 };
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -114,6 +114,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::new(count), sink)?;
             }
             Some(_) => document.report_malformed("expected a frame, found a count")?,
+            None if is_no_count(trimmed) => {
+                if !stack.is_empty() {
+                    document.report_malformed(NO_COUNT)?;
+                }
+                stack.clear();
+                key.clear();
+            }
             // A probe that fires periodically prints this before each of its aggregations.
             None if stack.is_empty() && (is_heading(trimmed) || is_probe(trimmed)) => {}
             // The other keys of the aggregation precede the stack.

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
-    first_lines, function_name, indentation, most_lines_fit, parse_number, split_word,
+    NO_COUNT, first_lines, function_name, indentation, is_no_count, most_lines_fit, parse_number, split_word,
 };
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
@@ -54,6 +54,8 @@ enum Line<'a> {
     /// The name and the ID of the process.
     Process(&'a [u8], &'a [u8]),
     Count(u64),
+    /// The value of a stack, but none that can be added up.
+    NoCount,
     Heading,
     Other,
 }
@@ -65,6 +67,7 @@ fn parse(line: &[u8]) -> Line<'_> {
         COUNT_INDENTATION if text == b"--" => Line::Separator,
         COUNT_INDENTATION => match parse_number(text) {
             Some(count) => Line::Count(count),
+            None if is_no_count(text) => Line::NoCount,
             None => parse_process(text).map_or(Line::Other, |(name, pid)| Line::Process(name, pid)),
         },
         0 if text.is_empty() || is_heading(text) => Line::Heading,
@@ -107,6 +110,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::new(count), sink)?;
             }
             Line::Heading => {}
+            Line::NoCount => {
+                document.report_malformed(NO_COUNT)?;
+                stack.clear();
+                root = None;
+            }
             Line::Other => document.report_malformed("expected a frame, a process or a count")?,
         }
     }

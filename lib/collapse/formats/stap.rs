@@ -12,7 +12,9 @@
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once};
+use crate::collapse::line_helpers::{
+    NO_COUNT, first_lines, function_name, is_address, is_no_count, parse_number, split_once,
+};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::profile::Weight;
@@ -59,6 +61,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 true => document.report_malformed("expected a frame, found a count")?,
                 false => stack.add_leaf_first(Weight::new(count), sink)?,
             }
+        } else if is_no_count(trimmed) {
+            document.report_malformed(NO_COUNT)?;
+            stack.clear();
         } else if !trimmed.is_empty() {
             document.report_malformed("expected a frame or a count")?;
         }

@@ -256,3 +256,69 @@ fn threads_of_a_function_graph_have_calls_of_their_own() {
     let refused = collapse(&["--comm=cat"], text);
     assert!(refused.code() == 1 && refused.stderr.contains("function_graph"), "{refused:?}");
 }
+
+/// The frames of a stack whose value is no count must not become callers of the next one.
+#[test]
+fn a_value_that_is_no_count_drops_its_stack() {
+    let dtrace = |value: &str| {
+        format!(
+            "\n              libc.so`read+0x1\n              a`main+0x2\n{value}\n\n              libc.so`write+0x1\n              \
+             a`main+0x2\n                7\n"
+        )
+    };
+    let histogram = "\n           value  ------------- Distribution ------------- count    \n               0 |             \
+                     0        \n               1 |@@@@@@@      5        \n";
+    let bcc = |value: &str| {
+        format!(
+            "    f\n    main\n    -                proc (12)\n{value}\n\n    g\n    main\n    -                proc (12)\n        7\n"
+        )
+    };
+    let systemtap = "  0x40 : f+0x1/0x10 [a]\n  0x41 : main+0x1/0x10 [a]\n  -5\n  0x40 : g+0x1/0x10 [a]\n  0x41 : \
+                     main+0x1/0x10 [a]\n  7\n";
+    let stackcount =
+        "  f\n  main\n    tar [15069]\n    -5\n\n  g\n  main\n    tar [15069]\n    7\n\n  g\n  main\n    3\n";
+    for (text, expected) in [
+        (dtrace("  -3"), "a`main;libc.so`write 7\n"),
+        (dtrace("               -3"), "a`main;libc.so`write 7\n"),
+        (dtrace("  1.5"), "a`main;libc.so`write 7\n"),
+        (dtrace(histogram), "a`main;libc.so`write 7\n"),
+        (bcc("        -5"), "proc;main;g 7\n"),
+        (
+            bcc("     usecs               : count     distribution\n         0 -> 1          : 5        |****|"),
+            "proc;main;g 7\n",
+        ),
+        (systemtap.to_owned(), "main;g 7\n"),
+        (stackcount.to_owned(), "main;g 3\ntar;main;g 7\n"),
+    ] {
+        let outcome = run("fg-collapse", [] as [&str; 0], text.as_bytes()).ok();
+        assert_eq!(outcome.text(), expected, "{outcome:?}");
+        assert!(outcome.stderr.contains("expected a count, found a negative,"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_negative_value_of_a_node_is_left_out_with_a_message() {
+    let text = r#"{"name":"root","value":2,"children":[{"name":"a","value":-1},{"name":"b","value":3}]}"#;
+    let outcome = run("fg-collapse", [] as [&str; 0], text.as_bytes()).ok();
+    assert_eq!(outcome.text(), "b 2\n");
+    assert!(outcome.stderr.contains("1 node left out: its weight is missing or invalid"), "{outcome:?}");
+}
+
+#[test]
+fn events_without_sizes_or_durations_are_counted_or_refused() {
+    let event = |name: &str, field: &str| {
+        format!(
+            "{name} {{\n  startTime = 03:20:23.184 (2026-11-29)\n{field}  eventThread = \"main\" (javaThreadId = 1)\n  \
+             stackTrace = [\n    A.f() line: 1\n    A.main() line: 2\n  ]\n}}\n\n"
+        )
+    };
+    let old = event("jdk.OldObjectSample", "").repeat(2);
+    let outcome = run("fg-collapse", ["--event", "jdk.OldObjectSample"], old.as_bytes()).ok();
+    assert_eq!(outcome.text(), "main;A.main;A.f 2\n");
+    let thrown = event("jdk.JavaExceptionThrow", "  duration = 0 s\n").repeat(2);
+    let outcome = run("fg-collapse", [] as [&str; 0], thrown.as_bytes());
+    assert_eq!((outcome.code(), &*outcome.text()), (1, ""));
+    assert!(outcome.stderr.contains("all stacks have weight 0; --weight samples counts them"), "{outcome:?}");
+    let counted = run("fg-collapse", ["--weight", "samples"], thrown.as_bytes()).ok();
+    assert_eq!(counted.text(), "main;A.main;A.f 2\n");
+}

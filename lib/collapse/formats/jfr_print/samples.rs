@@ -192,6 +192,8 @@ impl<'a> Samples<'a> {
                 }
                 self.check_unit(key, &mut unit, document)?;
                 truncated += u64::from(self.stacks.list[key.stack].1);
+                // In a type whose events have no size here.
+                let weight = if self.has_weight[key.kind] { weight } else { Weight::new(count) };
                 self.add_sum(key, count, weight, document, sink)?;
             }
         }

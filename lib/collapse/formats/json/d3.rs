@@ -9,7 +9,7 @@
 //! root named `root`, `all` or `total`, or without a name, is left out.
 
 use super::read_root;
-use super::tree::{Node, fold_tree};
+use super::tree::{INVALID, Node, fold_tree};
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -106,7 +106,8 @@ fn has_inclusive_values(root: Value<'_>, keys: &Keys) -> bool {
         let values = waiting.len() - first + 1;
         let rounding =
             unit.map_or(0, |unit| unit * values as i128 / 2 + keys.value(node).unwrap_or(0) / FLOAT_ROUNDING);
-        if keys.self_value(node) < -rounding {
+        // A negative value tells nothing of what values mean.
+        if keys.value(node).is_none_or(|value| value >= 0) && keys.self_value(node) < -rounding {
             return false;
         }
     }
@@ -129,9 +130,10 @@ const TRILLIONTH_PLACES: u32 = 12;
 
 /// Adds a tree whose values are those of the nodes alone.
 fn fold_self_values(root: Value<'_>, keys: &Keys, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut tree, mut waiting, mut too_deep) = (CallTree::default(), vec![(root, 0)], 0);
+    let (mut tree, mut waiting, mut too_deep, mut invalid) = (CallTree::default(), vec![(root, 0)], 0, 0);
     while let Some((node, depth)) = waiting.pop() {
         let own = node.get_millionths(keys.value).and_then(weight_from_millionths);
+        invalid += u64::from(own.is_none());
         let own = own.unwrap_or_default();
         let name = node.get_string(keys.name);
         let is_hidden = depth == 0 && is_artificial(&name) && own.is_zero();
@@ -144,5 +146,6 @@ fn fold_self_values(root: Value<'_>, keys: &Keys, document: &mut Document<'_>, s
         }
     }
     tree.leave(0, sink)?;
+    document.report_problems(invalid, "node", INVALID)?;
     document.report_problems(too_deep, "node", "left out: inside too many others")
 }

@@ -86,7 +86,7 @@ pub(super) fn fold_tree<'t>(
     document.report_problems(too_deep, "node", "left out: inside too many others")
 }
 
-const INVALID: &str = "left out: its weight is missing or invalid";
+pub(super) const INVALID: &str = "left out: its weight is missing or invalid";
 
 /// Returns the millionths of a number of trillionths.
 fn round(trillionths: i128) -> i128 {
