@@ -98,12 +98,15 @@ impl CallTree {
         self.measure.size(node.weights, node.moved).millionths()
     }
 
-    /// Returns the path of the largest weight: from the root to the first node of which no callee takes three fifths.
+    /// Returns the path of the largest weight: from the root to the first node of which no callee takes three fifths, or a third
+    /// of the first node's. Without that, a deep path ends at a function of little weight.
     pub(super) fn hot_path(&self) -> Vec<&Node> {
-        let (mut path, mut node) = (Vec::new(), self.root());
-        while let Some(child) =
-            self.children(node).next().filter(|child| is_at_least(self.size(child), (3, 5), self.size(node).max(1)))
-        {
+        let (mut path, mut node) = (Vec::<&Node>::new(), self.root());
+        while let Some(child) = self.children(node).next().filter(|child| {
+            let first = path.first().map_or(0, |first| self.size(first));
+            is_at_least(self.size(child), (3, 5), self.size(node).max(1))
+                && is_at_least(self.size(child), (1, 3), first)
+        }) {
             path.push(child);
             node = child;
         }
@@ -355,5 +358,13 @@ mod tests {
         let tree = CallTree::new(&profile, Measure::After).unwrap();
         let path: Vec<_> = tree.hot_path().iter().map(|node| node.weights.after.to_string()).collect();
         assert_eq!(path, ["100", "100", "100"]);
+    }
+
+    #[test]
+    fn the_hot_path_does_not_lead_to_little_weight() {
+        let profile = profile(&[("a", 35), ("a;b", 25), ("a;b;c", 15), ("a;b;c;d", 25)]);
+        let tree = CallTree::new(&profile, Measure::After).unwrap();
+        let path: Vec<_> = tree.hot_path().iter().map(|node| node.weights.after.to_string()).collect();
+        assert_eq!(path, ["100", "65", "40"]);
     }
 }

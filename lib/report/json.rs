@@ -69,7 +69,7 @@ fn row_to_json(table: &Table, row: &Row) -> Json {
     for (column, number) in table.columns.iter().zip(&row.numbers) {
         object.insert(column.key.to_owned(), json!(number.value()));
     }
-    if table.key == "tree" {
+    if matches!(table.key, "tree" | "callers") {
         object.insert("depth".to_owned(), json!(row.depth));
     }
     object.insert(table.details_key.to_owned(), items_to_json(&row.details));

@@ -21,6 +21,14 @@ fn wide(functions: u32) -> String {
 }
 
 #[test]
+fn json_has_the_depth_of_callers() {
+    let page = json(&["--focus=^f$"], "main;a;f 3\nmain;b;f 2\n");
+    let callers = page["callers"].as_array().unwrap();
+    let depths: Vec<_> = callers.iter().map(|row| row["depth"].as_u64().unwrap()).collect();
+    assert!(depths.contains(&0) && depths.contains(&1), "{page}");
+}
+
+#[test]
 fn json_is_whole_unless_there_is_a_budget() {
     let whole = json(&[], &wide(300));
     assert_eq!(whole["own"].as_array().unwrap().len(), 300);
