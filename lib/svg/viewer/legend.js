@@ -16,7 +16,7 @@ const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter, VM
  */
 function createLegend(view, highlight) {
     if (view.side === "difference") return createDifferenceLegend(view);
-    const { profile, zoomed: { base } } = view;
+    const { profile, zoomed: { base, isWhole } } = view;
     if (view.settings.diffusion) return createDiffusionLegend();
     const shares = sumByColour(view);
     const entries = shares.map(({ label, name, weight, kind }) => {
@@ -31,7 +31,7 @@ function createLegend(view, highlight) {
         }
         return entry;
     });
-    const title = base === view.whole ? "Self" : "Self in the view";
+    const title = isWhole ? "Self" : base === view.whole ? "Self in the profile" : "Self in the view";
     return entries.length > 0 ? [createHtml("span", {}, title), ...entries] : [];
 }
 

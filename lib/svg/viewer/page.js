@@ -130,7 +130,8 @@ class Page {
     /** @param {View} view */
     drawFunctions(view) {
         this.badges.replaceChildren(...createBadges(view));
-        this.drawLegend(view.zoomed.functions, view.side, view.zoomed.base, view.drawsBefore);
+        const { functions, base, isWhole } = view.zoomed;
+        this.drawLegend(functions, view.side, base, view.drawsBefore, isWhole);
     }
 
     /**
@@ -140,8 +141,9 @@ class Page {
      * @param {View["side"]} _side
      * @param {number} _base
      * @param {boolean} _drawsBefore
+     * @param {boolean} _isWhole
      */
-    createLegend(_functions, _side, _base, _drawsBefore) {
+    createLegend(_functions, _side, _base, _drawsBefore, _isWhole) {
         const { app } = this;
         this.legend.replaceChildren(...createLegend(app.view, kind => app.graph.highlightKind(kind)));
     }

@@ -224,8 +224,8 @@ interface View {
     /** True if widths are weights before. */
     drawsBefore: boolean;
     functions: Functions;
-    /** The weights of the functions of the zoomed stacks, and of all these stacks; of all stacks in a merged tree. */
-    zoomed: { functions: Functions, base: number };
+    /** The weights of the functions of the zoomed stacks, and of all these stacks; of all stacks in a merged tree, whose picture is not the whole. */
+    zoomed: { functions: Functions, base: number, isWhole: boolean };
     match: Match;
     rootAtTop: boolean;
 }

@@ -77,9 +77,10 @@ class ViewBuilder {
                 return finish(sumFunctions(filtered, profile, changes.charge, 0));
             },
             get zoomed() {
-                const { zoom } = state, isPart = zoom !== 0 && !tree.hasPivot && !tree.isInverted;
-                if (!isPart) return { functions: this.functions, base: this.whole };
-                return { functions: finish(sumFunctions(tree, profile, changes.charge, zoom)), base: weights[zoom] };
+                const { zoom } = state, hasOthers = tree.hasPivot || (tree.isInverted && zoom !== 0);
+                if (hasOthers || !zoom) return { functions: this.functions, base: this.whole, isWhole: !hasOthers };
+                const functions = finish(sumFunctions(tree, profile, changes.charge, zoom));
+                return { functions, base: weights[zoom], isWhole: weights[zoom] === this.whole };
             },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",

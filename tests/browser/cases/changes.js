@@ -541,4 +541,7 @@ function legendFollowsFilters() {
     pointAt(getFrame("json::parse"));
     pressKey("i");
     equal(getText("legend"), "Selfhttp100 %", "shares of what is left");
+    pointAt(getFrame("http::read"));
+    pressKey("c");
+    equal(getText("legend"), "Self in the profilehttp100 %", "shares of more than the callers of a function");
 }
