@@ -39,7 +39,7 @@ pub(super) struct Context<'a> {
     pub(super) waits: &'a Waits,
     /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
-    /// The pools of threads, which the call tree shows as one thread each.
+    /// The pools of threads, which call trees show as one thread each.
     pub(super) pools: &'a Pools,
     /// The judgement of all functions of a comparison.
     pub(super) judged: Option<&'a FunctionJudgement>,

@@ -15,6 +15,25 @@ use crate::profile::{FrameId, Profile};
 #[derive(Debug, Default)]
 pub(super) struct Pools(HashMap<FrameId, FrameId, FxBuildHasher>);
 
+/// Number of digits from which on a number in a name is an address or another ID, which each run has anew.
+const MIN_ID: usize = 5;
+
+/// Returns the name of a pool without the IDs in it: `qtp1112280004-N` becomes `qtpN-N`.
+fn without_ids(name: &str) -> String {
+    let (mut out, mut digits) = (String::with_capacity(name.len()), String::new());
+    for character in name.chars().map(Some).chain([None]) {
+        match character {
+            Some(digit) if digit.is_ascii_digit() => digits.push(digit),
+            other => {
+                out.push_str(if digits.len() < MIN_ID { &digits } else { "N" });
+                digits.clear();
+                out.extend(other);
+            }
+        }
+    }
+    out
+}
+
 impl Pools {
     /// Finds the pools among the roots of a profile, and adds frames with their names: `worker-N ×8`.
     pub(super) fn find(profile: &mut Profile) -> Self {
@@ -28,6 +47,7 @@ impl Pools {
             let name = display_name(profile.frames.name(root));
             let pool = generic_name(&name);
             if pool != name {
+                let pool = if profile.is_differential() { without_ids(&pool) } else { pool };
                 pools.entry(pool).or_default().push(root);
             }
         }
@@ -60,5 +80,22 @@ impl Pools {
             joined.add(&stack, weights)
         })?;
         Ok(Some(joined))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_ids;
+
+    #[test]
+    fn ids_are_no_part_of_the_name_of_a_pool() {
+        for (name, expected) in [
+            ("qtp1112280004-N", "qtpN-N"),
+            ("pool-2-thread-N", "pool-2-thread-N"),
+            ("http-nio-8080-exec-N", "http-nio-8080-exec-N"),
+            ("é12345", "éN"),
+        ] {
+            assert_eq!(without_ids(name), expected);
+        }
     }
 }

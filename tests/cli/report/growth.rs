@@ -1,7 +1,7 @@
 //! The first ten lines of pages about two profiles, which must name what grew, by how much and where.
 
 use super::report;
-use crate::support::{command, directory, run_command, tool};
+use crate::support::{command, directory, run, run_command, tool};
 
 /// Returns a comparison of many equal functions in which these stacks differ as well, each with its weights before and after.
 fn comparison(stacks: &[(&str, u32, u32)]) -> String {
@@ -214,4 +214,25 @@ fn small_changes_have_digits() {
     let change = page.lines().find(|line| line.contains("profiles")).unwrap();
     assert!(change.contains("(+0.03%)"), "{page}");
     assert!(!page.contains(" 0.0%") && !page.contains("+0.0%"), "{page}");
+}
+
+/// Each run numbers its threads, and the pool itself, anew.
+#[test]
+fn threads_of_a_pool_are_compared_as_one() {
+    let side = |id: u64, parse: u64| -> String {
+        let stacks = (1..=4).map(|thread| {
+            format!("qtp{id}-{thread};run;handle;parse {parse}\nqtp{id}-{thread};run;handle;write 100\n")
+        });
+        stacks.collect()
+    };
+    let folder = directory();
+    let [before, after] = [("before", side(111_228, 100)), ("after", side(801_197, 150))].map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let page = run("fg-report", ["--before", &before, "--after", &after], b"").ok().text();
+    let tree = page.split("call tree").nth(1).unwrap();
+    assert!(tree.contains("qtpN-N ×") && tree.contains("400") && tree.contains("600"), "{page}");
+    assert!(!tree.contains("-100.0%") && !tree.contains("qtp111228-1"), "{page}");
 }
