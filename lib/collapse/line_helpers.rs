@@ -44,7 +44,7 @@ pub(super) fn is_address(text: &[u8]) -> bool {
     text.strip_prefix(b"0x").is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// What is said of a line for which [`is_no_count`] is true.
+/// The message about a line for which [`is_no_count`] is true.
 pub(super) const NO_COUNT: &str = "expected a count, found a negative, fractional or too large number or a histogram";
 
 /// True for a line that has the value of the stack before it, but no count: a negative, fractional or too large number, or a

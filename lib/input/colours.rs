@@ -9,7 +9,7 @@ const ESCAPE: u8 = 0x1b;
 /// The longest sequence: a longer one is no sequence, and its bytes are text. Links contain an address.
 const LONGEST: usize = 4096;
 
-/// What a text has at an escape byte.
+/// The text at an escape byte.
 enum Sequence {
     /// A sequence of this length.
     Whole(usize),

@@ -1,6 +1,6 @@
 //! The parts of qualified names, in the syntax of many languages. `viewer/label.js` has the same rules.
 
-/// What compilers append to the name of a part or a copy of a function, and extensions of files: no names of functions.
+/// Suffixes that compilers append to the name of a part or a copy of a function, and extensions of files: no names of functions.
 const SUFFIXES: [&str; 20] = [
     "cold",
     "part",
@@ -24,7 +24,7 @@ const SUFFIXES: [&str; 20] = [
     "exe",
 ];
 
-/// What is between the parts of qualified names.
+/// Separators of the parts of qualified names.
 pub(super) const SEPARATORS: [char; 7] = [':', '/', '.', ' ', '\\', '`', '!'];
 
 /// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure

@@ -7,6 +7,7 @@ use crate::support::{self, run};
 mod cut;
 mod examples;
 mod joined;
+mod json_numbers;
 mod json_start;
 mod malformed;
 mod one_line;

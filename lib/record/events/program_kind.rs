@@ -1,4 +1,4 @@
-//! How the kernel runs the BPF program for an event.
+//! The two ways in which the kernel runs the BPF program for an event.
 
 /// The kinds of BPF programs that take the stacks of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

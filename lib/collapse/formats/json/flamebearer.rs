@@ -119,10 +119,7 @@ fn read_level(
 
 /// Parses a number, or a string that contains one.
 fn parse_number(number: Value<'_>) -> Option<u64> {
-    match number.as_integer() {
-        Some(number) => u64::try_from(number).ok(),
-        None => std::str::from_utf8(&number.as_string()?).ok()?.parse().ok(),
-    }
+    u64::try_from(number.as_integer()?).ok()
 }
 
 /// Returns the index of the bar of the level above that contains a bar: 0 in the first level.

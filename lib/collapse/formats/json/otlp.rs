@@ -93,7 +93,7 @@ fn parse_profile(profile: Value<'_>, resource: usize) -> Profile {
     let samples = profile.get_items(b"samples").chain(profile.get_items(b"sample"));
     let samples = samples.map(|sample| Sample {
         stack: index(sample, b"stackIndex"),
-        values: sample.get_items(b"values").map(|value| signed(value).unwrap_or(0)).collect(),
+        values: sample.get_items(b"values").map(|value| value.as_integer().unwrap_or(0)).collect(),
         attributes: indices(sample, b"attributeIndices"),
         times: indices(sample, b"timestampsUnixNano"),
     });
@@ -155,11 +155,7 @@ fn parse_value(value: Value<'_>, dictionary: &Dictionary) -> Vec<u8> {
     }
 }
 
-/// Returns an integer, which may be in a string.
-fn signed(value: Value<'_>) -> Option<i64> {
-    std::str::from_utf8(&value.as_label()?).ok()?.parse().ok()
-}
-
+/// Returns a whole number, which may be in a string.
 fn unsigned(value: Value<'_>) -> Option<u64> {
     std::str::from_utf8(&value.as_label()?).ok()?.parse().ok()
 }

@@ -97,7 +97,7 @@ impl<'t> Value<'t> {
         self.get(key).and_then(Value::as_label).unwrap_or_default()
     }
 
-    /// Returns the number under this key, truncated to an integer.
+    /// Returns the whole number under this key, or the one that a string contains.
     pub(super) fn get_integer(self, key: &[u8]) -> Option<i64> {
         self.get(key)?.as_integer()
     }
@@ -125,8 +125,17 @@ impl<'t> Value<'t> {
         (self.first_byte() == b'"').then(|| unescape(self.raw_string()))
     }
 
-    /// Returns a string, or the text of a number: some tools write IDs as strings, others as numbers.
+    /// Returns a string, or the text of a number: some tools write IDs as strings, others as numbers. Whole numbers are the same
+    /// label in all forms of JSON: `1`, `1.0` and `1e0`.
     pub(super) fn as_label(self) -> Option<Cow<'t, [u8]>> {
+        let text = self.as_text()?;
+        let is_whole = || self.first_byte() != b'"' && text.iter().any(|byte| b".eE".contains(byte));
+        let whole = is_whole().then(|| self.as_integer()).flatten();
+        Some(whole.map_or(text, |number| Cow::Owned(number.to_string().into_bytes())))
+    }
+
+    /// Returns a string, or a number as the document has it.
+    fn as_text(self) -> Option<Cow<'t, [u8]>> {
         self.as_string().or_else(|| self.number_text().map(Cow::Borrowed))
     }
 
@@ -136,15 +145,18 @@ impl<'t> Value<'t> {
         Some(&self.raw_text()[..length]).filter(|_| matches!(self.first_byte(), b'-' | b'0'..=b'9'))
     }
 
-    /// Returns a number, truncated to an integer.
+    /// Returns a whole number, or the one that a string contains. Programs that keep all numbers as floating-point numbers write
+    /// `1.0` or `1e+06`; others write large numbers as strings.
     pub(super) fn as_integer(self) -> Option<i64> {
-        let number = std::str::from_utf8(self.number_text()?).ok()?;
-        number.parse().ok().or_else(|| number.parse::<f64>().ok().map(|number| number as i64))
+        let text = self.as_text()?;
+        let number = std::str::from_utf8(&text).ok()?;
+        let whole = || number.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && number.abs() < 1e18);
+        number.parse().ok().or_else(|| whole().map(|number| number as i64))
     }
 
     /// Returns a number in trillionths, or the number that a string contains.
     pub(super) fn as_trillionths(self) -> Option<i128> {
-        let text = self.as_label()?;
+        let text = self.as_text()?;
         let (is_negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
         let magnitude = match parse_scaled(digits, 6).filter(|_| !digits.contains(&b'e') && !digits.contains(&b'E')) {
             Some(weight) => i128::try_from(weight.millionths()).ok()?,
@@ -155,7 +167,7 @@ impl<'t> Value<'t> {
 
     /// Returns the number of decimal places of a number. One with an exponent has as many as floating-point numbers have.
     pub(super) fn count_decimals(self) -> u32 {
-        let text = self.as_label().unwrap_or_default();
+        let text = self.as_text().unwrap_or_default();
         match memchr::memchr(b'.', &text) {
             _ if memchr::memchr2(b'e', b'E', &text).is_some() => 15,
             Some(dot) => text[dot + 1..].trim_end_with(|digit| digit == '0').len() as u32,
@@ -165,7 +177,7 @@ impl<'t> Value<'t> {
 
     /// Returns a number as exactly as the text has it.
     pub(super) fn as_float(self) -> Option<f64> {
-        std::str::from_utf8(&self.as_label()?).ok()?.parse().ok()
+        std::str::from_utf8(&self.as_text()?).ok()?.parse().ok()
     }
 
     /// Returns a number that is an index in a table.
@@ -176,7 +188,7 @@ impl<'t> Value<'t> {
     /// Returns a number in millionths, or the number that a string contains. One that is rounded to 0 is counted in
     /// [`Tape::too_small`].
     pub(super) fn as_millionths(self) -> Option<i128> {
-        let text = self.as_label()?;
+        let text = self.as_text()?;
         let (is_negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
         let magnitude = match Weight::parse(digits) {
             Some(weight) => i128::try_from(weight.millionths()).ok()?,
@@ -290,6 +302,27 @@ mod tests {
         ] {
             let tape = Tape::parse(json.as_bytes()).unwrap();
             assert_eq!(Value::root(&tape).unwrap().as_millionths(), millionths, "{json}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_several_forms() {
+        for (json, integer, label) in [
+            ("12", Some(12), Some("12")),
+            ("12.0", Some(12), Some("12")),
+            ("1.2e+1", Some(12), Some("12")),
+            ("-1.0", Some(-1), Some("-1")),
+            ("\"12\"", Some(12), Some("12")),
+            ("\"12.0\"", Some(12), Some("12.0")),
+            ("12.5", None, Some("12.5")),
+            ("1e300", None, Some("1e300")),
+            ("\"a\"", None, Some("a")),
+            ("null", None, None),
+        ] {
+            let tape = Tape::parse(json.as_bytes()).unwrap();
+            let value = Value::root(&tape).unwrap();
+            assert_eq!(value.as_integer(), integer, "{json}");
+            assert_eq!(value.as_label().as_deref(), label.map(str::as_bytes), "{json}");
         }
     }
 }
