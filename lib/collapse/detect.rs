@@ -143,7 +143,7 @@ fn detect(head: &[u8], skipped: u64) -> Result<&'static Format, String> {
 
 /// Returns the message about an input of no format.
 fn describe_unknown(head: &[u8]) -> String {
-    if let Some(what) = FORMATS.iter().find_map(|format| formats::explain_missing_fields(format, head)) {
+    if let Some(what) = explain_unreadable_lines(head) {
         return what.to_owned();
     }
     let what = if head.iter().any(text_kind::is_control) { "a binary file" } else { text_kind::describe(head) };
@@ -168,6 +168,11 @@ fn describe_unknown(head: &[u8]) -> String {
         }
         _ => describe_unknown_kind(what),
     }
+}
+
+/// Returns what is wrong with the lines of a text whose format is known. `None` for any other text.
+fn explain_unreadable_lines(head: &[u8]) -> Option<&'static str> {
+    FORMATS.iter().find_map(|format| formats::explain_missing_fields(format, head))
 }
 
 fn describe_unknown_kind(what: &str) -> String {
@@ -200,8 +205,10 @@ impl Start {
 /// Returns where a profile begins after a few lines of other text, if no format recognizes the text with them. The heading of a
 /// document or of a table, a stack, and a profile of another format are no such lines.
 fn find_after_text(head: &[u8]) -> Option<Start> {
-    let is_explained =
-        unsupported::explain(head).is_some() || text_kind::is_diff(head) || !find_formats(head).is_empty();
+    let is_explained = unsupported::explain(head).is_some()
+        || explain_unreadable_lines(head).is_some()
+        || text_kind::is_diff(head)
+        || !find_formats(head).is_empty();
     if is_explained || head.iter().any(text_kind::is_control) || text_kind::begins_like_code(head) {
         return None;
     }

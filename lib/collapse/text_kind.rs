@@ -3,7 +3,7 @@
 mod diff;
 mod lines;
 
-pub(super) use self::diff::{has_prefixes, is_diff, is_diff_of_stacks};
+pub(super) use self::diff::{has_line_numbers, has_prefixes, is_diff, is_diff_of_stacks};
 pub(super) use self::lines::{has_other_lines, has_text_semicolons, is_metrics, is_semicolon_table};
 use super::line_helpers::{first_lines, most_lines_fit, split_once, split_words, starts_with_any};
 pub(super) use crate::folded::{begins_with_time, is_log_line};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::support::{self, run};
 
 mod cut;
+mod edited;
 mod examples;
 mod joined;
 mod json_numbers;

@@ -91,16 +91,19 @@ pub(in crate::collapse) fn has_prefixes(head: &[u8]) -> bool {
 /// Fewest lines whose numbers are those of lines.
 const MIN_NUMBERED: usize = 3;
 
-/// Returns true if each line begins with a number above that of the line before, and a colon or a tab: `12:main;f 3`.
-fn has_line_numbers(head: &[u8]) -> bool {
-    let (mut last, mut count) = (None, 0);
+/// Returns true if each line begins with a number above that of the line before, and a colon or a tab: `12:main;f 3`. Blanks in
+/// place of the tab follow numbers that count the lines.
+pub(in crate::collapse) fn has_line_numbers(head: &[u8]) -> bool {
+    let (mut last, mut count, mut is_counted) = (None, 0, true);
     for line in first_lines(head).filter(|line| !line.trim_ascii().is_empty()) {
-        let number = split_line_number(line).filter(|(_, rest)| matches!(rest.first(), Some(b':' | b'\t')));
-        let number = number.map(|(number, _)| number);
-        if number.is_none() || number <= last {
+        let Some((number, rest)) = split_line_number(line) else { return false };
+        is_counted &= last.is_none_or(|last| number == last + 1);
+        let has_mark =
+            matches!(rest, [b':' | b'\t', ..]) || is_counted && matches!(rest, [] | [b' '] | [b' ', b' ', ..]);
+        if !has_mark || last.is_some_and(|last| number <= last) {
             return false;
         }
-        (last, count) = (number, count + 1);
+        (last, count) = (Some(number), count + 1);
     }
     count >= MIN_NUMBERED
 }
@@ -113,7 +116,7 @@ fn is_numbered(line: &[u8]) -> bool {
 /// Returns the number at the start of a line, and the text after it.
 fn split_line_number(line: &[u8]) -> Option<(u64, &[u8])> {
     let line = line.trim_ascii_start();
-    let end = line.iter().position(|byte| !byte.is_ascii_digit())?;
+    let end = line.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(line.len());
     Some((parse_number(&line[..end])?, &line[end..]))
 }
 
@@ -144,6 +147,7 @@ mod tests {
         for (text, expected) in [
             ("     1\tmain;a 1\n     2\tmain;b 2\n", true),
             ("1:main;a 1\n2:main;b 2\n7:main;c 3\n", true),
+            ("     1  main;a 1\n     2  main;b 2\n     3\n     4  c 1\n", true),
             ("      2 main;a 1\n      2 main;b 1\n", true),
             ("> main;a 1\n> main;b 1\n", true),
             ("1:main;a 1\n1:main;b 2\n2:work;c 3\n", false),

@@ -91,7 +91,8 @@ impl Shape {
 }
 
 /// Returns the offset of the first line before a profile that is a stack of it, or the length of the text. It has one frame,
-/// which is one word, a name as only functions have, or the root of another stack.
+/// which is one word, a name as only functions have, or the root of another stack; or it has several frames and a weight that
+/// cannot be parsed.
 pub(in crate::collapse) fn find_first_stack(before: &[u8], profile: &[u8]) -> usize {
     let is_root =
         |name: &[u8]| profile.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(b";")));
@@ -102,6 +103,9 @@ pub(in crate::collapse) fn find_first_stack(before: &[u8], profile: &[u8]) -> us
         let stack = stack.filter(|stack| !is_row_of_numbers(stack, text) && !is_padded(text));
         let stack = stack.filter(|stack| !is_assignment(stack) && !is_message(stack)).map(without_weight);
         if stack.is_some_and(|name| split_words(name).count() == 1 || is_symbol(name) || is_root(name)) {
+            break;
+        }
+        if has_callers(text) && weight::last_word(text).iter().any(u8::is_ascii_digit) {
             break;
         }
         offset += line.len();

@@ -32,6 +32,6 @@ fn is_other_number(word: &[u8]) -> bool {
     is_address(word) || Weight::parse(word).is_none() && word.to_str().is_ok_and(|word| word.parse::<f64>().is_ok())
 }
 
-fn last_word(line: &[u8]) -> &[u8] {
+pub(super) fn last_word(line: &[u8]) -> &[u8] {
     memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..])
 }

@@ -1,10 +1,11 @@
-//! Recognizes `perf script` text.
+//! Recognizes `perf script` text, and what people did to its lines.
 
 use super::header::{self, Line};
 use super::split::Lines;
 use super::{frame, one_line};
 use crate::collapse::formats::{folded, ftrace, perf_report};
-use crate::collapse::line_helpers::most_lines_fit;
+use crate::collapse::line_helpers::{first_lines, most_lines_fit};
+use crate::collapse::text_kind::has_line_numbers;
 
 /// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
 /// comments of `perf script --header`.
@@ -14,6 +15,7 @@ pub(super) fn recognizes(head: &[u8]) -> bool {
         return false;
     }
     has_sample(head)
+        && explain_edit(head).is_none()
         && most_lines_fit(head, 50, is_possible_line)
         && !most_lines_fit(head, 50, ftrace::is_event)
         && !ftrace::has_stacks(head)
@@ -35,7 +37,61 @@ pub(in crate::collapse) fn explain_missing_fields(head: &[u8]) -> Option<&'stati
     let is_name = |line: &[u8]| line.ends_with(b" ") && line.trim_ascii().len() + 1 == line.len();
     let is_perf =
         most_lines_fit(head, 90, |line| is_frame(line) || is_name(line)) && most_lines_fit(head, 40, is_frame);
-    is_perf.then_some("perf script text without thread IDs and times; add tid and time to the fields of perf's -F")
+    let missing = "perf script text without thread IDs and times; add tid and time to the fields of perf's -F";
+    explain_edit(head).filter(|_| has_sample(head)).or_else(|| is_perf.then_some(missing))
+}
+
+/// Returns what was done to the lines of a text so that its samples cannot be told from each other any more.
+fn explain_edit(head: &[u8]) -> Option<&'static str> {
+    let has_lines = |is_edited: fn(&[u8]) -> bool| first_lines(head).any(is_edited);
+    if has_line_numbers(head) {
+        Some("perf script text with a number before each line; give the lines without it")
+    } else if has_lines(has_several_frames) {
+        Some("perf script text with several frames on a line; give it with its line ends")
+    } else if most_lines_fit(head, 2, header::has_decimal_comma) {
+        Some("perf script text with a comma in its times; give it with a point")
+    } else if is_double_spaced(head) {
+        Some("perf script text with a blank line behind each line; give it without them: sed 'n;d'")
+    } else {
+        None
+    }
+}
+
+/// Returns true for the first line of a sample and its frames, joined. Data and the instruction that reads them have two
+/// addresses.
+fn has_several_frames(line: &[u8]) -> bool {
+    line.len() > MIN_JOINED && memchr::memmem::find(line, b": ").is_some() && {
+        let ends = memchr::memchr_iter(b')', line).filter(|end| begins_with_address(&line[end + 1..]));
+        ends.take(2).count() == 2 && matches!(header::parse(line), Some(Line::Sample(header)) if header.is_certain())
+    }
+}
+
+/// Fewest bytes of a line with three frames.
+const MIN_JOINED: usize = 64;
+
+/// Returns true for blanks, or the separator of frames, and an address before a blank.
+fn begins_with_address(text: &[u8]) -> bool {
+    let digits = &text[text.iter().take_while(|byte| b" \t;|".contains(byte)).count()..];
+    let end = digits.iter().take_while(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte)).count();
+    digits.len() < text.len() && end >= MIN_ADDRESS && digits.get(end) == Some(&b' ')
+}
+
+/// Returns true if no line follows another one without a blank line between, and frames follow each other.
+fn is_double_spaced(head: &[u8]) -> bool {
+    let (mut was_blank, mut last_is_frame, mut has_frames) = (true, false, false);
+    for line in first_lines(head) {
+        let is_blank = line.trim_ascii().is_empty();
+        if !is_blank && !was_blank {
+            return false;
+        }
+        if !is_blank {
+            let is_frame = line[0].is_ascii_whitespace() && begins_with_perf_frame(line);
+            has_frames |= is_frame && last_is_frame;
+            last_is_frame = is_frame;
+        }
+        was_blank = is_blank;
+    }
+    has_frames
 }
 
 /// Returns true if a line is certainly the first of a sample.

@@ -31,10 +31,10 @@ impl<'a> Frame<'a> {
 /// The end of an address as perf prints it: a tab or blank, and sixteen columns.
 const ADDRESS_END: usize = 17;
 
-/// Parses the line of a frame.
+/// Parses the line of a frame. Blanks at its end are left out: a copy of text from a terminal has them.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
-    let (symbol, module) = split_module(rest);
+    let (symbol, module) = split_module(rest.trim_ascii_end());
     Some(Frame { address, symbol, module, source: None })
 }
 

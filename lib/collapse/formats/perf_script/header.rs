@@ -101,6 +101,20 @@ fn split_period(line: &[u8]) -> (&[u8], Option<u64>) {
     }
 }
 
+/// Returns true if a thread's ID or CPU precedes a time with a decimal comma.
+pub(super) fn has_decimal_comma(line: &[u8]) -> bool {
+    memchr::memchr(b',', line).is_some_and(|comma| {
+        let start = digits_start(line, comma);
+        let fraction = &line[comma + 1..];
+        let end = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_time = start < comma && end >= MIN_FRACTION && fraction.get(end) == Some(&b':');
+        is_time && !parse_thread(&line[..start]).id.is_empty()
+    })
+}
+
+/// Fewest digits of the fraction of a time that perf prints.
+const MIN_FRACTION: usize = 6;
+
 /// Returns the offsets of the start and the colon of each word `DIGITS.DIGITS:`.
 fn find_times(line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     memchr::memchr_iter(b':', line).filter_map(|colon| {
@@ -200,7 +214,8 @@ impl<'a> Record<'a> {
         }
         let word = first_word(text);
         let event = word.strip_suffix(b":").filter(|event| !event.is_empty())?;
-        if time_start(event, event.len()) == Some(0) {
+        // A number is a time, perhaps with a decimal comma, and no event.
+        if event.iter().all(|byte| byte.is_ascii_digit() || b".,".contains(byte)) {
             return None;
         }
         let after = &text[word.len()..];
