@@ -3,9 +3,12 @@
 use super::example_texts;
 use crate::support::run;
 
+/// Writes a whole number in one form.
+type Form = fn(&str) -> String;
+
 #[test]
 fn whole_numbers_may_have_any_form_of_json() {
-    let forms: [(&str, fn(&str) -> String); 3] = [
+    let forms: [(&str, Form); 3] = [
         ("a fraction", |number| format!("{number}.0")),
         ("an exponent", |number| format!("{number}e0")),
         ("a string", |number| format!("\"{number}\"")),
