@@ -2,7 +2,7 @@
 
 use super::document::no_events;
 use super::filter::args::EventChoice;
-use super::filter::sample::filters_samples;
+use super::filter::sample::selects_samples;
 use super::format::Format;
 use super::formats::is_folded;
 use super::input_summary::WeightUnit;
@@ -13,7 +13,8 @@ use crate::diagnostics::Diagnostics;
 /// Warns of options that have no effect on an input of a format.
 ///
 /// # Errors
-/// [`Error::Invalid`] if `--event` names an event and the format has none.
+/// [`Error::Invalid`] if `--event` names an event and the format has none, or if samples are selected by time, thread or CPU, which
+/// are not read from the format: the whole profile is not what was asked for.
 pub(super) fn report(
     name: &str,
     format: &Format,
@@ -25,9 +26,12 @@ pub(super) fn report(
     {
         return Err(no_events(name, wanted));
     }
-    if filters_samples(options) && !format.has_times {
-        let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
-        diagnostics.warn(&format!("{name}: {what}"));
+    if selects_samples(options) && !format.has_times {
+        let what = "no time, thread or CPU of samples is read from this format; omit --time, --comm, --span and similar options";
+        return Err(Error::Invalid(format!("{name}: {what}")));
+    }
+    if options.no_idle && !format.has_times {
+        diagnostics.warn(&format!("{name}: no thread of samples is read from this format; --no-idle has no effect"));
     }
     if !options.labels.is_empty() && !format.has_labels {
         diagnostics.warn(&format!("{name}: no labels are read from this format; --label has no effect"));

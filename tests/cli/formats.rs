@@ -47,8 +47,16 @@ pub fn example_texts() -> Vec<(String, String, u128)> {
 
 #[test]
 fn reports_options_that_a_format_cannot_satisfy() {
-    let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
-    assert!(outcome.stderr.contains("stdin: samples of this format have no time, thread or CPU"), "{outcome:?}");
+    for option in ["--comm=a", "--time=1,2", "--cpu=0", "-p1", "-t1"] {
+        let outcome = run("fg-collapse", [option], b"a;b 1\nb 2\n");
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("stdin: no time, thread or CPU of samples is read from this format"),
+            "{outcome:?}"
+        );
+    }
+    let outcome = run("fg-collapse", ["--no-idle"], b"a;b 1\nb 2\n").ok();
+    assert!(outcome.stderr.ends_with("--no-idle has no effect\n"), "{outcome:?}");
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
         refused.code() == 1 && refused.stderr.contains("--event x: no such value; expected one of a/count, b/ns"),

@@ -111,7 +111,9 @@ not a span
     let outcome = with(&["-q"], text).ok();
     assert_eq!(outcome.text(), "[no span];a;f 1\n");
     assert!(with(&[], text).stderr.contains("no time or no thread ID, which --span needs"));
-    assert!(with(&[], "main 1\n").stderr.contains("samples of this format have no time, thread or CPU"));
+    let outcome = with(&[], "main 1\n");
+    assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+    assert!(outcome.stderr.contains("no time, thread or CPU of samples is read from this format"), "{outcome:?}");
 }
 
 #[test]
@@ -150,11 +152,11 @@ fn reports_options_that_sorted_folded_text_cannot_satisfy() {
     let folder = directory();
     let path = folder.path().join("sorted");
     std::fs::write(&path, "main;a 1\nmain;b 2\n").unwrap();
-    for options in [&["--time", "1,2"][..], &["--comm", "x"], &["--no-idle"]] {
+    for (options, code) in [(&["--time", "1,2"][..], 1), (&["--comm", "x"], 1), (&["--no-idle"], 0)] {
         let options: Vec<&std::ffi::OsStr> = options.iter().map(AsRef::as_ref).collect();
-        let outcome = run("fg-collapse", options.iter().copied().chain([path.as_os_str()]), b"").ok();
-        assert!(outcome.stderr.contains("samples of this format have no time, thread or CPU"), "{outcome:?}");
-        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        let outcome = run("fg-collapse", options.iter().copied().chain([path.as_os_str()]), b"");
+        assert!(outcome.stderr.contains(" of samples is read from this format"), "{outcome:?}");
+        assert_eq!((outcome.code(), outcome.stderr.lines().count()), (code, 1), "{outcome:?}");
         let promised = options.iter().copied().chain(["--sorted".as_ref(), path.as_os_str()]);
         assert_eq!(run("fg-collapse", promised, b"").code(), 2);
     }

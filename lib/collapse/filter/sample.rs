@@ -90,9 +90,15 @@ fn accepts_number(list: Option<&NumberList>, number: Option<u32>, missing: &'sta
     }
 }
 
-/// Returns true if an option selects samples by time, thread, process, CPU or span.
+/// Returns true if an option selects samples by time, thread, process, CPU or span, or leaves out idle ones.
 pub(in crate::collapse) fn filters_samples(options: &Options) -> bool {
-    options.spans.is_some() || !SampleFilter::new(options).accepts_all()
+    options.no_idle || selects_samples(options)
+}
+
+/// Returns true if an option selects samples by time, thread, process, CPU or span.
+pub(in crate::collapse) fn selects_samples(options: &Options) -> bool {
+    let filter = SampleFilter { no_idle: false, ..SampleFilter::new(options) };
+    options.spans.is_some() || !filter.accepts_all()
 }
 
 impl SampleInfo<'_> {
