@@ -43,6 +43,12 @@ impl Stack {
         &self.0
     }
 
+    /// Returns the frames, which were pushed leaf first, in the order from the root.
+    pub(super) fn into_root_first(mut self) -> Vec<FrameId> {
+        self.0.reverse();
+        self.0
+    }
+
     pub(super) fn extend(&mut self, frames: &[FrameId]) {
         self.0.extend_from_slice(frames);
     }

@@ -255,3 +255,41 @@ fn options_that_match_no_sample_are_reported_for_all_formats() {
         }
     }
 }
+
+#[test]
+fn samples_of_browsers_phones_and_instruments_have_times_and_threads() {
+    for (name, options, expected) in [
+        ("firefox.json", &["--time=+0,+0.0011"][..], "Compositor;draw 1\nGeckoMain;js::RunScript;onload 2\n"),
+        ("firefox.json", &["-t22"], "Compositor;draw 1\n"),
+        ("firefox.json", &["--comm=Compositor"], "Compositor;draw 1\n"),
+        ("samply.json", &["--time=+0.0011,"], "app 3\napp;main;work 1\npool;idle 1\n"),
+        ("samply.json", &["-t32"], "pool;idle 1\n"),
+        ("simpleperf.txt", &["-t42", "--weight=samples"], "main;poll 1\n"),
+        ("simpleperf.txt", &["--time=+0,+0.0000005"], "RenderThread;__start_thread;[libc.so];android::draw 300\n"),
+        ("xctrace.xml", &["--time=+0,+0.0000011"], "app::main;leaf(int&, std::pair<int, char>) 2000000\n"),
+        ("xctrace.xml", &["--comm=main", "-t1", "-p7"], "app::main;leaf(int&, std::pair<int, char>) 2000000\n"),
+        ("xctrace.xml", &["--comm=worker — 2", "--weight=samples"], "[unknown] 1\napp::main;other 2\n"),
+        ("xctrace.xml", &["--time=+0.000003,", "--weight=samples"], "[unknown] 1\n"),
+    ] {
+        let path = data(&format!("collapse/formats/{name}"));
+        let arguments = options.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
+        let outcome = run("fg-collapse", arguments, b"").ok();
+        assert_eq!(outcome.text(), expected, "{name} {options:?}: {}", outcome.stderr);
+        let drawn = run("fg-heatmap", [path.as_os_str()], b"").ok();
+        assert!(!drawn.stderr.contains("without a time"), "{name}: {}", drawn.stderr);
+    }
+}
+
+/// Firefox counts times from the start of each process.
+#[test]
+fn processes_of_firefox_start_at_different_times() {
+    let text = std::fs::read_to_string(data("collapse/formats/firefox.json")).unwrap();
+    let started = text.replacen("\"interval\":1", "\"interval\":1,\"startTime\":1700000000000.5", 1);
+    let late = started.replace("{\"interval\":1}", "{\"interval\":1,\"startTime\":1700000000002}");
+    for (text, expected) in
+        [(text, "Compositor;draw 1\nGeckoMain;js::RunScript;onload 1\n"), (late, "GeckoMain;js::RunScript;onload 1\n")]
+    {
+        let outcome = run("fg-collapse", ["--time=+0,+0.0009"], text.as_bytes()).ok();
+        assert_eq!(outcome.text(), expected, "{}", outcome.stderr);
+    }
+}

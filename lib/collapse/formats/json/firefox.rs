@@ -9,7 +9,8 @@
 //! ```
 //! As the profiler saves a profile, a table has columns, as above; as Firefox records it, a table has rows and a
 //! `schema`. The weight is the sample's `weight`, or 1 with `--weight samples`. The thread is the root frame. Threads whose samples have another
-//! unit than the first, and markers, are left out; files and lines too, unless `--srcline` asks for them.
+//! unit than the first, and markers, are left out; files and lines too, unless `--srcline` asks for them. Times are in
+//! milliseconds, `time` or the sums of `timeDeltas`; as Firefox records them, they count from the start of each process.
 
 use std::borrow::Cow;
 
@@ -19,19 +20,20 @@ use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::{
-    add_partial_stack, function_with_source, module_frame, thread_name, uses_input_weights,
-};
+use crate::collapse::document_helpers::{function_with_source, module_frame, thread_name, uses_input_weights};
+use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
+use crate::collapse::timed_samples::{TimedSample, TimedSamples};
+use crate::markers;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
     tested_with: "published files",
-    has_times: false,
+    has_times: true,
     has_labels: false,
     counts_samples: true,
     recognizer: Recognizer::Json(is_root),
@@ -55,6 +57,7 @@ fn find_profile(root: Value<'_>) -> Value<'_> {
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut profiles = vec![find_profile(root)];
+    let (first_start, mut timed) = (start_time(profiles[0]), TimedSamples::new(document.options));
     let (mut named, mut unnamed, mut is_cyclic, mut invalid_weights) = (0, 0, false, 0);
     let mut unit: Option<Vec<u8>> = None;
     while let Some(profile) = profiles.pop() {
@@ -71,7 +74,8 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
             named += tables.frames.len() - tables.unnamed;
             unnamed += tables.unnamed;
             is_cyclic |= tables.stacks.is_cyclic();
-            invalid_weights += fold_thread(thread, &tables, document.options, sink)?;
+            let start = start_time(profile) - first_start;
+            invalid_weights += fold_thread(thread, start, &tables, &mut timed, document.options, sink)?;
         }
         profiles.extend(profile.get_items(b"processes"));
     }
@@ -87,31 +91,67 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     Ok(())
 }
 
-/// Adds the samples of a thread. Returns the number of samples whose weight is invalid.
-fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut Sink) -> Result<u64, Error> {
-    let [name, pid, tid] = [&b"name"[..], b"pid", b"tid"].map(|key| thread.get(key).and_then(Value::as_label));
-    let name = thread_name(&name.unwrap_or_default(), &pid.unwrap_or_default(), &tid.unwrap_or_default(), options);
-    let name = sink.intern(&name);
+/// Returns the time at which a process started, in nanoseconds since 1970.
+fn start_time(profile: Value<'_>) -> i128 {
+    profile.get(b"meta").and_then(|meta| meta.get_millionths(b"startTime")).unwrap_or(0)
+}
+
+/// Adds the samples of a thread, whose times count from `start`. Returns the number of samples whose weight is invalid.
+fn fold_thread(
+    thread: Value<'_>,
+    start: i128,
+    tables: &Tables,
+    timed: &mut TimedSamples,
+    options: &Options,
+    sink: &mut Sink,
+) -> Result<u64, Error> {
     let Some(samples) = thread.get(b"samples") else { return Ok(0) };
+    let [name, pid, tid] = [&b"name"[..], b"pid", b"tid"].map(|key| thread.get_label(key));
+    let root = sink.intern(&thread_name(&name, &pid, &tid, options));
+    let [pid, tid] = [pid, tid].map(|id| std::str::from_utf8(&id).ok()?.parse().ok());
     let mut weights = WeightList::new(samples.get(b"weight").filter(|_| uses_input_weights(options)));
-    let mut stack = Vec::new();
+    let (mut times, mut stack) = (sample_times(samples), Vec::new());
     for index in column_values(samples, b"stack") {
-        let has_root = tables.path(index, &mut stack);
-        add_partial_stack(Some(name), has_root, &stack, weights.next(), sink)?;
+        let time = times.next().flatten().and_then(|time| u64::try_from(time + start).ok());
+        let weight = weights.next();
+        let info = SampleInfo { time, comm: &name, pid, tid, cpu: None };
+        if timed.accept(&info, sink)? {
+            let has_root = tables.path(index, &mut stack);
+            stack
+                .splice(0..0, [Some(root), (!has_root).then(|| sink.intern(markers::TRUNCATED))].into_iter().flatten());
+            timed.add(&TimedSample { info, roots: &[], is_truncated: false, frames: &stack, weight }, sink)?;
+        }
     }
     Ok(weights.invalid)
 }
 
+/// Returns the times of the samples of a thread in nanoseconds.
+fn sample_times<'t>(samples: Value<'t>) -> Box<dyn Iterator<Item = Option<i128>> + 't> {
+    let Some(deltas) = samples.get(b"timeDeltas") else {
+        return Box::new(column_cells(samples, b"time").map(|time| time?.as_millionths()));
+    };
+    let sum = |time: &mut Option<i128>, delta: Value<'_>| {
+        *time = time.zip(delta.as_millionths()).map(|(time, delta)| time + delta);
+        Some(*time)
+    };
+    Box::new(deltas.items().scan(Some(0), sum))
+}
+
 /// Returns a column of a table that has columns, or rows and a schema.
-fn column_values<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Option<usize>> + 't> {
+fn column_cells<'t>(table: Value<'t>, name: &[u8]) -> Box<dyn Iterator<Item = Option<Value<'t>>> + 't> {
     match table.get(b"schema") {
         Some(schema) => {
             let index = schema.get(name).and_then(Value::as_index).unwrap_or(usize::MAX);
             let rows = table.get_items(b"data");
-            Box::new(rows.map(move |row| row.items().nth(index).and_then(Value::as_index)))
+            Box::new(rows.map(move |row| row.items().nth(index)))
         }
-        None => Box::new(table.get_items(name).map(Value::as_index)),
+        None => Box::new(table.get_items(name).map(Some)),
     }
+}
+
+/// Returns a column of indices.
+fn column_values<'t>(table: Value<'t>, name: &[u8]) -> impl Iterator<Item = Option<usize>> + use<'t> {
+    column_cells(table, name).map(|cell| cell?.as_index())
 }
 
 /// A column of a table, which may be missing.
