@@ -116,7 +116,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     };
     let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
     let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
-    let pooled = context.pools.join(joined)?;
+    // Programs read the tree of each thread.
+    let pooled = if context.is_exact { None } else { context.pools.join(joined)? };
     let changed_tree = CallTree::new(pooled.as_ref().unwrap_or(joined), Measure::Moved)?;
     let tree = tree_table(context, &changed_tree, rows.tree);
     // What grew is what most readers look for.

@@ -189,7 +189,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         return Err(Error::Invalid("all weight is lost: there is nothing to compare".to_owned()));
     }
     evidence.remove_wakers()?;
-    let pools = if matches!(format, Format::Json) { Pools::default() } else { Pools::find(&mut profile) };
+    let pools = Pools::find(&mut profile);
     profile.presort(crate::parallel::cores());
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     origins.find_roots(&profile);

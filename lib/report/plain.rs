@@ -46,27 +46,31 @@ const FACT_LINES: usize = 5;
 /// [`Error::Overflow`].
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let joined = context.pools.join(context.profile)?;
-    let tree = CallTree::new(joined.as_ref().unwrap_or(context.profile), Measure::After)?;
+    let joined = joined.as_ref().unwrap_or(context.profile);
+    let tree = CallTree::new(joined, Measure::After)?;
     let overview = Overview::new(context)?;
-    let busy = context.inactive.busy_part(joined.as_ref().unwrap_or(context.profile), context)?;
+    let busy = context.inactive.busy_part(joined, context)?;
     let busy_tree = busy.as_ref().map(|busy| CallTree::new(busy, Measure::After)).transpose()?;
-    let PlainFacts { first, mut second } =
-        facts::plain(context, &overview, inputs, busy_tree.as_ref().unwrap_or(&tree))?;
+    let hot_tree = busy_tree.as_ref().unwrap_or(&tree);
+    let PlainFacts { first, mut second } = facts::plain(context, &overview, inputs, hot_tree)?;
     if lines < WHOLE_PAGE {
         // Own functions say more.
         second.retain(|fact| fact.label == "quality");
     }
     let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
+    // Programs read the tree of each thread.
+    let exact_tree = context.is_exact.then(|| CallTree::new(context.profile, Measure::After)).transpose()?;
+    let shown_tree = exact_tree.as_ref().unwrap_or(&tree);
     let hottest = hottest_own(context);
-    let own = own_table(context, &hottest, &tree, rows.first)?;
+    let own = own_table(context, &hottest, hot_tree, rows.first)?;
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
     // Who ended the waits says more than functions in many branches.
     let waits = waits_table(context, rows.third, |_| true)?;
     let inclusive_rows = if waits.rows.is_empty() || context.is_whole { rows.third } else { 0 };
     let selfs = self_table(context, rows.second.saturating_sub(noted).max(1))?;
     let shown: HashSet<FrameId, FxBuildHasher> =
-        largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
+        largest_lines(context, shown_tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
     let inclusive = inclusive_table(context, inclusive_rows, &shown);
     let used = [&waits, &own, &selfs, &inclusive].map(|table| table.rows.len());
     let rows = rows.reassign(used.iter().sum::<usize>() + noted);
@@ -74,7 +78,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let hottest =
         hottest.iter().find(|(_, function)| !function.is_thread).or(hottest.first()).map(|(frame, _)| **frame);
     let commands = commands.for_function(context, hottest, rows.commands);
-    let tables = [selfs, waits, inclusive, tree_table(context, &tree, rows.tree)];
+    let tables = [selfs, waits, inclusive, tree_table(context, shown_tree, rows.tree)];
     let tables = tables.into_iter().filter(Table::has_content).map(Block::Table);
     let second = (!second.is_empty()).then_some(Block::Facts(second));
     let blocks = [Block::Facts(first), Block::Table(own)];

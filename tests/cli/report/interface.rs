@@ -108,6 +108,15 @@ fn names_for_programs_are_whole_and_exact() {
     assert_eq!((focus["before_pct"].as_f64(), focus["after_pct"].as_f64()), (Some(25.0), Some(15.0)));
 }
 
+#[test]
+fn json_has_the_hot_path_of_a_pool_and_the_tree_of_each_thread() {
+    let stack = |thread: u32| format!("worker-{thread};start_thread;serve;encode;memcpy 10\n");
+    let page = json(&[], &(0..5).map(stack).collect::<String>());
+    assert_eq!(page["hot_path"]["path"][0]["name"], "worker-N ×5", "{page:#}");
+    assert_eq!(page["tree"].as_array().unwrap().len(), 5, "{page:#}");
+    assert_eq!(page["tree"][0]["names"][0], "worker-0", "{page:#}");
+}
+
 /// The page, and all programs that judge, say that a divisor was taken for a sample where the verdict depends on it.
 #[test]
 fn what_is_taken_for_a_sample_is_said() {
