@@ -144,9 +144,10 @@ const PARTS: &[(&str, &str)] = &[
          after `>` is further down and has at least 70% of that callee's weight. The kinds of work are in \
          parentheses. `calls itself` is followed by the number of its calls in the median stack. `called by` lists \
          the own functions above a large function that is not on the hot path. Threads without an own function are \
-         ranked as if they had a quarter of their weight. What mostly waits for the end of threads or processes \
-         comes after all work, and what is `idle` comes last, here and wherever functions are ranked: CPUs without \
-         work, and threads that wait for some. Recordings with wakers \
+         ranked as if they had a quarter of their weight. Here, in the call tree and wherever functions are ranked, \
+         only work counts. What waits for the end of threads or processes comes after all work, and what is `idle` \
+         comes last: CPUs without work, and threads that wait for some. If a part of a function is, its share \
+         follows. Recordings with wakers \
          show who ended the waits of a function and, except for locks, where these threads wait themselves.",
     ),
     (

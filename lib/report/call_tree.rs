@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::measure::{Measure, is_at_least};
 use crate::Error;
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 
 /// A branch is kept if it has one of this many parts of the total weight, or of that before.
 const KEPT_SHARE: u128 = 1000;
@@ -30,6 +30,8 @@ pub(super) struct Node {
     moved: Weight,
     /// The largest change of the node or of one below it.
     largest_change: Weight,
+    /// The weight of its stacks that do no work.
+    inactive: Weight,
     /// The indices of the callees that are kept, the largest first.
     children: Vec<usize>,
     /// The number of callees that are not kept.
@@ -44,6 +46,12 @@ impl Node {
             Measure::After | Measure::Growth => measure.size(self.weights, self.moved),
         };
         rank.millionths()
+    }
+
+    /// Returns the numbers by which callees are ordered: the work, and for equal work all of the weight.
+    fn order(&self, measure: Measure) -> (u128, u128) {
+        let rank = self.rank(measure);
+        (rank.saturating_sub(self.inactive.millionths()), rank)
     }
 }
 
@@ -67,16 +75,42 @@ impl CallTree {
         builder.close_to(1)?;
         let Builder { mut nodes, open, .. } = builder;
         nodes.extend(open);
-        let ranks = profile.frames.ranks();
-        for index in 0..nodes.len() {
-            let mut children = std::mem::take(&mut nodes[index].children);
+        let mut tree = Self { nodes, measure };
+        tree.sort(&profile.frames);
+        Ok(tree)
+    }
+
+    /// Orders the callees of each node by the work in their stacks: `inactive` has those stacks of the profile that do none.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn rank_by_work(&mut self, inactive: &Profile) -> Result<(), Error> {
+        inactive.for_each(|stack, weights| {
+            let mut node = self.nodes.len() - 1;
+            for frame in stack {
+                let mut children = self.nodes[node].children.iter();
+                let Some(child) = children.find(|child| self.nodes[**child].frame == Some(*frame)) else { break };
+                node = *child;
+                let sum = self.nodes[node].inactive.checked_add(weights.after);
+                self.nodes[node].inactive = sum.ok_or(Error::Overflow)?;
+            }
+            Ok::<(), Error>(())
+        })?;
+        self.sort(&inactive.frames);
+        Ok(())
+    }
+
+    /// Puts the callees of each node in order.
+    fn sort(&mut self, frames: &Frames) {
+        let (ranks, measure) = (frames.ranks(), self.measure);
+        for index in 0..self.nodes.len() {
+            let mut children = std::mem::take(&mut self.nodes[index].children);
             children.sort_by_key(|child| {
-                let node = &nodes[*child];
-                (Reverse(node.rank(measure)), node.frame.map_or(0, |frame| ranks[frame.index()]))
+                let node = &self.nodes[*child];
+                (Reverse(node.order(measure)), node.frame.map_or(0, |frame| ranks[frame.index()]))
             });
-            nodes[index].children = children;
+            self.nodes[index].children = children;
         }
-        Ok(Self { nodes, measure })
     }
 
     /// Returns the node above all roots.
@@ -229,8 +263,8 @@ struct Selection<'a> {
     /// The smallest size of a line in millionths.
     min: u128,
     chains: Vec<Chain<'a>>,
-    /// The size of each chain that may be chosen, with its index. Of equal ones the first is chosen.
-    waiting: BinaryHeap<(u128, Reverse<usize>)>,
+    /// The order of each chain that may be chosen, with its index. Of equal ones the first is chosen.
+    waiting: BinaryHeap<((u128, u128), Reverse<usize>)>,
 }
 
 /// Nodes that share a line.
@@ -253,7 +287,7 @@ impl<'a> Selection<'a> {
         let large = tree.children(node).filter(|child| child.rank(tree.measure) >= self.min);
         let first = self.chains.len();
         for child in large {
-            self.waiting.push((child.rank(tree.measure), Reverse(self.chains.len())));
+            self.waiting.push((child.order(tree.measure), Reverse(self.chains.len())));
             self.chains.push(compress(tree, child, self.min));
         }
         (first..self.chains.len()).collect()
@@ -271,8 +305,8 @@ impl<'a> Selection<'a> {
             others: last.children.len() + last.cut,
             other_weights: subtract(last.weights, last.itself),
         };
-        // The first nodes of the chains below are the first callees.
-        for (child, _) in self.tree.children(last).zip(children).filter(|(_, chain)| self.chains[**chain].is_shown) {
+        let large = self.tree.children(last).filter(|child| child.rank(self.tree.measure) >= self.min);
+        for (child, _) in large.zip(children).filter(|(_, chain)| self.chains[**chain].is_shown) {
             line.others -= 1;
             line.other_weights = subtract(line.other_weights, child.weights);
         }
@@ -308,63 +342,4 @@ fn subtract(from: Weights, weights: Weights) -> Weights {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::measure::Measure;
-    use super::CallTree;
-    use crate::profile::{Profile, Weight, Weights};
-
-    fn profile(stacks: &[(&str, u64)]) -> Profile {
-        let mut profile = Profile::new(false);
-        for (stack, weight) in stacks {
-            let frames: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
-            profile.add(&frames, Weights::plain(Weight::new(*weight))).unwrap();
-        }
-        profile
-    }
-
-    /// Returns the lines of a tree as text: indentation, functions, weight, weight of the last alone, callees left out.
-    fn lines(stacks: &[(&str, u64)], limit: usize) -> Vec<String> {
-        let profile = profile(stacks);
-        let tree = CallTree::new(&profile, Measure::After).unwrap();
-        let lines = tree.largest_lines(limit, Weight::ZERO).into_iter().map(|line| {
-            let names =
-                line.chain.iter().map(|frame| String::from_utf8_lossy(profile.frames.name(*frame)).into_owned());
-            let names = names.collect::<Vec<_>>().join(">");
-            let indent = " ".repeat(line.depth);
-            let (others, itself) = (line.other_weights.after, line.itself.after);
-            format!("{indent}{names} {} {itself} {}/{others}", line.weights.after, line.others)
-        });
-        lines.collect()
-    }
-
-    const STACKS: &[(&str, u64)] = &[("a;b;c;d", 50), ("a;b;c;e", 30), ("a;b;c;f", 15), ("a;b;c", 5), ("g", 10)];
-
-    #[test]
-    fn shows_the_largest_lines_and_counts_the_rest() {
-        let whole = ["a>b>c 100 5 0/0", " d 50 50 0/0", " e 30 30 0/0", " f 15 15 0/0", "g 10 10 0/0"];
-        assert_eq!(lines(STACKS, 10), whole);
-        assert_eq!(lines(STACKS, 2), ["a>b>c 100 5 2/45", " d 50 50 0/0"]);
-        assert_eq!(lines(&[], 9), [""; 0]);
-    }
-
-    #[test]
-    fn cuts_small_branches() {
-        assert_eq!(lines(&[("a", 99_999), ("a;b;c", 1)], 9), ["a 100000 99999 1/1"]);
-    }
-
-    #[test]
-    fn the_hot_path_ends_where_the_weight_splits() {
-        let profile = profile(STACKS);
-        let tree = CallTree::new(&profile, Measure::After).unwrap();
-        let path: Vec<_> = tree.hot_path().iter().map(|node| node.weights.after.to_string()).collect();
-        assert_eq!(path, ["100", "100", "100"]);
-    }
-
-    #[test]
-    fn the_hot_path_does_not_lead_to_little_weight() {
-        let profile = profile(&[("a", 35), ("a;b", 25), ("a;b;c", 15), ("a;b;c;d", 25)]);
-        let tree = CallTree::new(&profile, Measure::After).unwrap();
-        let path: Vec<_> = tree.hot_path().iter().map(|node| node.weights.after.to_string()).collect();
-        assert_eq!(path, ["100", "65", "40"]);
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::context::Context;
+use super::idle::{InactivityFinder, without_stacks};
 use super::join_some;
 use super::measure::{Measure, format_count, format_percent, percent};
 use super::page::{Block, Fact, Item, Number, Page, Table, Value};
@@ -20,12 +21,32 @@ use crate::profile::{FrameId, Profile, Weights};
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 3;
 
+/// Parts of stacks.
+struct Part {
+    all: Profile,
+    /// Those of stacks that do no work.
+    inactive: Profile,
+}
+
+impl Part {
+    fn new(profile: &Profile) -> Self {
+        Self { all: without_stacks(profile), inactive: without_stacks(profile) }
+    }
+
+    fn add(&mut self, stack: &[FrameId], weights: Weights, is_inactive: bool) -> Result<(), Error> {
+        if is_inactive {
+            self.inactive.add(stack, weights)?;
+        }
+        self.all.add(stack, weights)
+    }
+}
+
 /// The parts of all stacks that contain a function that matches.
 struct Parts {
     /// The stacks from the first match on.
-    callees: Profile,
+    callees: Part,
     /// The stacks up to the first match, the match first and the root last.
-    callers: Profile,
+    callers: Part,
     /// The first match of each stack, with the weight of these stacks.
     matches: Vec<(FrameId, Weights)>,
     /// Number of functions that match, first in a stack or not.
@@ -52,7 +73,7 @@ pub(super) fn page(
     inputs: &[String],
     lines: usize,
 ) -> Result<Page, Error> {
-    let parts = split(context.profile, focus)?;
+    let parts = split(context, focus)?;
     if parts.matches.is_empty() {
         return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
     }
@@ -60,16 +81,16 @@ pub(super) fn page(
     let facts = vec![summary(context, inputs), focused(context, &parts), quality(context)];
     let rows = Rows::new(lines, FACT_LINES);
     let half = (rows.first + rows.second + rows.third + rows.tree) / 2;
-    let survey = Survey::new(&parts.callees, context.origins)?;
-    let below = Context { profile: &parts.callees, survey: &survey, ..*context };
+    let survey = Survey::new(&parts.callees.all, context.origins)?;
+    let below = Context { profile: &parts.callees.all, survey: &survey, ..*context };
     // Shares of self weight are those of one profile.
     let self_rows = if context.profile.is_differential() { 0 } else { rows.second };
     let selfs = self_table(&below, self_rows)?;
     let selfs_key = selfs.key;
     let rest = half.saturating_sub(selfs.rows.len());
-    let callees = largest_branches(&below, measure, rest.max(half / 2))?;
-    let above = Context { profile: &parts.callers, ..*context };
-    let callers = largest_branches(&above, measure, half)?;
+    let callees = largest_branches(&below, measure, &parts.callees.inactive, rest.max(half / 2))?;
+    let above = Context { profile: &parts.callers.all, ..*context };
+    let callers = largest_branches(&above, measure, &parts.callers.inactive, half)?;
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
     let callees = Table { key: "tree", title: "callees, without branches below 1% of them".to_owned(), ..callees };
@@ -84,8 +105,13 @@ pub(super) fn page(
 }
 
 /// Returns the largest branches of a profile as a table. If none has changed enough, these are those with the most weight.
-fn largest_branches(context: &Context<'_>, measure: Measure, limit: usize) -> Result<Table, Error> {
-    let table = tree_table(context, &CallTree::new(context.profile, measure)?, limit);
+/// Those of one profile are ordered by the work in them: `inactive` has the stacks that do none.
+fn largest_branches(context: &Context<'_>, measure: Measure, inactive: &Profile, limit: usize) -> Result<Table, Error> {
+    let mut tree = CallTree::new(context.profile, measure)?;
+    if !context.profile.is_differential() {
+        tree.rank_by_work(inactive)?;
+    }
+    let table = tree_table(context, &tree, limit);
     match table.rows.is_empty() && measure == Measure::Moved {
         true => Ok(tree_table(context, &CallTree::new(context.profile, Measure::After)?, limit)),
         false => Ok(table),
@@ -93,19 +119,26 @@ fn largest_branches(context: &Context<'_>, measure: Measure, limit: usize) -> Re
 }
 
 /// Splits all stacks at their first match. The derived profiles have the frames of the whole one, with the same ids.
-fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
-    let (mut callees, mut callers) = (Profile::new(profile.is_differential()), Profile::new(profile.is_differential()));
-    callees.frames.intern_all(&profile.frames);
-    callers.frames.intern_all(&profile.frames);
+fn split(context: &Context<'_>, focus: &mut FrameMatcher) -> Result<Parts, Error> {
+    let profile = context.profile;
+    let finder = InactivityFinder::new(&profile.frames, context.origins, context.work);
+    let (mut callees, mut callers) = (Part::new(profile), Part::new(profile));
     let mut matches = vec![Weights::default(); profile.frames.len()];
-    let mut reversed = Vec::new();
+    let mut part = Vec::new();
     profile.for_each(|stack, weights| {
         let Some(first) = stack.iter().position(|frame| focus.matches(&profile.frames, *frame)) else { return Ok(()) };
         matches[stack[first].index()].add(weights)?;
-        reversed.clear();
-        reversed.extend(stack[..=first].iter().rev());
-        callers.add(&reversed, weights)?;
-        callees.add(&stack[first..], weights)
+        let is_inactive = finder.is_inactive(&profile.frames, stack);
+        part.clear();
+        part.extend_from_slice(stack);
+        // Programs read each thread.
+        if !context.is_exact {
+            part[0] = context.pools.pool(part[0]);
+        }
+        callees.add(&part[first..], weights, is_inactive)?;
+        part.truncate(first + 1);
+        part.reverse();
+        callers.add(&part, weights, is_inactive)
     })?;
     let matches = (0..).map(FrameId::from_index).zip(matches).filter(|(_, weights)| *weights != Weights::default());
     let count = profile.frames.iter().filter(|(frame, _)| focus.matches(&profile.frames, *frame)).count();
@@ -133,7 +166,7 @@ fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
     let ranks = context.profile.frames.ranks();
     let mut matches = parts.matches.clone();
     matches.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
-    let total = parts.callees.total();
+    let total = parts.callees.all.total();
     let share = context.share(total.after);
     let functions = match parts.count {
         1 => "1 function".to_owned(),

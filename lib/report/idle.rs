@@ -63,11 +63,11 @@ pub(super) enum Inactivity {
 /// The weight of a function in stacks that do no work.
 #[derive(Clone, Copy, Debug, Default)]
 struct FunctionWeights {
-    /// By kind of inactivity, what counts for the function as an own one.
+    /// The weight by kind of inactivity that counts for the function as an own one.
     own: [Weights; 3],
-    /// Of idle stacks, its self weight.
+    /// Its self weight in idle stacks.
     itself: Weights,
-    /// Of stacks that are idle, or wait for the end of others, its inclusive weight.
+    /// Its inclusive weight in stacks that are idle, or wait for the end of others.
     inclusive: Weights,
 }
 
@@ -88,6 +88,14 @@ pub(super) struct InactiveWeights {
     functions: Vec<FunctionWeights>,
     /// The weight of all stacks that are idle, or wait for the end of others.
     all: Weights,
+}
+
+/// The stacks of work of a profile, and the others.
+#[derive(Debug)]
+pub(super) struct SplitProfile {
+    pub(super) busy: Profile,
+    /// The stacks that are idle, or wait for the end of threads and processes.
+    pub(super) inactive: Profile,
 }
 
 /// Tells stacks of work from others.
@@ -160,6 +168,11 @@ impl<'a> InactivityFinder<'a> {
         }
     }
 
+    /// True for a stack that is idle, or waits for the end of threads and processes.
+    pub(super) fn is_inactive(&self, frames: &Frames, stack: &[FrameId]) -> bool {
+        matches!(self.find(frames, stack), Some(Inactivity::Idle | Inactivity::Join))
+    }
+
     /// True if functions contain one that is idle, and no work below it.
     fn is_idle_in(&self, functions: &[FrameId], is_idle: impl Fn(Properties) -> bool) -> bool {
         let idle = functions.iter().rposition(|frame| is_idle(self.properties(*frame)));
@@ -210,9 +223,16 @@ impl InactiveWeights {
         Ok(inactive)
     }
 
-    /// Returns the rank of a row about an own function, or a thread without one, with these weights.
-    pub(super) fn rank(&self, own: FrameId, weights: Weights) -> Rank {
+    /// Returns the weights of an own function, or a thread without one, in stacks that are idle, and in those that wait for the end
+    /// of others.
+    pub(super) fn of_own(&self, own: FrameId) -> [Weights; 2] {
         let [idle, join, _] = self.functions[own.index()].own;
+        [idle, join]
+    }
+
+    /// Returns the rank of a change of an own function, or a thread without one, with these weights.
+    pub(super) fn rank(&self, own: FrameId, weights: Weights) -> Rank {
+        let [idle, join] = self.of_own(own);
         match () {
             () if is_most(idle, weights) => Rank::Idle,
             () if is_most(join, weights) => Rank::Join,
@@ -227,6 +247,11 @@ impl InactiveWeights {
         added.is_ok() && is_most(all, weights)
     }
 
+    /// Returns the self weight of a function in idle stacks.
+    pub(super) fn idle_leaf(&self, function: FrameId) -> Weights {
+        self.functions[function.index()].itself
+    }
+
     /// True if the self weight of a function is mostly that of idle stacks.
     pub(super) fn is_idle_leaf(&self, function: FrameId, weights: Weights) -> bool {
         is_most(self.functions[function.index()].itself, weights)
@@ -237,23 +262,31 @@ impl InactiveWeights {
         is_most(self.functions[function.index()].inclusive, weights)
     }
 
-    /// Returns the stacks of a profile that are not idle and do not wait for the end of others; `None` if these are all or none.
+    /// Splits a profile into the stacks of work, and those that are idle or wait for the end of others; `None` if these are all or
+    /// none.
     ///
     /// # Errors
     /// [`Error::Overflow`].
-    pub(super) fn busy_part(&self, profile: &Profile, context: &Context<'_>) -> Result<Option<Profile>, Error> {
+    pub(super) fn split(&self, profile: &Profile, context: &Context<'_>) -> Result<Option<SplitProfile>, Error> {
         if self.all == Weights::default() || self.all == profile.total() {
             return Ok(None);
         }
         let finder = InactivityFinder::new(&profile.frames, context.origins, context.work);
-        let mut busy = Profile::new(profile.is_differential());
-        busy.frames.intern_all(&profile.frames);
-        profile.for_each(|stack, weights| match finder.find(&profile.frames, stack) {
-            Some(Inactivity::Idle | Inactivity::Join) => Ok(()),
-            _ => busy.add(stack, weights),
+        let mut parts = SplitProfile { busy: without_stacks(profile), inactive: without_stacks(profile) };
+        profile.for_each(|stack, weights| {
+            let is_inactive = finder.is_inactive(&profile.frames, stack);
+            let part = if is_inactive { &mut parts.inactive } else { &mut parts.busy };
+            part.add(stack, weights)
         })?;
-        Ok(Some(busy))
+        Ok(Some(parts))
     }
+}
+
+/// Returns a profile without stacks that has the frames of another, with the same IDs.
+pub(super) fn without_stacks(profile: &Profile) -> Profile {
+    let mut empty = Profile::new(profile.is_differential());
+    empty.frames.intern_all(&profile.frames);
+    empty
 }
 
 /// True if a part is most of weights; in a comparison, most of their difference.

@@ -58,10 +58,9 @@ struct Group {
 }
 
 impl Group {
-    /// True if the threads mostly are idle, or wait for the end of others.
-    fn is_inactive(&self) -> bool {
-        self.inactive.after > Weight::ZERO
-            && is_at_least(self.inactive.after.millionths(), (1, 2), self.weights.after.millionths())
+    /// Returns the weight of its stacks that are not idle, and do not wait for the end of others.
+    fn work(&self) -> Weight {
+        self.weights.after.saturating_sub(self.inactive.after)
     }
 }
 
@@ -149,7 +148,7 @@ impl Overview {
             return None;
         }
         let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(_, group)| (group.is_inactive(), Reverse(group.weights.after)));
+        groups.sort_by_key(|(_, group)| (Reverse(group.work()), Reverse(group.weights.after)));
         let items: Vec<Item> = groups
             .iter()
             .map(|(key, group)| (*key, *group, context.share(group.weights.after)))

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::details;
 use super::facts::{self, PlainFacts};
 use super::idle::{self, Rank};
-use super::measure::Measure;
+use super::measure::{Measure, is_at_least};
 use super::overview::Overview;
 use super::own_code::Origin;
 use super::page::{Block, Fact, Item, Number, Page, Row, Table};
@@ -23,7 +23,7 @@ use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
 use super::wakes;
 use crate::Error;
-use crate::profile::{FrameId, Weight, Weights};
+use crate::profile::{FrameId, Profile, Weight, Weights};
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -37,8 +37,31 @@ const MIN_CALLED: f64 = 10.0;
 /// Own functions have much of the whole if they have this share in percent.
 const MIN_OWN: f64 = 25.0;
 
+/// A row is idle if this part of it is.
+const NEARLY_ALL: f64 = 0.95;
+
+/// The idle part of a row is stated from this part of the row on.
+const MIN_IDLE_PART: f64 = 0.03;
+
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 5;
+
+/// The call tree of a profile.
+struct Trees {
+    /// That of all stacks, ordered by the work in them.
+    whole: CallTree,
+    /// That of stacks of work, if there are others.
+    busy: Option<CallTree>,
+}
+
+impl Trees {
+    fn new(context: &Context<'_>, profile: &Profile) -> Result<Self, Error> {
+        let mut whole = CallTree::new(profile, Measure::After)?;
+        let Some(parts) = context.inactive.split(profile, context)? else { return Ok(Self { whole, busy: None }) };
+        whole.rank_by_work(&parts.inactive)?;
+        Ok(Self { whole, busy: Some(CallTree::new(&parts.busy, Measure::After)?) })
+    }
+}
 
 /// Returns the page about a profile.
 ///
@@ -47,11 +70,9 @@ const FACT_LINES: usize = 5;
 pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
     let joined = context.pools.join(context.profile)?;
     let joined = joined.as_ref().unwrap_or(context.profile);
-    let tree = CallTree::new(joined, Measure::After)?;
+    let trees = Trees::new(context, joined)?;
     let overview = Overview::new(context)?;
-    let busy = context.inactive.busy_part(joined, context)?;
-    let busy_tree = busy.as_ref().map(|busy| CallTree::new(busy, Measure::After)).transpose()?;
-    let hot_tree = busy_tree.as_ref().unwrap_or(&tree);
+    let hot_tree = trees.busy.as_ref().unwrap_or(&trees.whole);
     let PlainFacts { first, mut second } = facts::plain(context, &overview, inputs, hot_tree)?;
     if lines < WHOLE_PAGE {
         // Own functions say more.
@@ -60,8 +81,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let fact_lines = first.iter().chain(&second).map(Fact::line_count).sum::<usize>() + 1;
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
     // Programs read the tree of each thread.
-    let exact_tree = context.is_exact.then(|| CallTree::new(context.profile, Measure::After)).transpose()?;
-    let shown_tree = exact_tree.as_ref().unwrap_or(&tree);
+    let exact = context.is_exact.then(|| Trees::new(context, context.profile)).transpose()?;
+    let shown_tree = exact.as_ref().map_or(&trees.whole, |exact| &exact.whole);
     let hottest = hottest_own(context);
     let own = own_table(context, &hottest, hot_tree, rows.first)?;
     let noted = own.rows.iter().map(|row| row.notes.len()).sum::<usize>();
@@ -86,8 +107,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     Ok(Page { blocks, source: context.single_source().map(str::to_owned) })
 }
 
-/// Returns the program's own functions and the threads that have none, the largest first. Those that mostly wait for work, or for the
-/// end of threads and processes, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
+/// Returns the program's own functions and the threads that have none, those with the most work first. Those that only wait for
+/// work, or for the end of threads and processes, come last. A thread without own functions, of a runtime or of the start of a process, comes after functions of a
 /// quarter of its weight, if functions have much of the whole.
 fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
     let ranks = context.ranks();
@@ -98,14 +119,31 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
     let of_functions = Weight::from_millionths(of_functions.fold(0, u128::saturating_add));
     let has_functions = context.share(of_functions) >= MIN_OWN;
     own.sort_by_key(|(frame, function)| {
-        let rank = match context.inactive.rank(**frame, function.weights) {
-            Rank::Work if function.is_idle_thread() => Rank::Join,
-            rank => rank,
-        };
+        let work = work_of_row(context, **frame, function);
         let divisor = if has_functions && !context.is_own_function(**frame) { 4 } else { 1 };
-        (rank, Reverse(function.weights.after.millionths() / divisor), ranks[frame.index()])
+        let weights = [work, function.weights.after].map(|weight| Reverse(weight.millionths() / divisor));
+        (rank_of_row(context, **frame, function, work), weights, ranks[frame.index()])
     });
     own
+}
+
+/// Returns the weight of a row without what is idle, or waits for the end of others.
+fn work_of_row(context: &Context<'_>, own: FrameId, function: &OwnFunction) -> Weight {
+    let inactive = context.inactive.of_own(own).into_iter();
+    inactive.fold(function.weights.after, |work, part| work.saturating_sub(part.after))
+}
+
+/// Returns the rank of a row with this much work.
+fn rank_of_row(context: &Context<'_>, own: FrameId, function: &OwnFunction, work: Weight) -> Rank {
+    let [idle, join] = context.inactive.of_own(own);
+    let is_work =
+        context.share(work) >= MIN_SHARE || is_at_least(work.millionths(), (1, 2), function.weights.after.millionths());
+    match is_work {
+        true if function.is_idle_thread() => Rank::Join,
+        true => Rank::Work,
+        false if idle.after > join.after => Rank::Idle,
+        false => Rank::Join,
+    }
 }
 
 /// Returns the least share of the rows of a table and their number. If even the largest is small, a few are shown all the same.
@@ -157,13 +195,20 @@ fn own_table(
     Ok(table("own", title, "calls", vec![column("share_pct", "share")], rows.collect(), own.len()))
 }
 
-/// Returns the mark of a row that is idle.
-pub(super) fn idle_mark(context: &Context<'_>, own: FrameId, weights: Weights) -> impl Iterator<Item = Item> {
-    let is_idle = context.inactive.rank(own, weights) == Rank::Idle;
-    is_idle.then(|| Item::new(idle::MARK, None)).into_iter()
+/// Returns the mark of a row that is idle, with its share if a part of it is.
+fn idle_mark(context: &Context<'_>, own: FrameId, weights: Weights) -> impl Iterator<Item = Item> {
+    let [idle, _] = context.inactive.of_own(own);
+    let [part, whole] = [idle, weights].map(|weights| context.share(weights.after));
+    let mark = match part {
+        _ if part >= whole * NEARLY_ALL => Some(Item::new(idle::MARK, None)),
+        _ if part >= (whole * MIN_IDLE_PART).max(MIN_SHARE) => Some(Item::share(idle::MARK, part)),
+        _ => None,
+    };
+    mark.into_iter()
 }
 
-/// Returns the functions with the most self weight, and who calls them. Those of idle CPUs and threads come last.
+/// Returns the functions with the most self weight, and who calls them. The weight of idle CPUs and threads
+/// does not count for their order.
 pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
     let ranks = context.ranks();
     let mut functions: Vec<(Weight, FrameId)> = frames(context)
@@ -171,8 +216,8 @@ pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, E
         .filter(|(weight, _)| !weight.is_zero())
         .collect();
     functions.sort_by_key(|(weight, frame)| {
-        let is_idle = context.inactive.is_idle_leaf(*frame, Weights::plain(*weight));
-        (is_idle, Reverse(*weight), ranks[frame.index()])
+        let work = weight.saturating_sub(context.inactive.idle_leaf(*frame).after);
+        (Reverse(work), Reverse(*weight), ranks[frame.index()])
     });
     let all = functions.len();
     let (least, limit) = limits(context, functions.iter().map(|(weight, _)| *weight).max(), limit);

@@ -59,6 +59,11 @@ impl Pools {
         Self(names)
     }
 
+    /// Returns the frame that stands for the pool of a thread, or the thread itself if it is in none.
+    pub(super) fn pool(&self, thread: FrameId) -> FrameId {
+        self.0.get(&thread).copied().unwrap_or(thread)
+    }
+
     /// Returns a profile in which the threads of a pool have the same name, and all frames the same IDs; `None` if there is no
     /// pool.
     ///
@@ -75,7 +80,7 @@ impl Pools {
             stack.clear();
             stack.extend_from_slice(frames);
             if let Some(root) = stack.first_mut() {
-                *root = self.0.get(root).copied().unwrap_or(*root);
+                *root = self.pool(*root);
             }
             joined.add(&stack, weights)
         })?;

@@ -1,4 +1,4 @@
-//! What is idle comes after work, and is marked.
+//! Idle CPUs and threads: they come after work, and are marked.
 
 use super::report;
 
@@ -81,4 +81,50 @@ fn waits_for_work_are_told_from_others() {
         let first = rows(&page, "own functions, with").into_iter().find(|row| row.contains(own));
         assert!(first.as_ref().is_some_and(|row| !row.contains("idle")), "{page}");
     }
+}
+
+/// Stacks of a pool that waits for work, and of workers and the main thread, which do not.
+fn pool_and_workers() -> String {
+    let wait = "pthread_cond_wait;do_futex_[k];schedule_[k];[off-cpu]";
+    let pool = (0..8).map(|thread| format!("pool-{thread};clone3;start_thread;take_job;{wait} 80\n"));
+    let locks = "pthread_mutex_lock;__lll_lock_wait;do_futex_[k];schedule_[k];[off-cpu]";
+    let workers = (0..4).map(|thread| format!("worker-{thread};clone3;start_thread;write_journal;{locks} 60\n"));
+    pool.chain(workers).chain(["app;_start;main;sum_up 120\n".to_owned()]).collect()
+}
+
+#[test]
+fn idle_branches_come_last_in_call_trees() {
+    let page = report(&[], pool_and_workers().as_bytes());
+    let tree = rows(&page, "call tree");
+    assert!(tree[0].contains("worker-N ×4") && tree[1].contains("app"), "{page}");
+    assert!(tree[2].contains("64.0%") && tree[2].contains("pool-N ×8"), "{page}");
+}
+
+#[test]
+fn callers_are_grouped_and_ordered_as_in_the_call_tree() {
+    let page = report(&["--focus=^schedule"], pool_and_workers().as_bytes());
+    let callers = rows(&page, "callers: each line");
+    let place = |name: &str| callers.iter().position(|row| row.contains(name)).unwrap_or_else(|| panic!("{page}"));
+    assert!(place("worker-N ×4") < place("pool-N ×8"), "{page}");
+    assert!(!page.contains("pool-1"), "{page}");
+    let exact = report(&["--focus=^schedule", "--json"], pool_and_workers().as_bytes());
+    assert!(exact.contains("pool-1") && !exact.contains("pool-N"), "{exact}");
+}
+
+#[test]
+fn a_row_is_idle_only_by_the_weight_that_is() {
+    let page = report(
+        &[],
+        b"py;main;run_forever (asyncio/base_events.py);loads (json/__init__.py) 30\n\
+          tok;main;tokio::runtime::park;mio::poll::Poll::poll;epoll_wait 60\n\
+          app;main;serve;memcpy 10\n",
+    );
+    let own = rows(&page, "own functions, with");
+    assert!(own[0].contains("90.0%  main") && own[0].contains("idle 60.0%, "), "{page}");
+    assert!(page.contains("(JSON parsing)") && own.last().unwrap().contains("10.0%  serve"), "{page}");
+    // It comes after what has more work.
+    let page = report(&[], b"a;main;loop;epoll_wait 80\na;main;loop;memcpy 5\na;main;serve;memcpy 15\n");
+    let own = rows(&page, "own functions, with");
+    assert!(own[0].contains("15.0%  serve") && own[1].contains("85.0%  loop"), "{page}");
+    assert!(own[1].contains("idle 80.0%") && own[1].contains("memcpy 5.0%"), "{page}");
 }
