@@ -11,7 +11,6 @@ use super::fit::{cut_middle, shortened};
 use super::measure::percent;
 use super::survey::Survey;
 use crate::profile::{FrameId, Profile};
-use crate::symbol_name::return_type::without_return_type;
 use crate::symbol_name::shorten::shorten;
 
 /// Functions with this share in percent of the total may be on a page.
@@ -29,9 +28,6 @@ const WORD_LETTERS: [usize; 6] = [10, 6, 4, 3, 2, 1];
 
 /// Names are cut to this part of the width of a page where details stand beside them.
 const CELL_PART: f64 = 0.25;
-
-/// The namespaces of standard libraries: what their functions do follows from the name, whatever the arguments.
-const STANDARD: [&str; 6] = ["std::", "core::", "alloc::", "__gnu_cxx::", "<core::", "<alloc::"];
 
 /// The names of a page that are not those that [`shortened`] returns.
 #[derive(Debug, Default)]
@@ -58,16 +54,14 @@ impl Names {
         let short: Vec<&str> = without_arguments.iter().map(String::as_str).collect();
         let of_packages = find_differences(&short, same_last.values(), cell);
         let longest = (page_width as f64 * LONG_PART) as usize;
-        let named = names.iter().enumerate().filter_map(|(number, (frame, name))| {
+        let named = names.iter().enumerate().filter_map(|(number, (frame, _))| {
             let (short, last) = (short[number], without_packages[number].as_str());
             let (mut base, mut difference) = (short, differences[number].as_str());
             if width(short) > longest {
                 let others = same_last[last].iter().map(|other| &without_arguments[*other]);
                 base = distinct_end(short, last, others.filter(|other| *other != short));
             }
-            let is_standard =
-                STANDARD.iter().any(|namespace| without_return_type(name.as_bytes()).starts_with(namespace.as_bytes()));
-            if same_short[short].len() == 1 || is_standard {
+            if same_short[short].len() == 1 {
                 difference = "";
             }
             // The packages do not fit either.

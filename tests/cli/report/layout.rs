@@ -2,8 +2,35 @@
 
 use std::collections::HashSet;
 
+use fgkit::csv::Categories;
+use fgkit::profile::{Profile, Weight, Weights};
+use fgkit::report::{Format, Inputs, Options, Subject, TextStyle};
+
 use super::report;
 use crate::support::{command, directory, run_command, tool};
+
+/// Returns the page about a profile in this width.
+fn page_in_width(stacks: &[(&str, u64)], width: usize, bars: bool) -> String {
+    let mut profile = Profile::new(false);
+    for (stack, weight) in stacks {
+        let frames: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+        profile.add(&frames, Weights::plain(Weight::new(*weight))).unwrap();
+    }
+    let options = Options {
+        lines: Some(50),
+        focus: None,
+        own: None,
+        categories: Categories::load(None).unwrap(),
+        weights: Default::default(),
+        count_name: None,
+        missing: Default::default(),
+        repeated: Default::default(),
+        exact_names: false,
+    };
+    let style = TextStyle { width, bars, colours: false };
+    let inputs = Inputs::Files(vec!["in.folded".to_owned()]);
+    fgkit::report::report(Subject::Profile(profile), &inputs, options, Format::Text(style)).unwrap()
+}
 
 /// Wide characters take two columns, so a page of them is no wider than any other.
 #[test]
@@ -109,5 +136,23 @@ fn functions_that_differ_by_their_arguments_alone_are_apart() {
     let branches = page.lines().find(|line| line.starts_with("branches")).unwrap_or_default();
     for part in ["other 40.0%", "acme::sort_all<…Customer…> 25.0%", "acme::sort_all<…Invoice…> 25.0%"] {
         assert!(branches.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn functions_of_libraries_that_differ_by_their_arguments_alone_are_apart_at_every_width() {
+    let stack =
+        |element: &str| format!("app;main;<alloc::vec::Vec<{element}> as core::ops::index::Index<usize>>::index");
+    let [floats, rows] = ["f64", "alloc::vec::Vec<f64>"].map(stack);
+    for width in [40, 60, 80, 100, 200] {
+        let page = page_in_width(&[(&floats, 50), (&rows, 30), ("app;main;sum", 20)], width, false);
+        let names = |share: &str| -> Vec<String> {
+            let start = format!("{share}     {share}  ");
+            let rows = page.lines().filter_map(|line| line.strip_prefix(&start));
+            rows.map(|row| row.trim_start().split("  ").next().unwrap().to_owned()).collect()
+        };
+        let [floats, rows] = ["50.0%", "30.0%"].map(names);
+        assert!(!floats.is_empty() && floats.len() == rows.len(), "{width}: {page}");
+        assert!(floats.iter().zip(&rows).all(|(name, other)| name != other), "{width}: {page}");
     }
 }
