@@ -74,6 +74,7 @@ pub mod markers;
 pub mod otlp;
 pub mod output;
 mod parallel;
+mod pattern_list;
 pub mod perf;
 pub mod pprof;
 pub mod profile;

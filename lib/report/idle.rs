@@ -11,12 +11,13 @@ use super::below::Activity;
 use super::context::Context;
 use super::measure::is_at_least;
 use super::own_code::Origins;
-use super::pattern_list::compile_list;
 use super::work::Work;
 use crate::Error;
 use crate::markers;
+use crate::pattern_list::compile_list;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 use crate::symbol_name::kernel::is_kernel_entry;
+use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::tally::Charging;
 
 /// The functions that are idle, and those that are work below them.
@@ -120,13 +121,14 @@ impl<'a> InactivityFinder<'a> {
     /// Classifies the frames of a profile.
     pub(super) fn new(frames: &Frames, origins: &'a Origins<'a>, work: &'a Work) -> Self {
         let properties = frames.iter().map(|(_, name)| {
-            let plain = markers::strip_suffix(name);
+            let (module, plain) = split_module(markers::strip_suffix(name));
+            let is_kernel_module = module.and_then(system_module) == Some(SystemModule::Kernel);
             let [cpu, thread, work] = &*FUNCTIONS;
             Properties {
                 is_idle_cpu: cpu.is_match(plain),
                 is_idle_thread: thread.is_match(plain),
                 is_work: work.is_match(plain),
-                is_kernel: name.ends_with(markers::KERNEL) || is_kernel_entry(name),
+                is_kernel: name.ends_with(markers::KERNEL) || is_kernel_entry(name) || is_kernel_module,
                 stops: STOPPING.is_match(plain),
             }
         });

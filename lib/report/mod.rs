@@ -32,7 +32,6 @@ mod names;
 mod overview;
 mod own_code;
 mod page;
-mod pattern_list;
 mod plain;
 mod pools;
 mod quality;

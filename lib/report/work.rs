@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use regex::bytes::RegexSet;
 
-use super::pattern_list::compile;
 use crate::markers;
+use crate::pattern_list::compile;
 use crate::profile::{FrameId, Frames};
+use crate::symbol_name::module::split_module;
 
 /// The list of kinds.
 const LIST: &str = include_str!("work.txt");
@@ -74,7 +75,7 @@ impl Work {
     pub(super) fn new(frames: &Frames) -> Self {
         let names: Vec<&[u8]> = frames.iter().map(|(_, name)| name).collect();
         let kinds = names.iter().map(|name| {
-            let kind = KINDS.patterns.matches(markers::strip_suffix(name)).iter().next();
+            let kind = KINDS.patterns.matches(split_module(markers::strip_suffix(name)).1).iter().next();
             kind.and_then(|kind| u16::try_from(kind).ok())
         });
         Self {

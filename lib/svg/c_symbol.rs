@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::module::Kind;
+use crate::symbol_name::c_library::is_c_library;
 
 /// The beginnings of the names of interpreters' functions. Other programs have red-black trees, too, so `rb_` alone is not Ruby's.
 const INTERPRETERS: [&str; 28] = [
@@ -38,65 +39,10 @@ const INTERPRETERS: [&str; 28] = [
 
 /// Returns the origin of a plain C symbol, which the name rarely tells.
 pub(super) fn origin_of_symbol(name: &str) -> (Kind, Cow<'_, str>) {
-    const RUNTIME: [&str; 22] = [
-        "__libc_",
-        "__GI_",
-        "_dl_",
-        "__pthread_",
-        "pthread_",
-        "_int_",
-        "__mem",
-        "__str",
-        "__rust_",
-        "_Unwind_",
-        "__cxa_",
-        "__do_",
-        "__clone",
-        "__x86",
-        "__nptl",
-        "__vfprintf",
-        "_IO_",
-        "__sched",
-        "__poll",
-        "__read",
-        "__write",
-        "__futex",
-    ];
-    const EXACT: [&str; 29] = [
-        "_start",
-        "clone",
-        "clone3",
-        "start_thread",
-        "malloc",
-        "calloc",
-        "realloc",
-        "free",
-        "cfree",
-        "memcpy",
-        "memmove",
-        "memset",
-        "memcmp",
-        "memchr",
-        "strlen",
-        "strcmp",
-        "sysmalloc",
-        "malloc_consolidate",
-        "unlink_chunk",
-        "read",
-        "write",
-        "poll",
-        "epoll_wait",
-        "syscall",
-        "qsort",
-        "printf",
-        "vfprintf",
-        "arena_get2",
-        "systrim",
-    ];
-    let plain = name.split(['.', '@', '(']).next().unwrap_or_default();
-    if EXACT.contains(&plain) || RUNTIME.iter().any(|start| plain.starts_with(start)) {
+    if is_c_library(name.as_bytes()) {
         return (Kind::Runtime, "libc".into());
     }
+    let plain = name.split(['.', '@', '(']).next().unwrap_or_default();
     if INTERPRETERS.iter().any(|start| plain.starts_with(start)) {
         return (Kind::Interpreter, "interpreter".into());
     }
@@ -129,8 +75,15 @@ pub(super) fn is_source_of_glibc(source: &str) -> bool {
         && [".c:", ".S:", ".h:"].iter().any(|end| source.contains(end))
 }
 
-pub(super) fn is_c_library(module: &str) -> bool {
-    ["libc", "libpthread", "ld-", "libsystem", "ntdll", "libm", "libstdc++"]
-        .iter()
-        .any(|start| module.starts_with(start))
+#[cfg(test)]
+mod tests {
+    use super::{Kind, origin_of_symbol};
+
+    #[test]
+    fn functions_of_the_c_library_are_of_the_runtime() {
+        for name in ["__open_nocancel", "_nl_intern_locale_data", "setlocale", "dl_main", "openaux", "__dcigettext"] {
+            assert_eq!(origin_of_symbol(name), (Kind::Runtime, "libc".into()), "{name}");
+        }
+        assert_eq!(origin_of_symbol("open_orders").0, Kind::Module);
+    }
 }

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
-use super::c_symbol::{is_c_library, is_source_of_glibc, origin_of_symbol};
+use super::c_symbol::{is_source_of_glibc, origin_of_symbol};
 use crate::markers;
 use crate::script_source::{SourceOrigin, origin_of_source, source_of, split_source_line};
+use crate::symbol_name::module::{SystemModule, split_module, system_module};
 
 /// The kind of code that a function belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,13 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
         Some((_, rest)) if name.contains('.') && is_java_method(rest) && !name.contains("::") => rest,
         _ => name,
     };
-    if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
-        return (if is_c_library(module) { Kind::Runtime } else { Kind::Module }, module.into());
+    if let (Some(module), _) = split_module(name.as_bytes()) {
+        let kind = match system_module(module) {
+            Some(SystemModule::Library) => Kind::Runtime,
+            Some(SystemModule::Kernel) => Kind::Kernel,
+            None => Kind::Module,
+        };
+        return (kind, name[..module.len()].into());
     }
     // `net/http.(*conn).serve` is of Go: the last part of a Java path is a class.
     let is_go_path = name.contains('/') && go_package(name).is_some();

@@ -277,10 +277,10 @@ mod tests {
         let start = "std::sys::backtrace::__rust_begin_short_backtrace";
         let colours = assign(&[
             (&["tokio-rt-worker", start, "hyper::poll", "orders::report"], 9),
-            (&["tokio-rt-worker", start, "memcmp_avx"], 3),
+            (&["tokio-rt-worker", start, "multiply_avx"], 3),
         ]);
-        assert_eq!(colours.class(b"memcmp_avx"), OTHER);
-        assert_eq!([colours.module(b"memcmp_avx"), colours.module(b"hyper::poll")], ["", "hyper"]);
+        assert_eq!(colours.class(b"multiply_avx"), OTHER);
+        assert_eq!([colours.module(b"multiply_avx"), colours.module(b"hyper::poll")], ["", "hyper"]);
     }
 
     #[test]

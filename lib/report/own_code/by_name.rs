@@ -8,10 +8,12 @@ use regex::bytes::RegexSet;
 
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
+use crate::pattern_list::compile_list as patterns;
 use crate::profile::{FrameId, Frames};
-use crate::report::pattern_list::compile_list as patterns;
 use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of, without_line};
 use crate::symbol_name::brackets::is_word;
+use crate::symbol_name::c_library::is_c_library;
+use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
 
@@ -187,10 +189,15 @@ impl<'a> Classifier<'a> {
 
     /// Returns what the name of a frame tells.
     pub(super) fn classify(&mut self, frames: &Frames, frame: FrameId, name: &[u8]) -> Known<'a> {
-        let is_kernel = name.ends_with(markers::KERNEL);
         // Code that was compiled just in time or inlined is the program's own or a library's like any other.
-        let plain = if is_kernel { name } else { without_return_type(markers::strip_suffix(name)) };
-        let category = self.categories.categorize(if markers::is_marker(name) { name } else { plain });
+        let (module, function) = split_module(markers::strip_suffix(name));
+        let system = module.and_then(system_module);
+        let is_kernel = name.ends_with(markers::KERNEL) || system == Some(SystemModule::Kernel);
+        let plain = if name.ends_with(markers::KERNEL) { name } else { without_return_type(function) };
+        let category = match self.categories.categorize(if markers::is_marker(name) { name } else { plain }) {
+            category if system == Some(SystemModule::Kernel) && !category.starts_with(KERNEL) => KERNEL,
+            category => category,
+        };
         if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
             return Known::native(Origin::Marker, category);
         }
@@ -206,7 +213,7 @@ impl<'a> Classifier<'a> {
             },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
-            None => is_library(plain),
+            None => system.is_some() || is_library(plain),
         };
         let is_inline = is_inline_code(plain);
         let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
@@ -237,7 +244,9 @@ impl<'a> Classifier<'a> {
 /// the type is of the language.
 fn is_library(name: &[u8]) -> bool {
     let method = name.strip_prefix(b"<").and_then(|method| method.split_once_str(" as "));
-    let Some((of_type, of_trait)) = method else { return LIBRARIES.is_match(name) };
+    let Some((of_type, of_trait)) = method else {
+        return LIBRARIES.is_match(name) || is_c_library(name);
+    };
     let path = of_type.trim_start_with(|letter| !letter.is_ascii_lowercase());
     let has_crate = path.find("::").is_some_and(|end| path[..end].iter().all(|byte| is_word(*byte)));
     LIBRARIES.is_match(of_trait) && (!has_crate || LIBRARIES.is_match(path))

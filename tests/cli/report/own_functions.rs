@@ -124,3 +124,21 @@ fn code_of_the_command_line_is_the_programs_own() {
         assert!(!report(&[], profile.as_bytes()).contains("without the functions that it runs"), "{profile}");
     }
 }
+
+/// macOS's sample, DTrace, VTune and WPA write `module`function`.
+#[test]
+fn functions_with_modules_are_known_by_the_module_and_the_function() {
+    let page = report(
+        &[],
+        b"Thread_1;libdyld`start;rg`main;rg`std::thread::JoinHandle::join;libsystem_pthread`_pthread_join;libsystem_kernel`__ulock_wait 90\n\
+          Thread_2;libsystem_pthread`thread_start;rg`search;libsystem_kernel`__open 60\n\
+          Thread_3;libsystem_pthread`thread_start;rg`wait_for_work;libsystem_kernel`__psynch_cvwait 50\n",
+    );
+    assert!(page.contains("work      file open 30.0% (rg`search), thread join 45.0% (rg`main), idle 25.0%"), "{page}");
+    let own: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("share  own")).skip(1).take(3).collect();
+    assert!(own[0].contains("rg`search") && own[1].contains("rg`main"), "{page}");
+    assert!(own[2].contains("rg`wait_for_work") && own[2].contains(" idle,"), "{page}");
+
+    let kernel = report(&[], b"unix`sys_syscall;genunix`open;lofs`lo_lookup;unix`mutex_enter 9\n");
+    assert!(kernel.contains("code      kernel") && !kernel.contains("own code"), "{kernel}");
+}

@@ -12,7 +12,7 @@ const SIZE_LIMIT: usize = 64 << 20;
 ///
 /// # Panics
 /// If a pattern is invalid.
-pub(super) fn compile<'a>(patterns: impl IntoIterator<Item = &'a str>) -> RegexSet {
+pub(crate) fn compile<'a>(patterns: impl IntoIterator<Item = &'a str>) -> RegexSet {
     let compiled = RegexSetBuilder::new(patterns).unicode(false).size_limit(SIZE_LIMIT).build();
     compiled.expect("valid patterns")
 }
@@ -21,6 +21,6 @@ pub(super) fn compile<'a>(patterns: impl IntoIterator<Item = &'a str>) -> RegexS
 ///
 /// # Panics
 /// If a pattern is invalid.
-pub(super) fn compile_list(list: &str) -> RegexSet {
+pub(crate) fn compile_list(list: &str) -> RegexSet {
     compile(list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')))
 }
