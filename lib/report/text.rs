@@ -120,7 +120,8 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
         let room_here = room.saturating_sub(usize::from(lines.len() < max_lines));
         let left = if used == 0 { room_here } else { room_here.saturating_sub(used + 2) };
         let fits_here = forms.iter().find(|form| width(form) <= left);
-        let fits_below = forms.iter().find(|form| width(form) <= room).filter(|_| lines.len() < max_lines);
+        let room_below = room.saturating_sub(usize::from(lines.len() + 1 < max_lines));
+        let fits_below = forms.iter().find(|form| width(form) <= room_below).filter(|_| lines.len() < max_lines);
         // Better whole on the next line than cut on this one.
         let whole_below = fits_below.filter(|form| fits_here.is_none_or(|here| width(here) < width(form)));
         match (whole_below, fits_here, lines.last_mut()) {
@@ -132,7 +133,7 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
                 line.push_str(if used == 0 { "" } else { ", " });
                 line.push_str(form);
             }
-            (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[4], room),
+            (_, None, Some(line)) if number == 0 => *line = cut_middle(&forms[4], room_here),
             _ => {
                 fitting = number;
                 break;
@@ -181,12 +182,14 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
         })
         .collect();
     let bar = if style.bars { 2 + (style.width / 16).min(10) } else { 0 };
-    let room = style.width.saturating_sub(widths.iter().map(|width| width + 1).sum::<usize>() + 1 + bar);
+    let numbers_width: usize = widths.iter().map(|width| width + 1).sum();
+    // A blank before a bar, and one before the name.
+    let room = style.width.saturating_sub(numbers_width + bar.max(1));
     let mut header = String::new();
     for (column, width) in table.columns.iter().zip(&widths) {
         header.push_str(&format!("{:>width$} ", column.heading));
     }
-    let title = cut_end(&table.title, room + bar);
+    let title = cut_end(&table.title, style.width.saturating_sub(numbers_width + 1));
     push_line(text, &paint(&format!("{header} {title}"), Style::new().bold(), style));
     let name_width = name_width(&table.rows, room);
     for (row, name) in table.rows.iter().zip(fit_row_names(&table.rows, name_width, room)) {

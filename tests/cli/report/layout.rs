@@ -156,3 +156,35 @@ fn functions_of_libraries_that_differ_by_their_arguments_alone_are_apart_at_ever
         assert!(floats.iter().zip(&rows).all(|(name, other)| name != other), "{width}: {page}");
     }
 }
+
+#[test]
+fn details_are_in_one_column_beside_bars_and_without() {
+    let callees = ["inflate", "regexec", "getaddrinfo", "pthread_mutex_lock", "qsort", "malloc"];
+    let stacks: Vec<String> = callees.iter().map(|callee| format!("app;_start;main;handle_request;{callee}")).collect();
+    let stacks: Vec<(&str, u64)> = stacks.iter().map(|stack| (stack.as_str(), 10)).collect();
+    for bars in [false, true] {
+        let page = page_in_width(&stacks, 80, bars);
+        let mut lines = page.lines().skip_while(|line| !line.contains("own functions, with")).skip(1);
+        let [first, second] = [lines.next().unwrap(), lines.next().unwrap()];
+        let details = first.chars().count() - first.split("  ").last().unwrap().chars().count();
+        assert_eq!(second.chars().take_while(|letter| *letter == ' ').count(), details, "{page}");
+    }
+}
+
+#[test]
+fn lists_are_no_wider_than_the_page() {
+    let thread = |number: u32| {
+        format!(
+            "qtp-{number}-acceptor-of-connections;clone3;start_thread;a_function_with_a_long_name_{number};leaf_{number}"
+        )
+    };
+    let stacks: Vec<String> = (0..9).map(thread).collect();
+    for width in 40..110 {
+        for (count, bars) in [(2, true), (9, false)] {
+            let stacks: Vec<(&str, u64)> = stacks[..count].iter().map(|stack| (stack.as_str(), 10)).collect();
+            let page = page_in_width(&stacks, width, bars);
+            let lines = page.lines().take_while(|line| *line != "look closer");
+            assert!(lines.map(|line| line.chars().count()).all(|columns| columns <= width), "{width}: {page}");
+        }
+    }
+}
