@@ -182,8 +182,11 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     check_weight(&profile)?;
     let renamed = RenamedFrames::new(&renamed, &profile.frames);
     let judged = if profile.is_differential() { Some(FunctionJudgement::new(&profile, &evidence)?) } else { None };
+    let all_stacks = profile.len();
     let waits = Waits::take_from(&mut profile)?;
+    let without_wakers = profile.len();
     let lost = Lost::take_from(&mut profile)?;
+    let lost_stacks = without_wakers - profile.len();
     if profile.is_differential() && profile.total() == Weights::default() {
         return Err(Error::Invalid("all weight is lost: there is nothing to compare".to_owned()));
     }
@@ -193,6 +196,8 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     origins.find_roots(&profile);
     let mut survey = Survey::new(&profile, &origins)?;
+    // As in the input: the stacks of wakers make different ones of equal waits.
+    survey.stacks = all_stacks - lost_stacks;
     survey.add_lost(lost, profile.is_differential())?;
     let work = Work::new(&profile.frames);
     let inactive = InactiveWeights::new(&profile, &origins, &work)?;

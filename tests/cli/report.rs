@@ -214,6 +214,9 @@ fn waits_are_named_with_those_that_ended_them() {
         ],
         "{page}"
     );
+    // Two threads that ended the same wait make two stacks of it, as in the input.
+    let two = report(&[], &[WAITS, b"worker;main;rest;schedule;--;other_[w];[off-cpu] 9\n"].concat());
+    assert!(page.contains(", 4 stacks\n") && two.contains(", 5 stacks\n"), "{two}");
     // Wakers are no functions in which time was spent.
     assert!(!page.contains("_[w]"), "{page}");
     assert!(report(&["--json"], WAITS).contains(r#""wakers""#));
