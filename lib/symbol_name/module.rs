@@ -88,12 +88,8 @@ pub fn system_module(module: &[u8]) -> Option<SystemModule> {
     let name = module.to_ascii_lowercase();
     let is = |other: &&str| name == other.as_bytes();
     match () {
-        () if KERNEL.iter().any(|other| is(other)) || name.ends_with(b".sys") || name.ends_with(b".ko") => {
-            Some(SystemModule::Kernel)
-        }
-        () if EXACT.iter().any(|other| is(other))
-            || LIBRARIES.iter().any(|start| name.starts_with(start.as_bytes())) =>
-        {
+        () if KERNEL.iter().any(is) || name.ends_with(b".sys") || name.ends_with(b".ko") => Some(SystemModule::Kernel),
+        () if EXACT.iter().any(is) || LIBRARIES.iter().any(|start| name.starts_with(start.as_bytes())) => {
             Some(SystemModule::Library)
         }
         () if name.starts_with(b"vcruntime") => Some(SystemModule::Library),
