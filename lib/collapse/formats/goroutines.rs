@@ -16,13 +16,14 @@
 
 use bstr::ByteSlice as _;
 
+use super::go_frames;
 use super::mapped::parse_hex;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::line_helpers::{
-    first_lines, is_address, parse_number, split_once, split_word, split_words, starts_with_any, strip_offset,
+    first_lines, is_address, parse_number, split_once, split_word, split_words, starts_with_any,
 };
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -134,17 +135,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             weight = new_weight;
             roots = last_addresses(&line);
             has_root = false;
-        } else if let Some(frame) = line.strip_prefix(b"#\t") {
-            let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
-            let address = fields.next().filter(|field| is_address(field) && !weight.is_zero());
-            if address.is_none() {
-                document.report_malformed("expected an address and a function")?;
-                continue;
-            }
-            last = address.and_then(parse_hex);
-            // The function is missing if it is unknown.
-            function = Some(fields.next().map_or(markers::UNKNOWN, strip_offset).to_vec());
-            push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
+        } else if let Some(frame) = go_frames::parse(&line).filter(|_| !weight.is_zero()) {
+            last = parse_hex(frame.address);
+            function = Some(frame.function.unwrap_or(markers::UNKNOWN).to_vec());
+            push(&mut function, frame.position, document, &mut stack, sink);
+        } else if line.starts_with(b"#\t") || line.starts_with(b"# 0x") {
+            document.report_malformed("expected an address and a function")?;
         } else if line.starts_with(b"# labels: ") {
             // The labels of the goroutine.
         } else if weight.is_zero() && is_message(&line) {

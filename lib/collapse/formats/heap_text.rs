@@ -19,14 +19,13 @@
 
 mod scale;
 
-use bstr::ByteSlice as _;
-
 use self::scale::Sampling;
+use super::go_frames::{self, GoFrame};
 use super::mapped::{Addresses, parse_hex};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
-use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, strip_offset};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{Stack, intern_frame};
@@ -82,8 +81,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         } else if text.starts_with(b"# runtime.MemStats") {
             has_statistics = true;
-        } else if let Some(name) = text.strip_prefix(b"#").filter(|name| name.starts_with(b"\t0x")) {
-            let frame = intern_frame(&comment_name(name.trim_ascii(), document.options), sink);
+        } else if let Some(frame) = go_frames::parse(text) {
+            let frame = intern_frame(&comment_name(&frame, document.options), sink);
             entries.last_mut().into_iter().for_each(|entry| entry.names.push(frame));
         } else if let Some(entry) = parse_entry(text).filter(|_| !has_statistics && is_entry_of(text, &sampling)) {
             entries.push(entry);
@@ -195,12 +194,11 @@ fn parse_thread_values(text: &[u8]) -> Option<[u64; 4]> {
     (thread == b"*" || parse_number(thread).is_some()).then(|| parse_values(values)).flatten()
 }
 
-/// Returns the function of `0x4a1b2c    main.work+0x2a    /srv/a.go:9`.
-fn comment_name(text: &[u8], options: &Options) -> Vec<u8> {
-    let mut fields = text.split(|byte| *byte == b'\t').filter(|field| !field.is_empty()).skip(1);
-    let name = strip_offset(fields.next().unwrap_or_default().trim());
-    match fields.last().map(<[u8]>::trim).filter(|place| options.srcline && !place.is_empty()) {
-        Some(place) => [name, b":", place].concat(),
-        None => name.to_vec(),
+/// Returns the name of a frame in a comment, with `--srcline` also its file and line.
+fn comment_name(frame: &GoFrame<'_>, options: &Options) -> Vec<u8> {
+    let name = frame.function.unwrap_or_default();
+    match options.srcline && !frame.position.is_empty() {
+        true => [name, b":", frame.position].concat(),
+        false => name.to_vec(),
     }
 }

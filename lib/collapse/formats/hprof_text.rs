@@ -79,6 +79,14 @@ fn parse_trace(line: &[u8]) -> Option<u64> {
     parse_number(number)
 }
 
+/// Returns the frame of a line below a trace. The tab before it may have been lost.
+fn parse_frame(line: &[u8]) -> Option<&[u8]> {
+    let frame = line.trim_ascii();
+    let is_call =
+        frame.ends_with(b")") && memchr::memchr(b'(', frame).is_some_and(|start| start > 0 && frame[start - 1] != b' ');
+    (line.starts_with(b"\t") || is_call).then_some(frame)
+}
+
 /// Returns true for the lines between the traces and the rows of the tables.
 fn is_heading(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
@@ -101,7 +109,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some(trace) = parse_trace(&line) {
             open = Some(trace);
             traces.insert(trace, Vec::new());
-        } else if let (Some(frame), Some(trace)) = (line.strip_prefix(b"\t"), open) {
+        } else if let (Some(frame), Some(trace)) = (parse_frame(&line), open) {
             let frame = intern_frame(&frame_name(frame, document.options), sink);
             traces.entry(trace).or_default().push(frame);
         } else if let Some(index) = TABLES.iter().position(|begin| line.starts_with(begin)) {

@@ -19,6 +19,7 @@ mod ftrace;
 mod gdb;
 mod ghc_eventlog;
 mod ghc_prof;
+mod go_frames;
 mod go_raw;
 pub(super) mod go_trace;
 mod go_traces;
