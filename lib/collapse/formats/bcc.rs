@@ -62,20 +62,26 @@ enum Line<'a> {
 }
 
 fn parse(line: &[u8]) -> Line<'_> {
+    let text = line.trim_ascii();
+    if let Some(value) = parse_number(text) {
+        return Line::Value(value);
+    }
+    if is_no_count(text) {
+        return Line::NoCount;
+    }
+    // In a text that was indented once more, nothing tells frames from what the program says of itself.
+    if text.is_empty() || !is_indented(line) && line.first() != Some(&b'\t') {
+        return Line::Other;
+    }
     match split_word(line) {
-        (b"", _) => Line::Other,
         (b"-", b"") => Line::Separator(b"-"),
         (b"--", b"") => Line::Separator(b"-"),
         (b"--", b"--") => Line::Separator(b"--"),
         (b"-", rest) => parse_thread(rest).map_or(Line::Other, |(name, pid)| Line::Thread(name, pid)),
         (b"target:", rest) => parse_thread(rest).map_or(Line::Woken(rest), |(name, pid)| Line::Thread(name, pid)),
         (b"waker:", rest) => Line::Waker(parse_thread(rest).map_or(rest, |(name, _)| name)),
-        _ => match parse_number(line.trim_ascii()) {
-            Some(value) => Line::Value(value),
-            None if is_no_count(line.trim_ascii()) => Line::NoCount,
-            None if is_indented(line) => Line::Frame(line.trim_ascii()),
-            None => Line::Other,
-        },
+        _ if is_indented(line) => Line::Frame(text),
+        _ => Line::Other,
     }
 }
 

@@ -99,6 +99,13 @@ pub(super) fn recognizes(head: &[u8]) -> bool {
     })
 }
 
+/// Returns the name and the rest of a thread's heading, which may be indented if it has the thread's ID.
+fn parse_heading(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let heading = line.trim_ascii_start();
+    let is_heading = heading.len() == line.len() || heading.contains_str(" tid=0x");
+    heading.strip_prefix(b"\"").filter(|_| is_heading)?.rsplit_once_str("\"")
+}
+
 /// Returns the thread's name and its state, if it has one, of `#21 "worker-3" RUNNABLE …`, as
 /// `jcmd Thread.dump_to_file` writes it.
 fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -175,12 +182,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some((name, rest)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
+        if let Some((name, rest)) = parse_heading(&line) {
             thread.finish(document, sink)?;
             thread.name = java::pool_name(name, document.options).to_vec();
             thread.state = heading_state(rest).to_vec();
             has_begun = true;
-        } else if let Some((name, state)) = parse_file_thread(&line) {
+        } else if let Some((name, state)) = parse_file_thread(trimmed) {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
             thread.is_in_file = true;
@@ -207,20 +214,20 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(_) => document.report_malformed("the frame belongs to no thread with a state")?,
                 None => document.report_malformed("expected a function and its file")?,
             }
-        } else if line.starts_with(b"Full thread dump ") {
+        } else if trimmed.starts_with(b"Full thread dump ") {
             document.check_end(is_complete, "the dump does")?;
             is_complete = false;
-        } else if line.starts_with(b"JNI global ref") {
+        } else if trimmed.starts_with(b"JNI global ref") {
             is_complete = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
-        } else if is_message(&line) || !has_begun && is_first_line(trimmed) {
+        } else if is_detail(trimmed) || is_message(&line) || !has_begun && is_first_line(trimmed) {
             document.skip_own_line();
         } else if java_exceptions::names_exception(trimmed) {
             // Its frames are none of the thread.
             thread.finish(document, sink)?;
             document.skip_line();
-        } else if !is_detail(trimmed) && !document.skip_line_in_stack() {
+        } else if !document.skip_line_in_stack() {
             thread.finish(document, sink)?;
         }
     }
