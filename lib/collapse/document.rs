@@ -1,10 +1,12 @@
 //! An input that is read sequentially, by lines or as bytes.
 
+mod layout;
 mod left_out;
 mod values;
 
 use std::io::{self, Read};
 
+use self::layout::Layout;
 pub(super) use self::left_out::SkippedLines;
 pub(super) use self::values::no_events;
 
@@ -69,6 +71,8 @@ pub(super) struct Document<'a> {
     line_in_stack: u64,
     /// True within a text in the document, which may be anything.
     is_in_text: bool,
+    /// How the text is arranged. `None` until a line is read.
+    layout: Option<Layout>,
 }
 
 impl<'a> Document<'a> {
@@ -108,6 +112,7 @@ impl<'a> Document<'a> {
             position: 0,
             line_in_stack: 0,
             is_in_text: false,
+            layout: None,
         }
     }
 
@@ -133,9 +138,8 @@ impl<'a> Document<'a> {
         self.input.head()
     }
 
-    /// Reads the next line into `line`, without its line end; returns false at the end of the input. The line with which
-    /// another document begins is an end, too; [`check_whole`](Self::check_whole) reports it.
-    pub(super) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
+    /// Reads the next line for [`read_line`](Self::read_line), also one that only separates two lines.
+    fn read_single_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         self.check_strays()?;
         self.is_at_end = self.appended.is_found() || !self.read_next_line(line)?;
         if self.is_at_end {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::support::{self, run};
 
+mod copied;
 mod cut;
 mod edited;
 mod examples;

@@ -105,7 +105,7 @@ impl Document<'_> {
     pub(in crate::collapse) fn skip_line_in_stack(&mut self) -> bool {
         self.skip_line();
         let before = std::mem::replace(&mut self.line_in_stack, self.line);
-        before + 1 != self.line
+        before == 0 || !self.follows(before)
     }
 
     fn skip(&mut self, kind: StrayKind<'_>) {

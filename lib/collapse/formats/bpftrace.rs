@@ -262,7 +262,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             None if rest.trim_ascii().is_empty() => current.end_stack(),
             None if is_opening || rest.starts_with(b",") => current.add_keys(rest),
-            None => document.report_malformed("expected a frame, or keys and a value")?,
+            None => document.report_unindented("expected a frame, or keys and a value")?,
         }
     }
     maps.drop_held();

@@ -128,7 +128,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
             }
             None if !is_frame(trimmed) && (stack.is_empty() || !is_indented(&line)) => {
-                document.report_malformed("expected a frame, a count or the key of a stack")?
+                document.report_unindented("expected a frame, a count or the key of a stack")?
             }
             None => push_frame(trimmed, document.options, &mut stack, sink),
         }

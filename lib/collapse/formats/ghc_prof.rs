@@ -70,6 +70,7 @@ fn is_heading(line: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut columns, mut has_begun) = (Vec::new(), CallTree::default(), None, false);
+    let mut levels = Levels::default();
     while document.read_line(&mut line)? {
         let blank = line.trim_ascii().is_empty();
         let Some((count, column)) = columns else {
@@ -88,7 +89,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if has_begun && (blank || is_title(&line)) {
             // Another report may follow.
             tree.leave(0, sink)?;
-            (columns, has_begun) = (None, false);
+            (columns, has_begun, levels) = (None, false, Levels::default());
         }
         if blank || !has_begun && is_title(&line) {
             continue;
@@ -96,8 +97,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         has_begun = true;
         match parse_node(&line, count, column) {
             None => document.report_malformed("expected a cost centre, its module and its values")?,
-            Some((depth, name, own)) => {
-                if !tree.enter(depth, &name, own, sink)? {
+            Some(node) => {
+                if !levels.add(&node) {
+                    return Err(document.indentation_lost());
+                }
+                if !tree.enter(node.depth, &node.name, node.own, sink)? {
                     document.report_too_deep()?;
                 }
             }
@@ -107,9 +111,47 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.check_last_line()
 }
 
-/// Returns a cost centre's depth, its name with its module, and its own weight. The numbers are counted from the end of
+/// A cost centre.
+struct Node {
+    depth: usize,
+    /// With its module.
+    name: Vec<u8>,
+    own: Weight,
+    /// Time and allocation with those of its callees, in tenths of a percent.
+    inherited: [Weight; 2],
+}
+
+/// The levels of a tree near its root, by which lost blanks are noticed.
+#[derive(Default)]
+struct Levels {
+    has_root: bool,
+    /// Number of cost centres below the root.
+    below_root: u64,
+    /// The sum of their inherited time and allocation.
+    sums: [Weight; 2],
+}
+
+impl Levels {
+    /// Adds a cost centre. Returns false if it is a second root, or if those below the root have more than all, even if each
+    /// was rounded up.
+    fn add(&mut self, node: &Node) -> bool {
+        if node.depth == 0 {
+            return !std::mem::replace(&mut self.has_root, true);
+        }
+        if node.depth > 1 {
+            return true;
+        }
+        self.below_root += 1;
+        for (sum, inherited) in self.sums.iter_mut().zip(node.inherited) {
+            *sum = sum.checked_add(inherited).unwrap_or(*sum);
+        }
+        self.sums.iter().all(|sum| *sum <= Weight::new(1000 + self.below_root))
+    }
+}
+
+/// Parses a cost centre. The numbers are counted from the end of
 /// the line, since a name may be wider than its column.
-fn parse_node(line: &[u8], count: usize, column: usize) -> Option<(usize, Vec<u8>, Weight)> {
+fn parse_node(line: &[u8], count: usize, column: usize) -> Option<Node> {
     let words: Vec<&[u8]> = split_words(line).collect();
     let numbers = words.get(words.len().checked_sub(count).filter(|first| *first >= 2)?..)?;
     if numbers.iter().any(|number| Weight::parse(number).is_none()) {
@@ -119,5 +161,6 @@ fn parse_node(line: &[u8], count: usize, column: usize) -> Option<(usize, Vec<u8
         0 | 1 => parse_scaled(numbers.get(2 + column)?, 1)?,
         _ => Weight::parse(numbers.get(4 + column)?)?,
     };
-    Some((indentation(line), [words[1], words[0]].join(&b'.'), own))
+    let inherited = [parse_scaled(numbers.get(4)?, 1)?, parse_scaled(numbers.get(5)?, 1)?];
+    Some(Node { depth: indentation(line), name: [words[1], words[0]].join(&b'.'), own, inherited })
 }

@@ -133,7 +133,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             Section::Locations => {
                 if !profile.parse_location(&line, &mut last_location) {
-                    document.report_malformed("expected a location: its number, a colon and an address")?;
+                    document.report_unindented("expected a location: its number, a colon and an address")?;
                 }
             }
             Section::Mappings => {

@@ -79,7 +79,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if weight.is_some() {
             match line.strip_prefix(CALLER_INDENTATION).filter(|name| !name.starts_with(b" ")) {
                 Some(name) => stack.push(&frame_name(name.trim_ascii_end(), document.options), sink),
-                None => document.report_malformed("expected a function below its callee")?,
+                None => document.report_unindented("expected a function below its callee")?,
             }
         } else {
             match parse_quantity(first).filter(|_| !rest.is_empty()) {
@@ -92,7 +92,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     stack.push(&frame_name(rest, document.options), sink);
                 }
                 _ => {
-                    document.report_malformed("expected a value and a function")?;
+                    document.report_unindented("expected a value and a function")?;
                     // Without its value, the stack below does not count.
                     let has_columns = line.get(VALUE_COLUMNS).is_some_and(|columns| columns == b"   ");
                     weight = has_columns.then_some(Weight::ZERO);

@@ -32,6 +32,9 @@ fn recognizes(head: &[u8]) -> bool {
     first_lines(head).find(|line| !line.is_empty()).is_some_and(|line| parse_leaf(line).is_some())
 }
 
+/// The message about a line that is neither the first nor another one of a stack.
+const NO_FRAME: &str = "expected a frame, or a count, a depth and a frame";
+
 /// Returns true for `run(R.java:5)`.
 fn is_frame(text: &[u8]) -> bool {
     text.ends_with(b")") && memchr::memchr(b'(', text).is_some_and(|start| start > 0 && text[start - 1] != b' ')
@@ -76,7 +79,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             None if indentation(&line) > 0 && !count.is_zero() && is_frame(line.trim_ascii()) => line.trim_ascii(),
             None => {
-                document.report_malformed("expected a frame, or a count, a depth and a frame")?;
+                match is_frame(&line) {
+                    true => document.report_unindented(NO_FRAME)?,
+                    false => document.report_malformed(NO_FRAME)?,
+                }
                 continue;
             }
         };

@@ -10,7 +10,8 @@
 //! ```
 //! The weight is the bytes at the peak, unless `--event end` asks for the last moment that has a tree. Addresses are left
 //! out; so are files and lines, unless `--srcline` asks for them. Allocations below massif's threshold are
-//! `[below threshold]`.
+//! `[below threshold]`. The number after `n` counts the nodes one level below. It tells the depth of the nodes, unless some are
+//! missing: then their indentation does.
 //!
 //! A tree of all allocations (`valgrind --xtree-memory-file=X.ms`) has the same syntax, but its snapshots are values, which
 //! the roots name: `n4: 100 curB : currently allocated Bytes`. `--event` selects one, by default the first.
@@ -130,7 +131,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if is_peak || wants_end || nodes.is_empty() {
         nodes = tree;
     }
-    add_tree(&nodes, document, sink)?;
+    add_tree(nodes, document, sink)?;
     document.check_end(missing == Some(0), "its last snapshot does")
 }
 
@@ -160,9 +161,9 @@ fn read_values(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error
                 missing = root.callers;
                 values.push(Value { name, total: root.bytes, nodes: Vec::new() });
             }
-            (Some(node), None, Some(value)) if node.depth > 0 => {
+            (Some(node), None, Some(value)) if node.depth > 0 || missing > 0 => {
                 missing = missing.saturating_sub(1).saturating_add(node.callers);
-                value.nodes.push(Node { depth: node.depth - 1, ..node });
+                value.nodes.push(Node { depth: node.depth.saturating_sub(1), ..node });
             }
             (None, ..) if line.starts_with(b"#-") || is_value(&line) => {}
             _ => document.report_malformed("expected a node of a tree, or KEY=VALUE")?,
@@ -174,15 +175,39 @@ fn read_values(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error
         let with_weight = values.iter().filter(|value| value.total > 0).map(|value| value.name.as_str());
         document.set_values_with_weight(&value.name, &with_weight.collect::<Vec<&str>>());
         document.set_unit_silently(&value.name);
-        add_tree(&value.nodes, document, sink)?;
     }
-    document.check_end(missing == 0 && !values.is_empty(), "its last snapshot does")
+    let has_values = !values.is_empty();
+    let value = values.into_iter().nth(index);
+    value.map_or(Ok(()), |value| add_tree(value.nodes, document, sink))?;
+    document.check_end(missing == 0 && has_values, "its last snapshot does")
+}
+
+/// Replaces the depths of nodes, which their indentation tells, by those that their numbers of callers tell, unless nodes are
+/// missing: lines that were copied may have lost blanks.
+fn set_depths_by_callers(nodes: &mut [Node]) {
+    // The numbers of nodes that are still to come at each depth.
+    let (mut open, mut depths) = (Vec::<u64>::new(), Vec::with_capacity(nodes.len()));
+    for node in &*nodes {
+        while open.pop_if(|missing| *missing == 0).is_some() {}
+        open.last_mut().into_iter().for_each(|missing| *missing -= 1);
+        depths.push(open.len());
+        open.push(node.callers);
+    }
+    if open.iter().all(|missing| *missing == 0) {
+        nodes.iter_mut().zip(depths).for_each(|(node, depth)| node.depth = depth);
+    }
 }
 
 /// Adds trees. Their roots, the functions that allocate, are leaves of stacks.
-fn add_tree(nodes: &[Node], document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn add_tree(mut nodes: Vec<Node>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut tree, mut left_out) = (CallTree::new_inverted(), 0);
-    for node in nodes {
+    set_depths_by_callers(&mut nodes);
+    let has_lost_indentation =
+        |node: &Node| node.callers > 0 && nodes.len() > 1 && nodes.iter().all(|node| node.depth == 0);
+    if nodes.first().is_some_and(has_lost_indentation) {
+        return Err(document.indentation_lost());
+    }
+    for node in &nodes {
         let weight = Weight::new(node.bytes);
         left_out += u64::from(!tree.enter_inclusive(node.depth, &node.name, weight, sink)?);
     }

@@ -59,14 +59,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut last_depth) = (Vec::new(), Stack::default(), None);
     while document.read_line(&mut line)? {
         match parse_frame(&line) {
-            Some(frame) if frame.depth == 0 || last_depth.is_none_or(|last| frame.depth > last) => {
+            Some(frame) if frame.depth == 0 || last_depth.is_some_and(|last| frame.depth > last) => {
                 if frame.depth == 0 {
                     stack.add_leaf_first(Weight::ONE, sink)?;
                 }
                 stack.push(&name(&frame, document.options), sink);
                 last_depth = Some(frame.depth);
             }
-            Some(_) => document.report_malformed("expected a frame with a higher number than the one before")?,
+            Some(_) => {
+                document.report_malformed("expected frame 0, or a higher number than that of the frame before")?
+            }
             None if line.trim_ascii().is_empty() => {
                 stack.add_leaf_first(Weight::ONE, sink)?;
                 last_depth = None;

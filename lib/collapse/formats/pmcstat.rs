@@ -40,7 +40,36 @@ fn parse_event(line: &[u8]) -> Option<(&[u8], u64)> {
     Some((name, parse_number(rest.strip_suffix(b" samples]")?)?))
 }
 
+/// Most percent that the functions of an event have together, some of which were rounded up.
+const MAX_SHARE: Weight = Weight::new(101);
+
+/// Returns true if no function is indented, although those of an event have more than all of its samples: some are callers.
+fn has_lost_indentation(head: &[u8]) -> bool {
+    let (mut sum, mut has_too_many) = (Weight::ZERO, false);
+    for line in first_lines(head) {
+        if parse_event(line).is_some() {
+            sum = Weight::ZERO;
+        }
+        let Some((share, depth)) = parse_share(line) else { continue };
+        if depth > 0 {
+            return false;
+        }
+        sum = sum.checked_add(share).unwrap_or(sum);
+        has_too_many |= sum > MAX_SHARE;
+    }
+    has_too_many
+}
+
+/// Returns the percentage of a function, and its depth in the tree.
+fn parse_share(line: &[u8]) -> Option<(Weight, usize)> {
+    let (depth, ..) = parse_node(line)?;
+    Some((Weight::parse(split_once(line, "%")?.0.trim_ascii())?, depth))
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    if has_lost_indentation(document.head()?) {
+        return Err(document.indentation_lost());
+    }
     let (mut line, mut tree, mut is_selected) = (Vec::new(), CallTree::new_inverted(), true);
     let (mut missing, mut leaf_depth) = (Weight::ZERO, None);
     while document.read_line(&mut line)? {

@@ -32,20 +32,27 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
+/// Number of blanks before a thread.
+const THREAD_INDENTATION: usize = 4;
+
 fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"Analysis of sampling ") || first_lines(head).any(|line| line == b"Call graph:")
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut in_tree) = (Vec::new(), CallTree::default(), false);
+    let mut is_first = false;
     document.set_unit("samples");
     while document.read_line(&mut line)? {
         if line == b"Call graph:" {
-            in_tree = true;
+            (in_tree, is_first) = (true, true);
         } else if line.trim_ascii().is_empty() || line.starts_with(b"Total number in stack") {
             in_tree = false;
         } else if in_tree {
             let depth = line.iter().take_while(|byte| b" +|:!".contains(byte)).count();
+            if std::mem::take(&mut is_first) && depth < THREAD_INDENTATION {
+                return Err(document.indentation_lost());
+            }
             let (count, name) = split_word(&line[depth..]);
             match parse_number(count) {
                 Some(count) if !name.is_empty() => {

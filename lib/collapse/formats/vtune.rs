@@ -48,15 +48,24 @@ struct Columns {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut columns) = (Vec::new(), CallTree::default(), None);
+    let mut total_depth = None;
     while document.read_line(&mut line)? {
         if line.starts_with(HEADING) {
+            total_depth = None;
             columns = Some(Columns::parse(&line, document)?);
         } else if line.trim_ascii().is_empty() || line.starts_with(b"war:") {
             continue;
         } else if let Some(columns) = &columns {
             match parse_node(&line, columns) {
                 None => document.report_malformed("expected a function and its values")?,
+                // All functions are below the total.
+                Some((depth, ..)) if total_depth.is_some_and(|total| depth <= total) => {
+                    return Err(document.indentation_lost());
+                }
                 Some((depth, name, own)) => {
+                    if is_total(&line) {
+                        total_depth = Some(depth);
+                    }
                     if !tree.enter(depth, &name, own, sink)? {
                         document.report_too_deep()?;
                     }
@@ -85,6 +94,12 @@ impl Columns {
         let weight = self_columns.get(chosen).copied().unwrap_or(1);
         Ok(Self { weight, module: names.iter().position(|name| name == "Module"), is_time, count: names.len() })
     }
+}
+
+/// Returns true for the root of the tree: `Total,0.0,[Unknown]`.
+fn is_total(line: &[u8]) -> bool {
+    let name = line.trim_ascii_start();
+    name.starts_with(b"Total,") || name.starts_with(b"\"Total\",")
 }
 
 /// Returns a function's depth, its name with its module, and its own weight.

@@ -1,0 +1,93 @@
+//! Texts whose blanks or lines changed when they were copied.
+
+use super::Document;
+use crate::Error;
+use crate::collapse::line_helpers::first_lines;
+
+/// How the first lines of a text are arranged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Layout {
+    /// True if a blank line follows each line, as in text that was copied from some browsers: such lines end no stack.
+    is_double_spaced: bool,
+    /// True if a line is indented.
+    is_indented: bool,
+}
+
+/// Fewest lines by which doubled line ends are told from the end of a stack.
+const MIN_LINES: usize = 3;
+
+impl Layout {
+    /// Returns the layout of a text that begins with these bytes.
+    fn new(head: &[u8]) -> Self {
+        let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
+        let lines = first_lines(head).filter(|line| !is_blank(line)).count();
+        let mut was_blank = true;
+        let has_neighbours =
+            first_lines(head).any(|line| !std::mem::replace(&mut was_blank, is_blank(line)) && !was_blank);
+        Self {
+            is_double_spaced: lines >= MIN_LINES && !has_neighbours,
+            is_indented: first_lines(head).any(|line| matches!(line, [b' ' | b'\t', _, ..]) && !is_blank(line)),
+        }
+    }
+}
+
+impl Document<'_> {
+    /// Reads the next line into `line`, without its line end; returns false at the end of the input. The line with which
+    /// another document begins is an end, too; [`check_whole`](Self::check_whole) reports it.
+    pub(in crate::collapse) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
+        let layout = self.layout.map_or_else(|| self.find_layout(), Ok)?;
+        let has_line = self.read_single_line(line)?;
+        match has_line && layout.is_double_spaced && line.trim_ascii().is_empty() {
+            true => self.read_single_line(line),
+            false => Ok(has_line),
+        }
+    }
+
+    /// Returns true if the current line follows the line with this number, which was read before it.
+    pub(super) fn follows(&self, before: u64) -> bool {
+        before + 1 + u64::from(self.layout.is_some_and(|layout| layout.is_double_spaced)) >= self.line
+    }
+
+    /// Finds out how the text is arranged. Nothing must have been read.
+    fn find_layout(&mut self) -> Result<Layout, Error> {
+        let layout = Layout::new(self.input.head()?);
+        self.layout = Some(layout);
+        Ok(layout)
+    }
+
+    /// Reports the current line as malformed because it is not indented.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if the text has lost all its indentation; [`Error::Malformed`] with `--strict`.
+    pub(in crate::collapse) fn report_unindented(&mut self, what: &str) -> Result<(), Error> {
+        // A text that is read on trial may be of another format.
+        match self.strays.is_some() && self.layout.is_some_and(|layout| !layout.is_indented) {
+            true => Err(self.indentation_lost()),
+            false => self.report_malformed(what),
+        }
+    }
+
+    /// Returns an error: the current line contradicts the indentation of the tree, or the beginning does if no line was read.
+    pub(in crate::collapse) fn indentation_lost(&self) -> Error {
+        let what = "the indentation, which tells who calls whom, is lost; give the text as it was written";
+        if self.line == 0 { self.unreadable(what) } else { self.unreadable_line(what) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Layout;
+
+    #[test]
+    fn tells_doubled_line_ends_from_blank_lines() {
+        for (text, is_double_spaced) in [
+            ("a\n\nb\n\nc\n\n", true),
+            ("a\n\n\n\nb\n\nc", true),
+            ("\na\r\n\r\nb\r\n\r\nc\r\n", true),
+            ("a\n\nb\n\n", false),
+            ("a\n\nb\n\nc\nd\n", false),
+        ] {
+            assert_eq!(Layout::new(text.as_bytes()).is_double_spaced, is_double_spaced, "{text:?}");
+        }
+    }
+}
