@@ -85,6 +85,9 @@ impl Error {
 
 /// Returns the text of an I/O error without the `(os error N)` that Rust appends.
 pub fn io_error_text(error: &io::Error) -> String {
+    if error.raw_os_error() == Some(libc::EMFILE) {
+        return "too many open files; raise the limit (ulimit -n)".to_owned();
+    }
     let text = error.to_string();
     match text.rfind(" (os error ") {
         Some(end) => text[..end].to_owned(),

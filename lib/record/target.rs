@@ -121,7 +121,7 @@ fn no_such_thread(tid: u32) -> Error {
 /// thread would count that thread alone, while its samples would name the process.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is no such process, [`Error::System`] if `/proc` cannot be read.
+/// [`Error::Invalid`] if there is no such process, or if it has exited, [`Error::System`] if `/proc` cannot be read.
 pub fn check_process(pid: u32) -> Result<(), Error> {
     let process = procfs::thread_group(pid).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Invalid(format!("-p {pid}: no such process")),
@@ -132,8 +132,16 @@ pub fn check_process(pid: u32) -> Result<(), Error> {
             "-p {pid} is a thread of process {}; use -p {process}, or -t {pid}",
             describe_process(process)
         ))),
+        _ if has_exited(pid) => {
+            Err(Error::Invalid(format!("-p {pid}: the process has exited, and its parent has not waited for it")))
+        }
         _ => Ok(()),
     }
+}
+
+/// True for a zombie: a process whose threads have all exited.
+fn has_exited(pid: u32) -> bool {
+    procfs::list_threads(pid).is_ok_and(|threads| threads.into_iter().all(procfs::is_exiting))
 }
 
 /// Opens the directory of a cgroup, which is named by its path below the root of its hierarchy or by its full path.

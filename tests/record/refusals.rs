@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::support::process::Background;
 use crate::support::programs::{compiler, copy_program, program};
 use crate::support::recording::{Profile, can_record, record};
-use crate::support::{Outcome, command, directory, eventually, require, run, run_bounded, skip, tool};
+use crate::support::{Outcome, command, directory, eventually, require, run, run_bounded, run_command, skip, tool};
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 const MLOCK_KB: &str = "/proc/sys/kernel/perf_event_mlock_kb";
@@ -185,6 +185,29 @@ fn rejects_a_process_that_does_not_exist() {
     }
     let outcome = record(["-p", "init"]);
     assert_eq!(outcome.code(), 2, "{outcome:?}");
+}
+
+#[test]
+fn rejects_a_process_that_has_exited() {
+    let mut child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
+    let stat = format!("/proc/{}/stat", child.id());
+    assert!(eventually(|| std::fs::read_to_string(&stat).unwrap().contains(") Z ")));
+    let outcome = record(["-p", &child.id().to_string()]);
+    child.wait().unwrap();
+    let what = "the process has exited, and its parent has not waited for it";
+    assert_eq!((outcome.code(), outcome.stderr), (125, format!("fg-record: -p {}: {what}\n", child.id())));
+}
+
+#[test]
+fn names_the_limit_of_open_files() {
+    if !can_record() {
+        return;
+    }
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n 16; exec \"$0\" -o /dev/null -- true", tool("fg-record")]);
+    let outcome = run_command(shell, b"");
+    assert_eq!((outcome.code(), outcome.stderr.lines().count()), (125, 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("ulimit -n"), "{outcome:?}");
 }
 
 #[test]
