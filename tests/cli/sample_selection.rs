@@ -286,10 +286,28 @@ fn processes_of_firefox_start_at_different_times() {
     let text = std::fs::read_to_string(data("collapse/formats/firefox.json")).unwrap();
     let started = text.replacen("\"interval\":1", "\"interval\":1,\"startTime\":1700000000000.5", 1);
     let late = started.replace("{\"interval\":1}", "{\"interval\":1,\"startTime\":1700000000002}");
-    for (text, expected) in
-        [(text, "Compositor;draw 1\nGeckoMain;js::RunScript;onload 1\n"), (late, "GeckoMain;js::RunScript;onload 1\n")]
-    {
+    let early = started.replace("{\"interval\":1}", "{\"interval\":1,\"startTime\":1699999999998}");
+    for (text, expected) in [
+        (text, "Compositor;draw 1\nGeckoMain;js::RunScript;onload 1\n"),
+        (late, "GeckoMain;js::RunScript;onload 1\n"),
+        (early, "Compositor;draw 1\n"),
+    ] {
         let outcome = run("fg-collapse", ["--time=+0,+0.0009"], text.as_bytes()).ok();
         assert_eq!(outcome.text(), expected, "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn samples_of_perf_that_are_only_threads_and_frames_are_selected() {
+    let text = "sh  4909 \n\t ffffffff817554ea elf_load\n\nbash  4911 \n\t ffffffff81755b8a load_elf_binary\n\n\
+        dead  4909 \n\t ffffffff817554ea elf_load\n\nsh  4909 \n\t ffffffff81755b8a f\n\n";
+    for (option, expected) in [
+        ("-t4909", "dead;elf_load 1\nsh;elf_load 1\nsh;f 1\n"),
+        ("-t4911", "bash;load_elf_binary 1\n"),
+        ("--comm=bash", "bash;load_elf_binary 1\n"),
+        ("--comm=dead", "dead;elf_load 1\n"),
+    ] {
+        let outcome = run("fg-collapse", [option], text.as_bytes()).ok();
+        assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), (expected, ""), "{option}");
     }
 }

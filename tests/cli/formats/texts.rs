@@ -328,3 +328,16 @@ fn a_finalizer_of_go_is_a_whole_goroutine() {
                 internal/poll.(*FD).Close(0xc0)\n\t/a.go:94 +0x25\nos.(*file).close(0xc0)\n\t/a.go:252 +0xad\n";
     assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().stderr, "");
 }
+
+/// From version 58 on, the profiler of Firefox keeps the names of files in a table that functions refer to.
+#[test]
+fn sources_of_firefox_are_in_the_table_of_functions_or_in_one_of_their_own() {
+    let text = std::fs::read_to_string(folder().join("samply.json")).unwrap();
+    let moved = text.replace("\"fileName\":[3,null,null]", "\"source\":[1,null,null]");
+    let moved =
+        moved.replacen("\"threads\":", "\"shared\":{\"sources\":{\"length\":2,\"filename\":[null,3]}},\"threads\":", 1);
+    assert_eq!(text.matches("fileName").count(), moved.matches("fileName").count() + 1);
+    let [old, new] = [text, moved].map(|text| run("fg-collapse", ["--srcline"], text.as_bytes()).ok().text());
+    assert!(old.contains("src/main.rs:3"), "{old}");
+    assert_eq!(old, new);
+}

@@ -57,7 +57,7 @@ fn find_profile(root: Value<'_>) -> Value<'_> {
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut profiles = vec![find_profile(root)];
-    let (first_start, mut timed) = (start_time(profiles[0]), TimedSamples::new(document.options));
+    let (first_start, mut timed) = (find_first_start(profiles[0]), TimedSamples::new(document.options));
     let (mut named, mut unnamed, mut is_cyclic, mut invalid_weights) = (0, 0, false, 0);
     let mut unit: Option<Vec<u8>> = None;
     while let Some(profile) = profiles.pop() {
@@ -94,6 +94,16 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
 /// Returns the time at which a process started, in nanoseconds since 1970.
 fn start_time(profile: Value<'_>) -> i128 {
     profile.get(b"meta").and_then(|meta| meta.get_millionths(b"startTime")).unwrap_or(0)
+}
+
+/// Returns the time at which the first of all processes started. It may be older than the one that made the recording.
+fn find_first_start(profile: Value<'_>) -> i128 {
+    let (mut waiting, mut first) = (vec![profile], start_time(profile));
+    while let Some(profile) = waiting.pop() {
+        first = first.min(start_time(profile));
+        waiting.extend(profile.get_items(b"processes"));
+    }
+    first
 }
 
 /// Adds the samples of a thread, whose times count from `start`. Returns the number of samples whose weight is invalid.
@@ -225,6 +235,15 @@ impl<'t> Strings<'t> {
     }
 }
 
+/// Returns the names of the files of functions: from version 58 on in a table of their own.
+fn file_names(profile: Value<'_>, thread: Value<'_>, functions: Value<'_>) -> Vec<Option<usize>> {
+    if functions.get(b"source").is_none() {
+        return read_column(Some(functions), b"fileName");
+    }
+    let names = read_column(find_table(profile, thread, b"sources"), b"filename");
+    column_values(functions, b"source").map(|source| *names.get(source?)?).collect()
+}
+
 /// The columns of the table of functions, and the names of their modules.
 struct Functions<'a, 't> {
     strings: &'a Strings<'t>,
@@ -239,7 +258,7 @@ impl<'a, 't> Functions<'a, 't> {
         Self {
             strings,
             names: read_column(Some(functions), b"name"),
-            files: read_column(Some(functions), b"fileName"),
+            files: file_names(profile, thread, functions),
             resources: read_column(Some(functions), b"resource"),
             modules: read_column(find_table(profile, thread, b"resourceTable"), b"name"),
         }

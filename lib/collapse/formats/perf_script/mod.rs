@@ -105,9 +105,17 @@ enum State<'a> {
     /// Not in a sample.
     Outside,
     /// In a sample that is not selected.
-    Skipped,
+    Skipped(Skipped),
     /// In a sample.
     Sample(Sample<'a>),
+}
+
+/// A sample that is not selected.
+#[derive(Clone, Copy, Default)]
+struct Skipped {
+    /// True if its first line has only the thread.
+    is_bare: bool,
+    has_frames: bool,
 }
 
 /// The sample that is being read.
@@ -151,7 +159,7 @@ impl Parser for PerfScript {
             }
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before the frames.
-                if !self.stack.is_empty() {
+                if !self.stack.is_empty() || matches!(state, State::Skipped(Skipped { has_frames: true, .. })) {
                     self.finish_sample(&mut state, sink)?;
                 }
             } else if line[0] != b'\t' && report.leave_out_start(line, text, lines.remaining(), FORMAT.name) {
@@ -217,7 +225,11 @@ impl PerfScript {
     fn parse_frame(&mut self, line: &[u8], next: &[u8], state: &mut State<'_>, sink: &mut Sink) -> bool {
         match state {
             State::Outside => false,
-            State::Skipped => line[0] == b'\t' || frame::is_frame(line),
+            State::Skipped(skipped) => {
+                let is_frame = line[0] == b'\t' || frame::is_frame(line);
+                skipped.has_frames |= is_frame;
+                is_frame
+            }
             State::Sample(sample) => {
                 let Some(mut frame) = frame::parse(line) else { return false };
                 if self.symbols.naming.srcline {
@@ -265,15 +277,17 @@ impl PerfScript {
         // Where a sample began with more than a thread, all do: `Starting worker 5` is none.
         let is_expected = match state {
             State::Outside => true,
-            State::Skipped => false,
+            State::Skipped(skipped) => skipped.is_bare && !is_frame,
             State::Sample(sample) => sample.is_bare && !is_frame,
         };
         let bare = header::parse_bare(line).filter(|_| is_expected);
         if let Some(header) = bare.filter(|_| frame::is_indented_frame(next)) {
             self.finish_sample(state, sink)?;
             *state = self.begin_sample(&header, sink, report);
-            if let State::Sample(sample) = state {
-                sample.is_bare = true;
+            match state {
+                State::Sample(sample) => sample.is_bare = true,
+                State::Skipped(skipped) => skipped.is_bare = true,
+                State::Outside => {}
             }
         } else if is_outside && is_frame {
             report.add_stray(line, text, "the frame belongs to no sample", FORMAT.name);
@@ -286,7 +300,7 @@ impl PerfScript {
     /// Returns the state after the first line of a sample.
     fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, report: &mut BlockReport) -> State<'a> {
         match self.selection.select_weight(header, sink, report) {
-            None => State::Skipped,
+            None => State::Skipped(Skipped::default()),
             Some(weight) => {
                 let time = if sink.needs_times() { selection::sample_time(header, sink) } else { None };
                 let root = self.find_root(header, sink);
