@@ -161,7 +161,9 @@ impl Sums {
                 below.iter().position(|frame| context.origins.is_closed(*frame)).map_or(below.len(), |end| end + 1);
             part.add_inner(context, &below[index..end.max(index)], weights)?;
         }
-        let calls = stack[..=own].iter().filter(|frame| **frame == stack[own]).count();
+        // The name of a thread is often that of its function.
+        let first = context.origins.first_function();
+        let calls = stack[first.min(own)..=own].iter().filter(|frame| **frame == stack[own]).count();
         if calls > 1 { self.recursion.entry(calls).or_default().add(weights) } else { Ok(()) }
     }
 

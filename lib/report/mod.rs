@@ -193,7 +193,11 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     evidence.remove_wakers()?;
     let pools = Pools::find(&mut profile);
     profile.presort(crate::parallel::cores());
+    let has_own_pattern = options.own.is_some();
     let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
+    if !has_own_pattern {
+        origins.find_kernel(&profile);
+    }
     origins.find_roots(&profile);
     let mut survey = Survey::new(&profile, &origins)?;
     // As in the input: the stacks of wakers make different ones of equal waits.

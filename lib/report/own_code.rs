@@ -7,6 +7,7 @@
 //! language are.
 
 mod by_name;
+mod run_time_names;
 
 pub(super) use self::by_name::Origin;
 
@@ -62,6 +63,30 @@ impl<'a> Origins<'a> {
         Self { known, has_own_pattern, has_scripts, names_files, has_thread_names: false, has_function_roots: false }
     }
 
+    /// Learns from the stacks which functions with names like those of the kernel are in it: those that an entry of the kernel
+    /// calls, and those in which a thread has left its CPU.
+    pub(super) fn find_kernel(&mut self, profile: &Profile) {
+        let mut is_in_kernel = vec![false; self.known.len()];
+        let _ = profile.for_each(|stack, _| {
+            let entered = stack.iter().skip_while(|frame| !self.enters_kernel(**frame));
+            let states = stack.iter().rev().take_while(|frame| self.origin(**frame) == Origin::Marker).count();
+            let waiting = stack[..stack.len() - states].iter().rev();
+            let waiting = waiting.take_while(|frame| states > 0 && self.is_kernel(**frame));
+            entered.chain(waiting).for_each(|frame| is_in_kernel[frame.index()] = true);
+            Ok::<(), ()>(())
+        });
+        let known = self.known.iter_mut().zip(is_in_kernel);
+        let outside = known.filter(|(known, is_in_kernel)| known.may_be_kernel && !is_in_kernel);
+        outside.for_each(|(known, _)| known.set_own());
+    }
+
+    /// True for functions by which the kernel is entered.
+    fn enters_kernel(&self, frame: FrameId) -> bool {
+        let known = &self.known[frame.index()];
+        matches!(known.kind, "kernel-syscall" | "kernel-irq")
+            || known.calls == Calls::Closed && known.kind.starts_with(KERNEL)
+    }
+
     /// Learns from the stacks if their roots are names of threads or functions.
     ///
     /// They are names of threads if the start of a thread comes below one, and then no functions of the program, whatever
@@ -95,7 +120,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Returns the index of the first frame that may be a function.
-    fn first_function(&self) -> usize {
+    pub(super) fn first_function(&self) -> usize {
         usize::from(self.has_thread_names)
     }
 

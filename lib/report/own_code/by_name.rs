@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use bstr::ByteSlice as _;
 use regex::bytes::RegexSet;
 
+use super::run_time_names::AbsentRunTimes;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::pattern_list::compile_list as patterns;
@@ -129,6 +130,8 @@ pub(super) struct Known<'a> {
     pub(super) starts_thread: bool,
     /// True for a library without symbols that is not an interpreter.
     pub(super) is_library_file: bool,
+    /// True for a name like those of functions of the kernel, which a program may have, too.
+    pub(super) may_be_kernel: bool,
 }
 
 impl<'a> Known<'a> {
@@ -148,7 +151,13 @@ impl<'a> Known<'a> {
             is_glue: false,
             starts_thread: false,
             is_library_file: false,
+            may_be_kernel: false,
         }
+    }
+
+    /// Makes it a function of the program.
+    pub(super) fn set_own(&mut self) {
+        (self.origin, self.kind) = (Origin::Own, OWN_CODE);
     }
 }
 
@@ -161,6 +170,7 @@ pub(super) struct Classifier<'a> {
     has_script_paths: bool,
     /// True if some functions of scripts are in no package. Packages are libraries then; else they are all that there is.
     has_own_scripts: bool,
+    absent: AbsentRunTimes,
 }
 
 impl<'a> Classifier<'a> {
@@ -168,7 +178,8 @@ impl<'a> Classifier<'a> {
     /// program's own.
     pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
         let has_script_paths = frames.iter().any(|(_, name)| source(name).is_some_and(|file| file.starts_with('/')));
-        let mut classifier = Self { categories, own, has_script_paths, has_own_scripts: false };
+        let absent = AbsentRunTimes::find(frames);
+        let mut classifier = Self { categories, own, has_script_paths, has_own_scripts: false, absent };
         classifier.has_own_scripts = frames.iter().any(|(_, name)| match find_origin(name) {
             Some(SourceOrigin::Own(_)) => true,
             Some(SourceOrigin::Package(package)) => {
@@ -194,8 +205,10 @@ impl<'a> Classifier<'a> {
         let system = module.and_then(system_module);
         let is_kernel = name.ends_with(markers::KERNEL) || system == Some(SystemModule::Kernel);
         let plain = if name.ends_with(markers::KERNEL) { name } else { without_return_type(function) };
+        let is_of_absent = system.is_none() && !is_kernel && self.absent.have(plain);
         let category = match self.categories.categorize(if markers::is_marker(name) { name } else { plain }) {
             category if system == Some(SystemModule::Kernel) && !category.starts_with(KERNEL) => KERNEL,
+            _ if is_of_absent => OTHER,
             category => category,
         };
         if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
@@ -213,7 +226,7 @@ impl<'a> Classifier<'a> {
             },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
-            None => system.is_some() || is_library(plain),
+            None => system.is_some() || !is_of_absent && is_library(plain),
         };
         let is_inline = is_inline_code(plain);
         let is_script = !is_kernel && (is_inline || SCRIPTS.is_match(plain) && !CLONES.is_match(plain));
@@ -236,7 +249,21 @@ impl<'a> Classifier<'a> {
         };
         let starts_thread = THREAD_START.is_match(plain);
         let is_glue = GLUE.is_match(plain);
-        Known { origin, kind, calls, is_script, has_script_file, is_glue, starts_thread, is_library_file: false }
+        // Who woke a thread did so in the kernel.
+        let is_in_kernel = is_kernel || name.ends_with(markers::WAKER);
+        let may_be_kernel =
+            category.starts_with(KERNEL) && !is_in_kernel && !is_library && calls == Calls::Any && !is_glue;
+        Known {
+            origin,
+            kind,
+            calls,
+            is_script,
+            has_script_file,
+            is_glue,
+            starts_thread,
+            is_library_file: false,
+            may_be_kernel,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of the origin of functions.
 
-use super::{Origin, Origins};
+use super::{Origin, Origins, Place};
 use crate::csv::Categories;
-use crate::profile::Frames;
+use crate::profile::{Frames, Profile, Weight, Weights};
 
 #[test]
 fn tells_own_functions_from_libraries() {
@@ -124,4 +124,58 @@ fn an_interpreter_without_functions_of_scripts_is_searched_like_a_program() {
     let categories = Categories::load(None).unwrap();
     let place = Origins::new(&frames, &categories, None).place(&stack);
     assert_eq!((place.own, place.is_without_scripts), (Some(1), true));
+}
+
+#[test]
+fn names_of_run_times_belong_to_them_only_where_they_run() {
+    let categories = Categories::load(None).unwrap();
+    for (name, evidence) in [
+        ("rb_insert", "rb_vm_exec"),
+        ("lua_parse", "luaV_execute"),
+        ("zend_of_day", "zend_execute"),
+        ("Matcher::match", "JavaThread::run"),
+        ("Thread::run", "JavaThread::run"),
+        ("Scene::G1", "JavaThread::run"),
+        ("node::Tree::walk", "node::SpinEventLoop"),
+        ("log.write", "runtime.goexit"),
+        ("image.resize", "runtime.main"),
+    ] {
+        for (other, expected) in [("main", Origin::Own), (evidence, Origin::Library)] {
+            let mut frames = Frames::new();
+            let [frame, _] = [name, other].map(|name| frames.intern(name.as_bytes()));
+            assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected, "{name} beside {other}");
+        }
+    }
+    for name in
+        ["rust_game::run", "json_tool::read", "regex_engine::step", "tokio_app::serve", "event_loop", "json_parse"]
+    {
+        let mut frames = Frames::new();
+        let frame = frames.intern(name.as_bytes());
+        assert_eq!(Origins::new(&frames, &categories, None).origin(frame), Origin::Own, "{name}");
+    }
+}
+
+#[test]
+fn names_like_those_of_the_kernel_are_the_programs_own_outside_of_it() {
+    let categories = Categories::load(None).unwrap();
+    for (stack, kinds) in [
+        ("main;lru_lookup", "own code"),
+        ("main;ip_lookup;entry_SYSCALL_64_after_hwframe;do_syscall_64", "own code"),
+        ("main;read;entry_SYSCALL_64_after_hwframe;do_syscall_64;lru_lookup", "kernel-mm"),
+        ("main;wait;futex_wait;[off-cpu]", "kernel-sched"),
+        ("main;wait;lru_lookup_[k]", "kernel-mm"),
+    ] {
+        let mut profile = Profile::new(false);
+        let stack: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+        profile.add(&stack, Weights::plain(Weight::ONE)).unwrap();
+        let mut origins = Origins::new(&profile.frames, &categories, None);
+        origins.find_kernel(&profile);
+        let place = origins.place(&stack);
+        let named = stack.iter().position(|frame| {
+            let name = profile.frames.name(*frame);
+            [&b"lru"[..], b"ip_", b"futex_wait"].iter().any(|start| name.starts_with(start))
+        });
+        let index = named.unwrap();
+        assert_eq!(origins.kind(stack[index], &Place { inside: None, ..place }, true), kinds, "{index}");
+    }
 }

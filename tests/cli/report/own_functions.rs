@@ -142,3 +142,23 @@ fn functions_with_modules_are_known_by_the_module_and_the_function() {
     let kernel = report(&[], b"unix`sys_syscall;genunix`open;lofs`lo_lookup;unix`mutex_enter 9\n");
     assert!(kernel.contains("code      kernel") && !kernel.contains("own code"), "{kernel}");
 }
+
+#[test]
+fn a_thread_is_no_call_of_the_function_of_its_name() {
+    for (root, calls_itself) in [("ticker;_start;main;ticker", false), ("app;_start;main;ticker;ticker", true)] {
+        let page = report(&[], format!("{root} 50\n{root};usleep 50\n").as_bytes());
+        assert_eq!(page.contains("calls itself 2 deep"), calls_itself, "{page}");
+    }
+}
+
+#[test]
+fn functions_with_names_like_those_of_the_kernel_and_of_run_times_are_the_programs_own() {
+    let stacks = "app;_start;main;serve;rb_insert 30\napp;_start;main;serve;lru_lookup 25\napp;_start;main;serve;Scene::G1 20\n\
+        app;_start;main;serve;read;entry_SYSCALL_64_after_hwframe;do_syscall_64;ksys_read;vfs_read;folio_add_lru 25\n";
+    let page = report(&[], stacks.as_bytes());
+    let own = page.lines().skip_while(|line| !line.contains("own functions")).skip(1);
+    let own: Vec<&str> = own.take_while(|line| !line.is_empty()).collect();
+    for row in ["30.0%  rb_insert", "25.0%  lru_lookup", "20.0%  Scene::G1", "25.0%  serve"] {
+        assert!(own.iter().any(|line| line.starts_with(row)), "{row}: {page}");
+    }
+}
