@@ -65,3 +65,13 @@ fn the_instruction_of_a_sample_is_no_sample() {
     let outcome = run("fg-collapse", ["--strict"], sample.repeat(2).as_bytes()).ok();
     assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), ("wfp;leafB 4008016\n", ""));
 }
+
+/// `perf script -F comm,tid,time,event,ip`
+#[test]
+fn stacks_of_addresses_alone_have_frames_without_names() {
+    let text = "sh  4909 24.287774:  page-faults: \n\tffffffff817554ea\n\t           156bd\n\n\
+        sh  4909 24.287775:  page-faults: \n\t           1ab78\n\n";
+    let outcome = run("fg-collapse", ["--addrs"], text.as_bytes()).ok();
+    let expected = "sh;[unknown <156bd>];[unknown <ffffffff817554ea>] 1\nsh;[unknown <1ab78>] 1\n";
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), (expected, ""));
+}

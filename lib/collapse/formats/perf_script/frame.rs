@@ -131,7 +131,8 @@ fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
     match (digits, text.get(digits)) {
         (0, _) => None,
         (_, Some(b' ' | b'\t')) => Some((&text[..digits], &text[digits + 1..])),
-        (16, None) => Some((text, b"")),
+        // Without symbols, an address ends the line: in perf's columns, or with all digits.
+        (1.., None) if digits == 16 || line.len() == ADDRESS_END => Some((text, b"")),
         _ => None,
     }
 }
