@@ -71,7 +71,7 @@ pub(super) struct Document<'a> {
     line_in_stack: u64,
     /// True within a text in the document, which may be anything.
     is_in_text: bool,
-    /// How the text is arranged. `None` until a line is read.
+    /// The arrangement of the text. `None` until a line is read.
     layout: Option<Layout>,
 }
 

@@ -4,7 +4,7 @@ use super::Document;
 use crate::Error;
 use crate::collapse::line_helpers::first_lines;
 
-/// How the first lines of a text are arranged.
+/// The arrangement of the first lines of a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     /// True if a blank line follows each line, as in text that was copied from some browsers: such lines end no stack.
