@@ -58,7 +58,7 @@ struct NameArgs {
     /// Split names at matches of REGEX, into a frame for each part
     ///
     /// `--split ::` turns `a::b::c` into `a;b;c`, so that namespaces or packages become frames. Empty parts are left
-    /// out. Add --shorten, so that names are not split within their arguments.
+    /// out. Names are not split within brackets, and not within the file that follows the function of a script.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     split: Option<Split>,
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use super::detect::{self, Detected};
 use super::document::{ALL_WEIGHTLESS, Document};
 use super::filter::report::{self, LostSamples};
+use super::filter::sample::filters_samples;
 use super::format::FormatReader;
 use super::formats;
 use super::input_summary::{InputSummary, WeightUnit};
@@ -132,7 +133,8 @@ fn read_all(
     if is_empty && are_weightless && !has_left_out && has_selected {
         return Err(Error::Invalid(format!("{ALL_WEIGHTLESS}; --weight samples counts them")));
     }
-    if is_empty && (has_left_out || has_selected) {
+    let is_selection = filters_samples(options);
+    if is_empty && is_selection && (has_left_out || has_selected) {
         diagnostics.warn("no sample matches --time, --comm and similar options");
     }
     options.spans.iter().try_for_each(|spans| spans.report(diagnostics))?;
@@ -148,7 +150,7 @@ fn read_all(
         }));
     }
     let has_samples = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.samples > 0);
-    if is_empty && !has_samples && !has_left_out && lost.count == 0 {
+    if is_empty && !(has_samples && is_selection) && !has_left_out && lost.count == 0 {
         // Warnings named the inputs that have no stacks, unless they are blank.
         let is_reported = blank.len() + failed < sources.len() && diagnostics.verbosity() >= 0;
         return Err(if is_reported { Error::AlreadyReported } else { no_stacks(sources) });

@@ -25,7 +25,7 @@ impl FrameTable {
         for index in self.ends.len()..self.read.len() {
             let name = names.rename(self.read.name(FrameId::from_index(index as u32)));
             match split {
-                Some(split) => self.ids.extend(split.parts(&name).map(|part| self.frames.intern(part))),
+                Some(split) => self.ids.extend(split.parts(&name).into_iter().map(|part| self.frames.intern(part))),
                 None => self.ids.push(self.frames.intern(&name)),
             }
             self.ends.push(self.ids.len());

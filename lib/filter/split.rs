@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bstr::ByteSlice as _;
 use regex::bytes::Regex;
+
+use crate::markers;
+use crate::script_source::source_of;
+use crate::symbol_name::brackets::find_groups;
 
 /// A pattern at whose matches names are split.
 #[derive(Clone, Debug)]
@@ -14,14 +19,31 @@ pub struct Split {
 }
 
 impl Split {
-    /// Returns the parts of a name without the empty ones, or the whole name if there is no other part.
-    pub fn parts<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        if self.pattern.is_match(name) {
+    /// Returns the parts of a name without the empty ones, or the whole name if there is no other part. Markers and modules in
+    /// brackets are not split; what is in brackets within a name is not either, and neither is what follows the function: its
+    /// file, and a suffix such as `_[k]`. They stay with the last part.
+    pub fn parts<'a>(&self, name: &'a [u8]) -> Vec<&'a [u8]> {
+        let function = function_part(name);
+        let groups = find_groups(function);
+        let is_inside = |start: usize| groups.iter().any(|group| group.contains(&start));
+        let (mut parts, mut last) = (Vec::new(), 0);
+        for found in self.pattern.find_iter(function).filter(|found| !is_inside(found.start())) {
             self.has_matched.store(true, Ordering::Relaxed);
+            if found.start() > last {
+                parts.push(&name[last..found.start()]);
+            }
+            last = found.end();
         }
-        let mut parts = self.pattern.split(name).filter(|part| !part.is_empty()).peekable();
-        let whole = if parts.peek().is_none() { Some(name) } else { None };
-        parts.chain(whole)
+        if last < function.len() || parts.is_empty() {
+            let is_whole = parts.is_empty() && last == function.len();
+            parts.push(&name[if is_whole { 0 } else { last }..]);
+        } else if let Some(part) = parts.last_mut()
+            && function.len() < name.len()
+        {
+            let start = part.as_ptr() as usize - name.as_ptr() as usize;
+            *part = &name[start..];
+        }
+        parts
     }
 
     /// True if a name has matched.
@@ -33,6 +55,18 @@ impl Split {
     pub fn pattern(&self) -> &str {
         self.pattern.as_str()
     }
+}
+
+/// Returns the part of a name that is a function; empty for markers and modules in brackets.
+fn function_part(name: &[u8]) -> &[u8] {
+    let plain = markers::strip_suffix(name);
+    if plain.starts_with(b"[") && plain.ends_with(b"]") {
+        return b"";
+    }
+    let source = std::str::from_utf8(plain).ok().and_then(source_of);
+    let end = source.map_or(plain.len(), |source| source.as_ptr() as usize - plain.as_ptr() as usize);
+    let function = plain[..end].trim_end_with(|last| matches!(last, ' ' | '('));
+    if function.is_empty() { plain } else { function }
 }
 
 impl std::str::FromStr for Split {
@@ -59,10 +93,20 @@ mod tests {
             ("::", "::a::", &["a"]),
             ("::", "::", &["::"]),
             ("::", "main", &["main"]),
+            ("::|[.]", "Cart.total (/srv/shop/c.py:12)", &["Cart", "total (/srv/shop/c.py:12)"]),
+            ("[.]", "total (c.py)", &["total (c.py)"]),
+            ("[.]", "com.acme.Shop.sum_[j]", &["com", "acme", "Shop", "sum_[j]"]),
+            ("_", "do_x_[k]", &["do", "x_[k]"]),
+            ("[.]", "[libstdc++.so.6.0.30]", &["[libstdc++.so.6.0.30]"]),
+            ("-", "[off-cpu]", &["[off-cpu]"]),
+            ("::", "<a::B as c::D>::f", &["<a::B as c::D>", "f"]),
+            ("::|[.]", "ns::f<a::b>(c::d)", &["ns", "f<a::b>(c::d)"]),
+            ("::", "std::operator<< <x::y>", &["std", "operator<< <x::y>"]),
+            ("[.]", "net/http.(*conn).serve", &["net/http", "(*conn)", "serve"]),
         ] {
             let split: Split = pattern.parse().unwrap();
             let expected: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-            assert_eq!(split.parts(name.as_bytes()).collect::<Vec<_>>(), expected, "{name}");
+            assert_eq!(split.parts(name.as_bytes()), expected, "{name}");
         }
         assert!("x*".parse::<Split>().is_err());
         assert!("(".parse::<Split>().is_err());

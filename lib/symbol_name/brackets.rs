@@ -49,6 +49,22 @@ impl BracketMatcher {
     }
 }
 
+/// Returns the outermost bracketed groups of a name.
+pub(crate) fn find_groups(name: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut matcher, mut groups, mut position) = (BracketMatcher::default(), Vec::new(), 0);
+    while position < name.len() {
+        if let Some(length) = operator_length(name, position) {
+            position += length;
+        } else if let Some(end) = matcher.find_group_end(name, position) {
+            groups.push(position..end);
+            position = end;
+        } else {
+            position += 1;
+        }
+    }
+    groups
+}
+
 fn find_group_end(name: &[u8], start: usize) -> Option<usize> {
     // The expected closing brackets, innermost last.
     let mut open: Vec<u8> = Vec::new();

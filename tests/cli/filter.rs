@@ -224,8 +224,8 @@ fn keeps_the_heaviest_stacks() {
 fn split_makes_frames_of_the_parts_of_names() {
     let names = b"pool-1;a::b::c;::d::;x<y::z>_[j] 5\npool-2;a::b;e 2\n";
     let split = |options: &[&str]| run("fg-filter", options, names).ok().text();
-    assert_eq!(split(&["--split", "::"]), "pool-1;a;b;c;d;x<y;z>_[j] 5\npool-2;a;b;e 2\n");
-    assert_eq!(split(&["--split=::", "--focus=^c$"]), "pool-1;a;b;c;d;x<y;z>_[j] 5\n");
+    assert_eq!(split(&["--split", "::"]), "pool-1;a;b;c;d;x<y::z>_[j] 5\npool-2;a;b;e 2\n");
+    assert_eq!(split(&["--split=::", "--focus=^c$"]), "pool-1;a;b;c;d;x<y::z>_[j] 5\n");
     assert_eq!(split(&["--split=::", "--show=^[ab]$", "--merge-threads"]), "a;b 7\n");
     assert_eq!(
         split(&["--split=-", "--merge-threads", "--root=pool", "--top=1"]),

@@ -128,3 +128,27 @@ fn a_row_is_idle_only_by_the_weight_that_is() {
     assert!(own[0].contains("15.0%  serve") && own[1].contains("85.0%  loop"), "{page}");
     assert!(own[1].contains("idle 80.0%") && own[1].contains("memcpy 5.0%"), "{page}");
 }
+
+/// Locks of interpreters and of Rust wait in the same functions as threads that wait for work.
+#[test]
+fn threads_that_wait_for_a_lock_are_not_idle() {
+    let kernel = "entry_SYSCALL_64_after_hwframe;do_syscall_64;do_futex;futex_wait;schedule;[off-cpu]";
+    for (lock, idle) in [
+        (
+            "worker (/srv/a.py);handle (/srv/a.py);lock_PyThread_acquire_lock;PyThread_acquire_lock_timed",
+            "serve (/srv/a.py);Queue.get (/usr/lib/python3.11/queue.py);Condition.wait (/usr/lib/python3.11/threading.py);lock_PyThread_acquire_lock;PyThread_acquire_lock_timed",
+        ),
+        (
+            "app::update;std::sync::poison::mutex::Mutex<T>::lock;<std::sys::sync::mutex::futex::Mutex>::lock_contended;std::sys::pal::unix::futex::futex_wait;syscall",
+            "app::serve;std::sync::poison::condvar::Condvar::wait;<std::sys::sync::condvar::futex::Condvar>::wait;std::sys::pal::unix::futex::futex_wait;syscall",
+        ),
+        (
+            "rb_vm_exec;handle (/srv/a.rb);rb_mutex_synchronize;rb_mutex_lock;do_mutex_lock;native_sleep;rb_native_cond_wait;pthread_cond_wait",
+            "rb_vm_exec;serve (/srv/a.rb);queue_do_pop;queue_sleep;native_sleep;rb_native_cond_wait;pthread_cond_wait",
+        ),
+    ] {
+        let start = "app;clone3;start_thread";
+        let page = report(&[], format!("{start};{lock};{kernel} 600\n{start};{idle};{kernel} 900\n").as_bytes());
+        assert!(page.contains("work      lock 40.0%") && page.contains("idle 60.0%"), "{page}");
+    }
+}
