@@ -43,6 +43,11 @@ impl SampleFilter {
             && lists.iter().all(|list| list.is_none())
     }
 
+    /// True if samples are selected by the names of their threads.
+    pub(in crate::collapse) fn names_threads(&self) -> bool {
+        !self.comms.is_empty()
+    }
+
     /// Returns true if a sample meets all conditions, but for a span of time that is relative to the earliest sample: the
     /// sink knows which samples are in it when all have been read.
     ///

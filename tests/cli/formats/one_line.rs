@@ -75,3 +75,35 @@ fn stacks_of_addresses_alone_have_frames_without_names() {
     let expected = "sh;[unknown <156bd>];[unknown <ffffffff817554ea>] 1\nsh;[unknown <1ab78>] 1\n";
     assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), (expected, ""));
 }
+
+#[test]
+fn fields_without_the_id_of_a_thread_are_told_by_their_columns() {
+    let frame = "\n\t    1000 leaf+0x1 (/bin/app)\n\n";
+    for (header, root, weight) in [
+        ("app         10 page-faults: ", "app;", 10),
+        ("app [000]         10 page-faults: ", "app;", 10),
+        ("  4242         10 page-faults: ", "", 10),
+        ("  4242 [003]         10 page-faults: ", "", 10),
+        ("app [001] 100.000001: cpu-clock: ", "app;", 1),
+        ("my app [001] 100.000001:         10 cpu-clock: ", "my_app;", 10),
+        ("app 4242         10 page-faults: ", "app;", 10),
+        ("app 4242 page-faults: ", "app;", 1),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], format!("{header}{frame}").repeat(2).as_bytes()).ok();
+        assert_eq!(outcome.text(), format!("{root}leaf {}\n", 2 * weight), "{header}: {}", outcome.stderr);
+    }
+    let unnamed = format!("  4242 100.000001: cpu-clock: {frame}").repeat(2);
+    let outcome = run("fg-collapse", ["--comm=app"], unnamed.as_bytes());
+    assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+    assert!(outcome.stderr.contains("a sample has no thread name, which --comm needs"), "{outcome:?}");
+}
+
+/// A text that ends before its first stack does is cut; no option has left the sample out.
+#[test]
+fn a_text_that_ends_before_its_first_stack_has_no_stacks() {
+    for text in ["sample:\n  event_type: cpu-cycles\n", "@ CPU_CLK_UNHALTED [30 samples]\n\n66.67%  [20] "] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+        assert!(outcome.stderr.contains("cut short") && !outcome.stderr.contains("--time"), "{outcome:?}");
+    }
+}

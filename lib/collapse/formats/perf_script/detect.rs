@@ -48,7 +48,7 @@ fn explain_edit(head: &[u8]) -> Option<&'static str> {
         Some("perf script text with a number before each line; give the lines without it")
     } else if has_lines(has_several_frames) {
         Some("perf script text with several frames on a line; give it with its line ends")
-    } else if most_lines_fit(head, 2, header::has_decimal_comma) {
+    } else if most_lines_fit(head, 2, has_decimal_comma) {
         Some("perf script text with a comma in its times; give it with a point")
     } else if is_double_spaced(head) {
         Some("perf script text with a blank line behind each line; give it without them: sed 'n;d'")
@@ -56,6 +56,20 @@ fn explain_edit(head: &[u8]) -> Option<&'static str> {
         None
     }
 }
+
+/// Returns true if a thread's ID or CPU precedes a time with a decimal comma.
+fn has_decimal_comma(line: &[u8]) -> bool {
+    memchr::memchr(b',', line).is_some_and(|comma| {
+        let start = header::digits_start(line, comma);
+        let fraction = &line[comma + 1..];
+        let end = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_time = start < comma && end >= MIN_FRACTION && fraction.get(end) == Some(&b':');
+        is_time && !header::parse_thread(&line[..start]).id.is_empty()
+    })
+}
+
+/// Fewest digits of the fraction of a time that perf prints.
+const MIN_FRACTION: usize = 6;
 
 /// Returns true for the first line of a sample and its frames, joined. Data and the instruction that reads them have two
 /// addresses.

@@ -101,20 +101,6 @@ fn split_period(line: &[u8]) -> (&[u8], Option<u64>) {
     }
 }
 
-/// Returns true if a thread's ID or CPU precedes a time with a decimal comma.
-pub(super) fn has_decimal_comma(line: &[u8]) -> bool {
-    memchr::memchr(b',', line).is_some_and(|comma| {
-        let start = digits_start(line, comma);
-        let fraction = &line[comma + 1..];
-        let end = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_time = start < comma && end >= MIN_FRACTION && fraction.get(end) == Some(&b':');
-        is_time && !parse_thread(&line[..start]).id.is_empty()
-    })
-}
-
-/// Fewest digits of the fraction of a time that perf prints.
-const MIN_FRACTION: usize = 6;
-
 /// Returns the offsets of the start and the colon of each word `DIGITS.DIGITS:`.
 fn find_times(line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     memchr::memchr_iter(b':', line).filter_map(|colon| {
@@ -133,12 +119,12 @@ fn time_start(line: &[u8], end: usize) -> Option<usize> {
 }
 
 /// Returns the start of the digits that end at `end`.
-fn digits_start(line: &[u8], end: usize) -> usize {
+pub(super) fn digits_start(line: &[u8], end: usize) -> usize {
     line[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |other| other + 1)
 }
 
 /// Parses the part before the time, backwards: flags, `[CPU]`, `PID/TID`, and then the thread's name.
-fn parse_thread(text: &[u8]) -> Header<'_> {
+pub(super) fn parse_thread(text: &[u8]) -> Header<'_> {
     let (mut rest, mut word) = last_word(text);
     let mut cpu = bracketed_digits(word);
     if cpu.is_none() && !is_thread_id(word) && is_flags(word) {
@@ -148,21 +134,31 @@ fn parse_thread(text: &[u8]) -> Header<'_> {
             (rest, word) = (before, previous);
         }
     }
+    let before_cpu = rest;
     if cpu.is_some() {
         (rest, word) = last_word(rest);
     }
     match is_thread_id(word) {
         true => Header { comm: rest.trim_ascii(), id: word, cpu, ..Header::default() },
+        false if cpu.is_some() => Header { comm: before_cpu.trim_ascii(), cpu, ..Header::default() },
         false => Header { comm: text.trim_ascii(), ..Header::default() },
     }
 }
 
-/// Parses a line without a time. The thread ends with the first word that looks like its ID and that an event follows.
+/// Parses a line without a time. The thread ends with the first word that looks like its ID and that an event follows; a number
+/// in the columns of a period is none.
 fn parse_without_time(line: &[u8]) -> Option<Line<'_>> {
     let mut offset = 0;
     while offset < line.len() {
         let start = offset + line[offset..].iter().position(|byte| !is_blank(*byte))?;
         let end = start + first_word(&line[start..]).len();
+        if end - offset >= PERIOD_COLUMNS
+            && let Some(Record::Sample(fields @ Header { period: Some(_), event: Some(_), .. })) =
+                Record::parse(&line[start..])
+        {
+            let Header { comm, id, cpu, .. } = parse_thread(&line[..start]);
+            return Some(Line::Sample(Header { comm, id, cpu, ..fields }));
+        }
         if start > 0
             && is_thread_id(&line[start..end])
             && let Some(found) = parse_after_thread_id(line, end)

@@ -63,6 +63,10 @@ impl Selection {
         }
         let info = sample_info(header);
         sink.note_time(info.time);
+        if info.comm.is_empty() && self.filter.names_threads() {
+            report.add_malformed("a sample has no thread name, which --comm needs");
+            return false;
+        }
         self.filter.accepts(&info).unwrap_or_else(|missing| {
             report.add_malformed(missing);
             false
