@@ -16,6 +16,7 @@ use crate::Error;
 use crate::markers;
 use crate::pattern_list::compile_list;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
+use crate::symbol_name::inherent::without_type_brackets;
 use crate::symbol_name::kernel::is_kernel_entry;
 use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::tally::Charging;
@@ -122,6 +123,7 @@ impl<'a> InactivityFinder<'a> {
     pub(super) fn new(frames: &Frames, origins: &'a Origins<'a>, work: &'a Work) -> Self {
         let properties = frames.iter().map(|(_, name)| {
             let (module, plain) = split_module(markers::strip_suffix(name));
+            let plain = &without_type_brackets(plain);
             let is_kernel_module = module.and_then(system_module) == Some(SystemModule::Kernel);
             let [cpu, thread, work] = &*FUNCTIONS;
             Properties {

@@ -7,6 +7,7 @@ use regex::bytes::RegexSet;
 use crate::markers;
 use crate::pattern_list::compile;
 use crate::profile::{FrameId, Frames};
+use crate::symbol_name::inherent::without_type_brackets;
 use crate::symbol_name::module::split_module;
 
 /// The list of kinds.
@@ -75,7 +76,8 @@ impl Work {
     pub(super) fn new(frames: &Frames) -> Self {
         let names: Vec<&[u8]> = frames.iter().map(|(_, name)| name).collect();
         let kinds = names.iter().map(|name| {
-            let kind = KINDS.patterns.matches(split_module(markers::strip_suffix(name)).1).iter().next();
+            let function = without_type_brackets(split_module(markers::strip_suffix(name)).1);
+            let kind = KINDS.patterns.matches(&function).iter().next();
             kind.and_then(|kind| u16::try_from(kind).ok())
         });
         Self {
@@ -176,6 +178,8 @@ mod tests {
             ("alloc::fmt::format;core::fmt::write", "string formatting"),
             ("RegExp (v8);v8::internal::JSRegExp::Initialize", "regex compilation"),
             ("std::__atomic_base::load", "atomic operations"),
+            ("<regex::regex::string::Regex>::new", "regex compilation"),
+            ("<alloc::collections::btree::map::BTreeMap<u64, u64>>::insert", "maps and sets"),
             ("java.lang.Class.getMethods;java.lang.Class.copyMethods", "reflection"),
             ("__isoc99_sscanf;__vfscanf_internal", "number conversion"),
             ("pysqlite_connection_execute", "database"),

@@ -3,6 +3,7 @@
 pub mod brackets;
 pub mod c_library;
 pub mod demangle;
+pub mod inherent;
 pub mod inlined;
 pub mod java;
 pub mod kernel;

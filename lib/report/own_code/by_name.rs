@@ -14,6 +14,7 @@ use crate::profile::{FrameId, Frames};
 use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of, without_line};
 use crate::symbol_name::brackets::is_word;
 use crate::symbol_name::c_library::is_c_library;
+use crate::symbol_name::inherent::without_type_brackets;
 use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
@@ -205,6 +206,7 @@ impl<'a> Classifier<'a> {
         let system = module.and_then(system_module);
         let is_kernel = name.ends_with(markers::KERNEL) || system == Some(SystemModule::Kernel);
         let plain = if name.ends_with(markers::KERNEL) { name } else { without_return_type(function) };
+        let plain = &without_type_brackets(plain);
         let is_of_absent = system.is_none() && !is_kernel && self.absent.have(plain);
         let category = match self.categories.categorize(if markers::is_marker(name) { name } else { plain }) {
             category if system == Some(SystemModule::Kernel) && !category.starts_with(KERNEL) => KERNEL,
