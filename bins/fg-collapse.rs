@@ -180,8 +180,9 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
 }
 
 /// Damage that cannot be noticed, and prints that cannot be told apart.
-const LIMITS: &str = "An input that is cut between two records or stacks is read without a warning if its format has \
-                      neither an end mark nor a count: folded stacks, perf script and perf report, ftrace, strace, \
+const LIMITS: &str = "An input that is cut at the end of a line, or between two records, is read without a warning if its \
+                      format has neither an end mark nor a count: folded stacks, perf script (but for a blank line that \
+                      is missing after the last stack) and perf report, ftrace, strace, \
                       bpftrace, tools of bcc, DTrace, SystemTap, Instruments, simpleperf, profiles of GHC, R, V8 \
                       (--prof), massif and Erlang, traces of phpspy and rbspy, contention profiles, goroutines and \
                       thread dumps without a total, exceptions of Java, trace events whose list has no end, traces of \

@@ -40,8 +40,9 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     }
     if let Some(format) = options.format.and_then(formats::get_format) {
         if !format.recognizes(head) {
-            if let Some(what) = formats::explain_missing_fields(format, head) {
-                return Err(Error::Unreadable { name: input.name().to_owned(), what: what.to_owned() });
+            let missing = formats::explain_missing_fields(format, head).map(str::to_owned);
+            if let Some(what) = missing.or_else(|| json::start::describe_other(head, format)) {
+                return Err(Error::Unreadable { name: input.name().to_owned(), what });
             }
             input.skip_blank_lines()?;
         }

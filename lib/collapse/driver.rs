@@ -209,10 +209,11 @@ fn read_source(
         *kind = Some(found.kind);
     }
     useless_options::report(input.name(), format, options, diagnostics)?;
-    // A heat map weighs samples by 1 unless it is told otherwise.
-    let needs_samples =
-        options.weight == SampleWeight::Samples && !workers.iter().any(|worker| worker.sink.needs_times());
+    let needs_times = workers.iter().any(|worker| worker.sink.needs_times());
     let name = input.name().to_owned();
+    useless_options::check_times(&name, format, input.head()?, options, needs_times)?;
+    // A heat map weighs samples by 1 unless it is told otherwise.
+    let needs_samples = options.weight == SampleWeight::Samples && !needs_times;
     let log = OrderedLog::new(name.clone(), found, diagnostics, in_order).with_lines(input.skipped_lines());
     let log = log.with_text_before(text_before)?;
     let span = options.time.filter(|span| span.is_relative() && format.has_times);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::appended;
 use super::document::SkippedLines;
-use super::parser::{BlockReport, LeftOut, LeftOutLine};
+use super::parser::{BlockReport, CutEnd, LeftOut, LeftOutLine};
 use super::sink::OrderedSamples;
 use super::strays::{RunEnd, StrayKind, Strays};
 use crate::Error;
@@ -250,9 +250,12 @@ impl<'a> OrderedLog<'a> {
     }
 
     /// Warns that an input which is read in blocks ends within its last sample.
-    fn report_cut(&mut self) -> Result<(), Error> {
+    fn report_cut(&mut self, end: CutEnd) -> Result<(), Error> {
         self.problems += 1;
-        self.report_damage(&format!("{}; {LAST_LINE_LEFT_OUT}", describe_cut("its last sample does")))
+        self.report_damage(&match end {
+            CutEnd::Certain => format!("{}; {LAST_LINE_LEFT_OUT}", describe_cut("its last sample does")),
+            CutEnd::Possible(why) => format!("{why}: the input may be cut short"),
+        })
     }
 
     /// Warns about a problem with the whole input; what was read still counts.
@@ -294,8 +297,8 @@ impl<'a> OrderedLog<'a> {
             for line in report.left_out {
                 self.add_left_out(line)?;
             }
-            if report.is_cut {
-                self.report_cut()?;
+            if let Some(end) = report.cut_end {
+                self.report_cut(end)?;
             }
             self.mixture.add_block(report.mixture, self.lines);
             self.single_frames += report.single_frames;

@@ -45,6 +45,15 @@ pub(super) enum LeftOut {
     Document(&'static str),
 }
 
+/// An end of an input within its last sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CutEnd {
+    /// It does, and its last line is left out.
+    Certain,
+    /// It may, for this reason.
+    Possible(&'static str),
+}
+
 /// The report of a parser about a block: the number of lines, and those that are left out.
 #[derive(Debug, Default)]
 pub(super) struct BlockReport {
@@ -62,8 +71,8 @@ pub(super) struct BlockReport {
     pub(super) has_callers: bool,
     /// True if the input ends with the block.
     pub(super) is_last: bool,
-    /// True if the input ends within its last sample, whose last line is left out.
-    pub(super) is_cut: bool,
+    /// Says that the input ends within its last sample.
+    pub(super) cut_end: Option<CutEnd>,
     /// Finds documents within lines that are left out.
     starts: Option<DocumentStarts>,
 }

@@ -4,6 +4,7 @@ use super::filter::args::TimeSpan;
 use super::held_samples::HeldSamples;
 use super::timeline::{SampleTime, Timeline};
 use crate::Error;
+use crate::markers;
 use crate::markers::UNKNOWN;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
@@ -27,6 +28,8 @@ pub(super) struct Sink {
     frame_count: u64,
     /// Number of samples whose frames near the root were left out because there were too many.
     pub(super) cut_stacks: u64,
+    /// Number of frames that the input refers to but does not describe.
+    pub(super) missing_frames: u64,
 }
 
 /// The information that a sink keeps of samples.
@@ -81,6 +84,7 @@ impl Sink {
             has_ever_been_weightless: false,
             frame_count: 0,
             cut_stacks: 0,
+            missing_frames: 0,
         }
     }
 
@@ -89,6 +93,12 @@ impl Sink {
             SampleStore::Times(timeline) => &timeline.profile.frames,
             _ => &self.profile.frames,
         }
+    }
+
+    /// Returns the frame in the place of one that the input refers to but does not describe, and counts it.
+    pub(super) fn missing_frame(&mut self) -> FrameId {
+        self.missing_frames += 1;
+        self.intern(markers::UNKNOWN)
     }
 
     pub(super) fn intern(&mut self, name: &[u8]) -> FrameId {

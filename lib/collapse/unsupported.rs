@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::formats::{go_trace, wpa};
+use super::formats::{go_trace, perf_report, wpa};
 use super::line_helpers::{first_lines, parse_number, split_once, split_word};
 use crate::folded::{GREP_OUTPUT, is_grep_output};
 
@@ -144,6 +144,7 @@ fn is_perf_table(head: &[u8]) -> bool {
     head.contains_str("# Samples: ")
         && headings.next().is_some_and(|line| !line.contains_str("Symbol"))
         && !head.contains_str("---")
+        && !perf_report::recognizes(head)
 }
 
 /// Returns true for lines like `8432 :"f" "main" ` and `new page:"f" `.

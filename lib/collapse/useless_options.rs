@@ -4,7 +4,7 @@ use super::document::no_events;
 use super::filter::args::EventChoice;
 use super::filter::sample::selects_samples;
 use super::format::Format;
-use super::formats::is_folded;
+use super::formats::{is_folded, is_perf_sched, time_problem};
 use super::input_summary::WeightUnit;
 use super::options::Options;
 use crate::Error;
@@ -42,6 +42,25 @@ pub(super) fn report(
         diagnostics.warn(&format!("{name}: {of_frames} {what}"));
     }
     Ok(())
+}
+
+/// Checks that times can be read of an input that begins with `head`, if the caller or an option needs them.
+///
+/// # Errors
+/// [`Error::Unreadable`].
+pub(super) fn check_times(
+    name: &str,
+    format: &Format,
+    head: &[u8],
+    options: &Options,
+    are_needed: bool,
+) -> Result<(), Error> {
+    let has_option = options.time.is_some() || options.offset.is_some() || options.spans.is_some();
+    let are_needed = are_needed || has_option || is_perf_sched(format);
+    match time_problem(format, head).filter(|_| are_needed) {
+        Some(what) => Err(Error::Unreadable { name: name.to_owned(), what: what.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the options about frames that apply to the output of profilers only.

@@ -63,6 +63,10 @@ impl Worker {
                 "have more than 1024 frames; those near the root are left out, and [truncated] is in their place";
             document.warn(&format!("{} {what}", plural(cut, "stack")));
         }
+        let missing = std::mem::take(&mut self.sink.missing_frames);
+        let result = result.and_then(|()| {
+            document.report_problems(missing, "frame", "not described by the input, shown as [unknown]")
+        });
         if result.is_ok() && !is_empty {
             document.report_choice();
         }

@@ -222,7 +222,7 @@ fn reports_an_input_without_stacks() {
 }
 
 /// Documents with defects, the only message about each, and the folded output.
-const DEFECTIVE: [(&str, &str, &str); 10] = [
+const DEFECTIVE: [(&str, &str, &str); 14] = [
     (
         r#"[{"ph":"B","ts":0,"name":"a"},{"ph":"X","ts":1,"name":"b"},{"ph":"X","ts":1,"dur":-5,"name":"b"},
             {"ph":"B","name":"b"},{"ph":"X","ts":"x","dur":9,"name":"b"},{"ph":"E","ts":10,"name":"a"}]"#,
@@ -279,6 +279,28 @@ const DEFECTIVE: [(&str, &str, &str); 10] = [
             {"id":2,"callFrame":{"functionName":"g"},"parent":1}],"startTime":0,"endTime":3,"samples":[1],"timeDeltas":[0]}"#,
         "has calls that are their own callers; their stacks are cut and have no root",
         "[truncated];g;f 3\n",
+    ),
+    (
+        r#"{"nodes":[{"id":1,"callFrame":{"functionName":"f"}}],"startTime":0,"endTime":4,"samples":[1,7],"timeDeltas":[0,2]}"#,
+        "1 frame not described by the input, shown as [unknown]",
+        "[unknown] 2\nf 2\n",
+    ),
+    (
+        r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,1,9]},
+            "stackTable":{"prefix":[null,0],"frame":[0,8]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
+            "stringArray":["f"]}]}"#,
+        "2 frames not described by the input, shown as [unknown]",
+        "t;[unknown] 1\nt;f 1\nt;f;[unknown] 1\n",
+    ),
+    (
+        "# callgrind format\nevents: Ir\nfn=(1) f\n1 5\ncfn=(2)\ncalls=1 1\n1 3\n\nfn=(2)\n1 3\ntotals: 8\n",
+        "1 frame not described by the input, shown as [unknown]",
+        "f 5\nf;[unknown] 3\n",
+    ),
+    (
+        r#"{"version":1.2,"mode":"object","interval":1,"samples":5,"frames":{"1":{"name":"f"}},"raw":[2,1,9,5]}"#,
+        "1 frame not described by the input, shown as [unknown]",
+        "f;[unknown] 5\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","unit":"none","samples":[],"weights":[]}]}"#,

@@ -137,11 +137,44 @@ fn keeps_the_totals_of_perf_report() {
         )
     };
     let counts = "    75.00%  [.] f\n70 f;main\n    25.00%  [.] g\n20 g;main\n5 g\n";
-    assert_folded(&report("100", counts), "f 5\ng 5\nmain;f 70\nmain;g 20\n", "");
+    let unlisted = "5 % of the weight without stacks: perf leaves out those below --percent-limit";
+    assert_folded(&report("100", counts), "f 5\ng 5\nmain;f 70\nmain;g 20\n", unlisted);
     let periods = "    66.67%  [.] f\n666660 main;f\n    33.33%  [.] g\n333340 main;g\n";
     assert_folded(&report("3", periods), "main;f 666660\nmain;g 333340\n", "");
     // perf rounds numbers above a thousand: rows without stacks are estimated from rows with stacks.
-    assert_folded(&report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"), "g 200\nmain;f 1800\n", "");
+    assert_folded(
+        &report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"),
+        "g 200\nmain;f 1800\n",
+        "10 % of",
+    );
+    let rounded = "    100.00%  [.] f\n100.00% f;main\n     0.00%  [.] g\n0.00% g;main\n";
+    assert_folded(&report("9K", rounded), "main;f 100\n", "");
+}
+
+#[test]
+fn tables_of_perf_report_may_have_no_functions() {
+    let report = |columns: &str, rows: &str| {
+        let dots = columns.replace(|letter: char| letter != ' ', ".");
+        let heading = format!("# {columns}\n# {dots}\n#\n{rows}");
+        format!("# Samples: 100  of event 'cycles'\n# Event count (approx.): 1000000\n#\n{heading}")
+    };
+    let command = report(
+        "Overhead  Command........",
+        "    60.00%  app server     \n40.00% f;main\n20.00% g;main\n    40.00%  sh             \n10.00% read;main\n",
+    )
+    .replace("Command........", "Command        ");
+    let warning = "30 % of the weight without stacks";
+    assert_folded(&command, "app server;main;f 40\napp server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n", warning);
+    let root_first = command.replace("f;main", "main;f").replace("g;main", "main;g").replace("read;main", "main;read");
+    assert_folded(
+        &root_first,
+        "app server;main;f 40\napp server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n",
+        warning,
+    );
+    let threads = "# Samples: 10  of event 'cycles'\n#\n# Overhead      Pid:Command     Shared Object     \n\
+        # ........  ..................  ..................\n#\n    70.00%     5354:chromium    libc.so.6         \n7 f;main\n    \
+        30.00%     5355:sh          [kernel.kallsyms] \n";
+    assert_folded(threads, "chromium;main;f 7\nsh;[kernel.kallsyms] 3\n", "30 % of");
 }
 
 /// Returns the self cost of a function.

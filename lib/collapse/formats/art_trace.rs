@@ -22,7 +22,6 @@ use crate::collapse::formats::little_endian::Bytes;
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
-use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
@@ -131,8 +130,10 @@ fn add_records<'a>(
         let action = method & 3;
         let method = method & !3;
         if action == 0 {
-            let name = header.methods.get(&method).map_or(markers::UNKNOWN, Vec::as_slice);
-            thread.frames.push(intern_frame(name, sink));
+            thread.frames.push(match header.methods.get(&method) {
+                Some(name) => intern_frame(name, sink),
+                None => sink.missing_frame(),
+            });
             thread.methods.push(method);
             *thread.open.entry(method).or_default() += 1;
         } else if !thread.leave(method) {

@@ -255,7 +255,9 @@ fn add_event<'a>(event: Event<'a>, sample: &mut Sample, tables: &mut Tables<'a>,
             tables.strings.insert((process, key), text);
             return;
         }
-        Event::FrameReference(key) => tables.frames.get(&(process, key)).copied(),
+        Event::FrameReference(key) => {
+            Some(tables.frames.get(&(process, key)).copied().unwrap_or_else(|| sink.missing_frame()))
+        }
         Event::KernelFrame(name) => {
             Some(intern_frame(&[name, if options.kernel { KERNEL } else { b"" }].concat(), sink))
         }

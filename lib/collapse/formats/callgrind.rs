@@ -18,6 +18,8 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashSet;
+
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::function_with_source;
@@ -57,6 +59,8 @@ struct GraphReader {
     graph: Graph,
     /// Functions by ID, as in `(12) name`, or by object, file and name.
     functions: HashMap<Vec<u8>, u32>,
+    /// The functions whose ID has no name yet.
+    nameless: FxHashSet<u32>,
     /// Names of objects and files by kind and ID.
     files: HashMap<Vec<u8>, Vec<u8>>,
     object: Vec<u8>,
@@ -184,8 +188,14 @@ impl GraphReader {
         let (id, name) = split_id(value);
         let key = id.map_or_else(|| [object, file, name].join(&b'\n'), <[u8]>::to_vec);
         let graph = &mut self.graph;
-        let number = *self.functions.entry(key).or_insert_with(|| graph.add_function(stack::intern_frame(name, sink)));
+        let nameless = &mut self.nameless;
+        let number = *self.functions.entry(key).or_insert_with(|| {
+            let number = graph.add_function(stack::intern_frame(name, sink));
+            nameless.insert(number);
+            number
+        });
         if !name.is_empty() {
+            self.nameless.remove(&number);
             let name = if options.verbatim { name.into() } else { simplify::simplify(name) };
             let name = function_with_source(&name, file, None, options);
             self.graph.set_name(number, stack::intern_frame(&name, sink));
@@ -229,6 +239,7 @@ impl GraphReader {
             let what = format!("its functions cost {total} together, but its totals are {stated}");
             document.report_damage(&what, false)?;
         }
+        sink.missing_frames += self.nameless.len() as u64;
         stacks::add_stacks(&self.graph, sink)
     }
 }

@@ -17,7 +17,6 @@ use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
-use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
@@ -217,7 +216,7 @@ impl<'a> Reader<'a> {
         (0..depth)
             .map(|_| {
                 let id = data.number(4)?;
-                Some(self.cost_centres.get(&id).copied().unwrap_or_else(|| sink.intern(markers::UNKNOWN)))
+                Some(self.cost_centres.get(&id).copied().unwrap_or_else(|| sink.missing_frame()))
             })
             .collect()
     }

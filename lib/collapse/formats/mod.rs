@@ -48,7 +48,7 @@ mod memray;
 mod nettrace;
 mod otlp;
 mod perf_data;
-mod perf_report;
+pub(super) mod perf_report;
 mod perf_script;
 mod perfetto;
 mod perfview;
@@ -257,4 +257,16 @@ pub(super) fn is_folded(format: &Format) -> bool {
 pub(super) fn weight_kind(format: &Format, head: &[u8]) -> Option<DetectedKind> {
     let plain = DetectedKind { kind: LineKind::Plain, line: 1 };
     if is_folded(format) { folded::weight_kind(head) } else { Some(plain) }
+}
+
+/// Says why no times can be read of an input of this format that begins with `head`, if there is a reason.
+pub(super) fn time_problem(format: &Format, head: &[u8]) -> Option<&'static str> {
+    let is_perf = format.name == perf_script::FORMAT.name || is_perf_sched(format);
+    (is_perf && perf_script::has_time_differences(head))
+        .then_some("its times are differences; give the output of perf script without --deltatime")
+}
+
+/// Returns true for context switches, whose weights are differences of times.
+pub(super) fn is_perf_sched(format: &Format) -> bool {
+    format.name == perf_script::sched::FORMAT.name
 }

@@ -226,8 +226,14 @@ impl Stacks<'_> {
         self.stack.clear();
         let mut has_root = true;
         for location in get(&self.data.dictionary.stacks, index).into_iter().flatten() {
-            let unknown = [sink.intern(markers::UNKNOWN)];
-            let frames = get(&self.frames, *location).map_or(&unknown[..], Vec::as_slice);
+            let missing;
+            let frames = match get(&self.frames, *location) {
+                Some(frames) => &frames[..],
+                None => {
+                    missing = [sink.missing_frame()];
+                    &missing
+                }
+            };
             let room = MAX_SHARED_DEPTH - self.stack.len();
             self.stack.extend_from_slice(&frames[..frames.len().min(room)]);
             if frames.len() > room || self.stack.len() == MAX_SHARED_DEPTH {

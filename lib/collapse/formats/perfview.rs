@@ -19,7 +19,6 @@ use crate::collapse::document_helpers::{add_partial_stack, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
-use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
@@ -116,7 +115,7 @@ impl Stacks {
                 sink.cut_stacks += 1;
                 break;
             }
-            stack.push(self.frames.get(frame).copied().unwrap_or_else(|| sink.intern(markers::UNKNOWN)));
+            stack.push(self.frames.get(frame).copied().unwrap_or_else(|| sink.missing_frame()));
             id = *caller;
         }
         stack.reverse();

@@ -135,7 +135,7 @@ impl StackBuilder {
         let mut inlined = 0;
         for id in sample.locations() {
             let Some(range) = self.locations.get(&id) else {
-                self.stack.push(self.unknown);
+                self.stack.push(sink.missing_frame());
                 continue;
             };
             inlined += range.len() - 1;

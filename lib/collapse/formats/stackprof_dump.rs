@@ -14,7 +14,6 @@ use crate::collapse::document_helpers::{add_stack, function_with_source, read_by
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
-use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
@@ -45,13 +44,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     };
     document.set_unit(if deltas.is_empty() { "samples" } else { "microseconds" });
     let frames = name_frames(&root, document, sink);
-    let unknown = sink.intern(markers::UNKNOWN);
     let (mut raw, mut deltas, has_deltas) = (raw.iter(), deltas.iter(), !deltas.is_empty());
     let (mut stack, mut is_complete) = (Vec::new(), true);
     while let Some(depth) = raw.next() {
         let depth = usize::try_from(depth.number()).unwrap_or(0);
         stack.clear();
-        stack.extend(raw.by_ref().take(depth).map(|id| frames.get(&id.number()).copied().unwrap_or(unknown)));
+        stack.extend(
+            raw.by_ref()
+                .take(depth)
+                .map(|id| frames.get(&id.number()).copied().unwrap_or_else(|| sink.missing_frame())),
+        );
         let Some(count) = raw.next().and_then(|count| u64::try_from(count.number()).ok()) else {
             is_complete = false;
             break;

@@ -210,7 +210,7 @@ impl Rows {
                     Some(id) => self.frames.get(&*id).copied(),
                     None => Some(self.define_frame(tag, options, sink)),
                 };
-                let frame = frame.unwrap_or_else(|| sink.intern(markers::UNKNOWN));
+                let frame = frame.unwrap_or_else(|| sink.missing_frame());
                 self.row.stack.get_or_insert_default().push(frame);
             }
             _ => {}

@@ -82,6 +82,35 @@ fn samples_of_perf_that_are_cut_have_no_wrong_names() {
 }
 
 #[test]
+fn a_missing_blank_line_tells_that_callers_may_be_missing() {
+    let sample = |frames: &[&str]| {
+        let frames = frames.iter().map(|name| format!("\t            7f00 {name}+0x1 (/x)\n"));
+        format!("app 1/1 [000] 1.5: 100 cycles: \n{}", frames.collect::<String>())
+    };
+    let whole = sample(&["f", "main"]) + "\n";
+    let warning = "fg-collapse: stdin: no blank line follows its last stack: the input may be cut short\n";
+    for (text, expected) in [
+        (whole.repeat(3) + &sample(&["g", "f"]), warning),
+        (whole.repeat(3) + &sample(&["main", "f"]), warning),
+        // Editors remove blank lines at the end.
+        (whole.repeat(3) + &sample(&["g", "main"]), ""),
+        (whole.repeat(3) + &sample(&["g", "f"]) + "\n", ""),
+        // Texts without any blank line.
+        (sample(&["f", "main"]).repeat(3) + &sample(&["g", "f"]), ""),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert_eq!(outcome.stderr, expected, "{text}");
+        assert_eq!(run("fg-collapse", ["--strict"], text.as_bytes()).code() == 1, !expected.is_empty(), "{text}");
+    }
+    // The first and the last block are read by different threads.
+    let large = whole.repeat(60_000);
+    for (end, expected) in [(sample(&["g", "f"]), warning), (sample(&["g", "main"]), "")] {
+        let outcome = run("fg-collapse", ["--nthreads=4"], (large.clone() + &end).as_bytes()).ok();
+        assert_eq!(outcome.stderr, expected);
+    }
+}
+
+#[test]
 fn a_profile_of_pprof_without_all_its_names_is_reported() {
     let bytes = std::fs::read(folder().join("pprof.pb")).unwrap();
     let alone = run("fg-collapse", [""; 0], &bytes).ok().text();

@@ -1,5 +1,6 @@
 //! Detection of JSON.
 
+use super::example_texts;
 use crate::support::run;
 
 /// A value of this length is longer than the part of an input that is looked at first.
@@ -29,4 +30,27 @@ fn json_of_no_format_is_refused() {
         let message = "fg-collapse: stdin: JSON of unknown format; name the format with --format, see fg-collapse --list-formats\n";
         assert_eq!((outcome.code(), outcome.stdout.len(), &*outcome.stderr), (1, 0, message));
     }
+}
+
+#[test]
+fn json_of_another_format_than_the_named_one_is_refused() {
+    let mut refused = 0;
+    for (name, text, _) in example_texts().into_iter().filter(|(_, text, _)| text.starts_with(['{', '['])) {
+        let alone = run("fg-collapse", [""; 0], text.as_bytes()).ok().text();
+        for format in [
+            "cpuprofile",
+            "firefox",
+            "perf-json",
+            "speedscope",
+            "heapprofile",
+            "d3-flame-graph",
+            "flamebearer",
+            "otlp-json",
+        ] {
+            let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
+            assert!(outcome.code() == 1 || outcome.text() == alone, "{name} as {format}: {outcome:?}");
+            refused += u32::from(outcome.code() == 1 && outcome.stderr.contains(&format!("; omit --format {format}")));
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }

@@ -40,6 +40,24 @@ fn slices_of_a_trace_are_selected_by_time_and_thread() {
 }
 
 #[test]
+fn differences_of_times_are_no_times() {
+    let text = |times: [&str; 3]| {
+        let sample = |time: &str| format!("app 1/1 [000] {time}: 5 cycles: \n\t            7f00 f+0x1 (/x)\n\n");
+        times.map(sample).concat()
+    };
+    let [deltas, relative] = [text(["0.000000", "0.000300", "0.000200"]), text(["0.000000", "0.000300", "0.000300"])];
+    assert_eq!(collapse(&[], &deltas).ok().text(), "app;f 15\n");
+    assert_eq!(collapse(&["--time=0.0002,"], &relative).ok().text(), "app;f 10\n");
+    for options in [&["--time=0,1"][..], &["--offset=0,0.5"], &["--format=perf-sched"]] {
+        let outcome = collapse(options, &deltas);
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+        assert!(outcome.stderr.contains("its times are differences"), "{outcome:?}");
+    }
+    assert_eq!(run("fg-heatmap", [""; 0], relative.as_bytes()).code(), 0);
+    assert_eq!(run("fg-heatmap", [""; 0], deltas.as_bytes()).code(), 1);
+}
+
+#[test]
 fn samples_of_v8_are_selected_by_time() {
     let path = folder().join("cpuprofile.cpuprofile");
     let outcome = |option: &str| run("fg-collapse", [option.as_ref(), path.as_os_str()], b"").ok();

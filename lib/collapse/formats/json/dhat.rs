@@ -20,7 +20,6 @@ use crate::collapse::line_helpers::{function_name, is_address};
 use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
-use crate::markers;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -63,7 +62,6 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         .get_items(b"ftbl")
         .map(|frame| intern_frame(&frame_name(&frame.as_string().unwrap_or_default(), options), sink))
         .collect();
-    let unknown = sink.intern(markers::UNKNOWN);
     let (mut stack, mut invalid) = (Vec::new(), 0);
     for point in root.get_items(b"pps") {
         let Some(weight) = point.get_millionths(key).and_then(weight_from_millionths) else {
@@ -72,8 +70,10 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         };
         stack.clear();
         // The first frame of the table is the root of all stacks.
-        let indices = point.get_items(b"fs").map(|index| index.as_index().filter(|index| *index > 0));
-        stack.extend(indices.map(|index| index.and_then(|index| frames.get(index)).copied().unwrap_or(unknown)));
+        stack.extend(point.get_items(b"fs").map(|index| {
+            let frame = index.as_index().filter(|index| *index > 0).and_then(|index| frames.get(index));
+            frame.copied().unwrap_or_else(|| sink.missing_frame())
+        }));
         stack.reverse();
         add_stack(None, &stack, weight, sink)?;
     }

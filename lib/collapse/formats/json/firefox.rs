@@ -71,7 +71,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
                 continue;
             }
             let tables = Tables::new(profile, thread, document.options, sink);
-            named += tables.frames.len() - tables.unnamed;
+            named += tables.frames - tables.unnamed;
             unnamed += tables.unnamed;
             is_cyclic |= tables.stacks.is_cyclic();
             let start = start_time(profile) - first_start;
@@ -126,7 +126,7 @@ fn fold_thread(
         let weight = weights.next();
         let info = SampleInfo { time, comm: &name, pid, tid, cpu: None };
         if timed.accept(&info, sink)? {
-            let has_root = tables.path(index, &mut stack);
+            let has_root = tables.path(index, &mut stack, sink);
             stack
                 .splice(0..0, [Some(root), (!has_root).then(|| sink.intern(markers::TRUNCATED))].into_iter().flatten());
             timed.add(&TimedSample { info, roots: &[], is_truncated: false, frames: &stack, weight }, sink)?;
@@ -176,12 +176,12 @@ fn find_table<'t>(profile: Value<'t>, thread: Value<'t>, name: &[u8]) -> Option<
 
 /// The stacks of a thread.
 struct Tables {
-    /// The frame of each stack's leaf, as an index in `frames`.
-    leaves: Vec<Option<usize>>,
+    /// The frame of each stack's leaf. The frame `(root)` has none.
+    leaves: Vec<Option<FrameId>>,
     /// The stack without its leaf, of each stack.
     stacks: Forest,
-    /// The name of each frame. The frame `(root)` has none.
-    frames: Vec<Option<FrameId>>,
+    /// Number of frames.
+    frames: usize,
     /// Number of frames that have an address instead of a name.
     unnamed: usize,
 }
@@ -201,19 +201,25 @@ impl Tables {
             }
         };
         let stack_table = find_table(profile, thread, b"stackTable");
-        let leaves = read_column(stack_table, b"frame");
+        let find_frame = |frame: Option<usize>| match frames.get(frame?) {
+            Some(frame) => *frame,
+            None => Some(sink.missing_frame()),
+        };
+        let leaves: Vec<_> = read_column(stack_table, b"frame").into_iter().map(find_frame).collect();
         let mut prefixes = read_column(stack_table, b"prefix");
         prefixes.resize(leaves.len(), None);
-        Self { leaves, stacks: Forest::new(prefixes), frames, unnamed }
+        Self { leaves, stacks: Forest::new(prefixes), frames: frames.len(), unnamed }
     }
 
     /// Replaces `path` by the frames of a stack, root first. Returns false if its root is cut off.
-    fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>) -> bool {
+    fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>, sink: &mut Sink) -> bool {
         path.clear();
         let Some(stack) = stack else { return true };
-        let has_root = self
-            .stacks
-            .visit_ancestors(stack, |stack| path.extend(self.leaves[stack].and_then(|leaf| *self.frames.get(leaf)?)));
+        if stack >= self.leaves.len() {
+            path.push(sink.missing_frame());
+            return true;
+        }
+        let has_root = self.stacks.visit_ancestors(stack, |stack| path.extend(self.leaves[stack]));
         path.reverse();
         has_root
     }
@@ -280,6 +286,9 @@ impl<'a, 't> Functions<'a, 't> {
         let (mut named, mut unnamed) = (Vec::new(), 0);
         for (frame, function) in read_column(frames, b"func").into_iter().enumerate() {
             named.push(function.map(|function| {
+                if function >= self.names.len() {
+                    return sink.missing_frame();
+                }
                 let name = self.get_string(&self.names, function);
                 if name.starts_with(b"0x") {
                     unnamed += 1;

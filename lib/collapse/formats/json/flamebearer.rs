@@ -16,7 +16,6 @@ use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{MAX_SHARED_DEPTH, intern_frame};
-use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -102,7 +101,7 @@ fn read_level(
         }
         position = end;
         let name = usize::try_from(numbers[size - 1]).ok().and_then(|index| names.get(index)).copied();
-        let frame = name.unwrap_or_else(|| sink.intern(markers::UNKNOWN));
+        let frame = name.unwrap_or_else(|| sink.missing_frame());
         let Some(caller) = find_caller(above.last(), start, end) else {
             *invalid += 1;
             continue;

@@ -17,7 +17,6 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
-use crate::markers;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "ghc-json",
@@ -44,10 +43,9 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         let name = function_with_source(&name, &centre.get_string(b"src_loc"), None, document.options);
         centres.insert(centre.get_integer(b"id"), sink.intern(&name));
     }
-    let unknown = sink.intern(markers::UNKNOWN);
     visit_nodes(root.get(b"profile"), b"children", sink, |node, path, sink| {
         let centre = centres.get(&node.get_integer(b"id"));
-        path.push(centre.copied().unwrap_or(unknown));
+        path.push(centre.copied().unwrap_or_else(|| sink.missing_frame()));
         let own = node.get_millionths(key).and_then(weight_from_millionths);
         add_stack(None, path, own.unwrap_or_default(), sink)
     })

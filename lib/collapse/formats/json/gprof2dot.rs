@@ -17,7 +17,6 @@ use crate::collapse::document_helpers::{add_stack, function_with_source, weight_
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
-use crate::markers;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -60,7 +59,6 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         intern_frame(&function_with_source(&name, &module, None, options), sink)
     });
     let functions: Vec<FrameId> = functions.collect();
-    let unknown = sink.intern(markers::UNKNOWN);
     let (mut stack, mut invalid) = (Vec::new(), 0);
     for event in root.get_items(b"events") {
         let Some(weight) = get_cost(event, column).and_then(weight_from_millionths) else {
@@ -69,7 +67,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         };
         stack.clear();
         let functions = event.get_items(b"callchain").map(|index| functions.get(index.as_index()?).copied());
-        stack.extend(functions.map(|function| function.unwrap_or(unknown)));
+        stack.extend(functions.map(|function| function.unwrap_or_else(|| sink.missing_frame())));
         stack.reverse();
         add_stack(None, &stack, weight, sink)?;
     }

@@ -21,7 +21,6 @@ use crate::collapse::document_helpers::{add_stack, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
-use crate::markers;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -88,10 +87,10 @@ fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>
     Ok(profiles)
 }
 
-/// Returns the frame at an index of the table, or an unknown frame.
+/// Returns the frame at an index of the table, or one in its place.
 fn find_frame(index: Option<Value<'_>>, frames: &[FrameId], sink: &mut Sink) -> FrameId {
     let found = index.and_then(Value::as_index).and_then(|index| frames.get(index));
-    found.copied().unwrap_or_else(|| sink.intern(markers::UNKNOWN))
+    found.copied().unwrap_or_else(|| sink.missing_frame())
 }
 
 /// Adds the stacks of a sampled profile.
@@ -129,10 +128,10 @@ fn fold_events(
     let (mut unknown, mut unopened) = (0, 0);
     for event in events.items() {
         stack.advance(clock.advance(event.get(b"at")), sink)?;
-        let frame = find_frame(event.get(b"frame"), frames, sink);
+        let mut find = || find_frame(event.get(b"frame"), frames, sink);
         match event.get(b"type").and_then(Value::as_string).as_deref() {
-            Some(b"O") => drop(stack.begin(frame, None)),
-            Some(b"C") => unopened += u64::from(!stack.end(Some(frame))),
+            Some(b"O") => drop(stack.begin(find(), None)),
+            Some(b"C") => unopened += u64::from(!stack.end(Some(find()))),
             _ => unknown += 1,
         }
     }

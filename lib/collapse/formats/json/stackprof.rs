@@ -18,7 +18,6 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights, weight_from_millionths};
 use crate::collapse::format::{Format, FormatReader, Recognizer};
 use crate::collapse::sink::Sink;
-use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -51,12 +50,11 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         let name = function_with_source(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options);
         frames.insert(id.into_owned(), sink.intern(&name));
     }
-    let unknown = sink.intern(markers::UNKNOWN);
     let (mut raw, mut stack) = (raw.items(), Vec::new());
     while let Some(depth) = raw.next().and_then(Value::as_index) {
         stack.clear();
         let ids = raw.by_ref().take(depth).filter_map(Value::as_label);
-        stack.extend(ids.map(|id| frames.get(&id[..]).copied().unwrap_or(unknown)));
+        stack.extend(ids.map(|id| frames.get(&id[..]).copied().unwrap_or_else(|| sink.missing_frame())));
         let count = raw.next().and_then(Value::as_integer).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
         let weight = match &mut deltas {
             Some(deltas) => sum_next(deltas, count),

@@ -43,6 +43,15 @@ pub(in crate::collapse) fn parse(text: &[u8]) -> Option<Start> {
     Some(Start { format, end })
 }
 
+/// Returns a message about JSON of another format than the one that was named: its reader would find no names.
+pub(in crate::collapse) fn describe_other(text: &[u8], named: &Format) -> Option<String> {
+    if !matches!(named.recognizer, Recognizer::Json(_)) {
+        return None;
+    }
+    let found = parse(&text[..text.len().min(DETECTION_BYTES)])?.format?;
+    Some(format!("the input has the format {}; omit --format {}", found.name, named.name))
+}
+
 /// Returns true if a text begins with JSON, which may be truncated, whose root passes a test.
 pub(in crate::collapse) fn root_matches(text: &[u8], is_root: fn(Value<'_>) -> bool) -> bool {
     let text = text.trim_ascii_start();

@@ -43,8 +43,11 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     for tick in root.get_items(b"ticks") {
         stack.clear();
         for code in tick.get_items(b"s").step_by(2) {
-            // An index of -1 is an unknown address.
-            stack.push(code.as_index().and_then(|code| codes.get(code)).copied().unwrap_or(unknown));
+            stack.push(match code.as_index() {
+                Some(index) => codes.get(index).copied().unwrap_or_else(|| sink.missing_frame()),
+                // An index of -1 is an unknown address.
+                None => unknown,
+            });
         }
         stack.reverse();
         add_stack(None, &stack, Weight::ONE, sink)?;

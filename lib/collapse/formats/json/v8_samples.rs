@@ -211,8 +211,11 @@ impl Samples {
                         stack.clone_from(&interrupted);
                         stack.push(collector);
                     }
-                    _ => {
+                    found => {
                         has_root = self.path(*id, &mut stack);
+                        if found.is_none() {
+                            stack.push(sink.missing_frame());
+                        }
                         interrupted.clone_from(&stack);
                     }
                 }

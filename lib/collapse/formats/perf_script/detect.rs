@@ -3,6 +3,7 @@
 use super::header::{self, Line};
 use super::split::Lines;
 use super::{frame, one_line};
+use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::formats::{folded, ftrace, perf_report};
 use crate::collapse::line_helpers::{first_lines, most_lines_fit};
 use crate::collapse::text_kind::has_line_numbers;
@@ -137,6 +138,15 @@ pub(in crate::collapse::formats) fn begins_sample(line: &[u8], next: &[u8]) -> b
     frame::is_indented_frame(next)
         && begins_with_perf_frame(next)
         && matches!(header::parse(line), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some())
+}
+
+/// Returns true for the times that `--deltatime` prints: the first one is 0, as with `--reltime`, but not all of them rise.
+pub(in crate::collapse::formats) fn has_time_differences(head: &[u8]) -> bool {
+    let mut times = first_lines(head).filter_map(|line| match header::parse(line) {
+        Some(Line::Sample(header)) => header.time.and_then(parse_seconds),
+        _ => None,
+    });
+    times.next() == Some(0) && !times.is_sorted()
 }
 
 /// Fewest digits of an address, unless the frame has a module. Listings of instructions have offsets.

@@ -14,7 +14,8 @@
 //! Without a callchain, the frame is in the first line (`one_line.rs`).
 //!
 //! A text that ends within a line is cut short, and so is one that ends before the stack of a sample if other samples have
-//! one. The format has no end mark: of one that was cut after a frame, nothing tells so.
+//! one. The format has no end mark. Of a text that was cut after a frame, the missing blank line tells so; but editors remove
+//! it, too, so that the last frame must be none with which other stacks end.
 //!
 //! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is
 //! found by its position alone, and a line that looks like a frame or a sample is never dropped without a message.
@@ -34,10 +35,10 @@ mod symbol_cache;
 
 use std::sync::Arc;
 
-use self::cut::split_cut_line;
-pub(super) use self::detect::begins_sample;
+use self::cut::{BlockStacks, FirstStacks, split_cut_line};
 pub(in crate::collapse) use self::detect::explain_missing_fields;
 use self::detect::recognizes;
+pub(super) use self::detect::{begins_sample, has_time_differences};
 use self::frame::Frame;
 use self::header::{Header, Line};
 use self::joined::split_joined;
@@ -84,11 +85,10 @@ struct PerfScript {
     key: Vec<u8>,
     /// The current sample's frames, leaf first.
     stack: Vec<FrameId>,
-    /// The event of the last sample of the first block that has a stack below its first line, empty if none has; `None` before
-    /// it was read.
-    first_stack_event: Option<Vec<u8>>,
-    /// That of the current block.
-    stack_event: Vec<u8>,
+    /// The stacks of the first block; `None` before it was read.
+    first_stacks: Option<Arc<FirstStacks>>,
+    /// Those of the current block.
+    stacks: BlockStacks,
     lost: u64,
 }
 
@@ -138,7 +138,7 @@ impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let (complete, cut_line) = if report.is_last { split_cut_line(text) } else { (text, &b""[..]) };
         let mut lines = Lines::new(complete);
-        self.stack_event.clear();
+        self.stacks.clear();
         let mut state = State::Outside;
         let mut keys = Vec::new();
         loop {
@@ -160,6 +160,7 @@ impl Parser for PerfScript {
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before the frames.
                 if !self.stack.is_empty() || matches!(state, State::Skipped(Skipped { has_frames: true, .. })) {
+                    self.stacks.end_with_blanks = true;
                     self.finish_sample(&mut state, sink)?;
                 }
             } else if line[0] != b'\t' && report.leave_out_start(line, text, lines.remaining(), FORMAT.name) {
@@ -172,14 +173,14 @@ impl Parser for PerfScript {
             self.finish_input(cut_line, &mut state, sink, report)?;
         }
         self.finish_sample(&mut state, sink)?;
-        self.first_stack_event.get_or_insert_with(|| self.stack_event.clone());
+        self.first_stacks.get_or_insert_with(|| Arc::new(self.stacks.named(sink)));
         Ok(())
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
         let selection = self.selection.fork()?;
         let parser = Self::from_parts(self.symbols.naming.clone(), selection, self.spans.clone());
-        Some(Box::new(Self { first_stack_event: self.first_stack_event.clone(), ..parser }))
+        Some(Box::new(Self { first_stacks: self.first_stacks.clone(), ..parser }))
     }
 
     fn summary(&self) -> InputSummary {
@@ -202,8 +203,8 @@ impl PerfScript {
             roots: ByteMap::default(),
             key: vec![],
             stack: vec![],
-            first_stack_event: None,
-            stack_event: vec![],
+            first_stacks: None,
+            stacks: BlockStacks::default(),
             lost: 0,
         }
     }
@@ -341,8 +342,8 @@ impl PerfScript {
     /// one; else its thread alone is its stack.
     fn finish_sample(&mut self, state: &mut State<'_>, sink: &mut Sink) -> Result<(), Error> {
         let State::Sample(mut sample) = std::mem::replace(state, State::Outside) else { return Ok(()) };
-        if !self.stack.is_empty() && self.stack_event != sample.event {
-            self.stack_event = sample.event.to_vec();
+        if let Some(outermost) = self.stack.last() {
+            self.stacks.add(*outermost, sample.event);
         }
         if self.stack.is_empty()
             && let Some(frame) = sample.frame

@@ -10,14 +10,18 @@
 //! 23.83% hash;_start
 //! ```
 //! The weight is the percentage or the number of a stack. perf leaves out stacks below `--percent-limit`: what they
-//! miss of their function's percentage is added as a stack of that function alone. The command, if there is such a
-//! column, is the root frame. Of several events, the first counts unless `--event` names another. All other columns are
-//! left out.
+//! miss of their row's percentage is added as a stack of the row's function alone, or of its module or `[unknown]` if the
+//! table has no functions. The command, if there is such a column, is the root frame. Of several events, the first counts
+//! unless `--event` names another. All other columns are left out.
 //!
 //! All sums are in millionths, as in [`Weight`].
 
-use bstr::ByteSlice as _;
+mod columns;
 
+use bstr::ByteSlice as _;
+use rustc_hash::FxHashSet;
+
+use self::columns::{Columns, Row};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
@@ -39,14 +43,18 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-pub(super) fn recognizes(head: &[u8]) -> bool {
-    first_lines(head).any(is_heading)
+pub(in crate::collapse) fn recognizes(head: &[u8]) -> bool {
+    let mut headings = first_lines(head).filter(|line| is_heading(line));
+    headings.next().is_some_and(|heading| columns::has_symbols(heading) || first_lines(head).any(is_folded_stack))
 }
 
 fn is_heading(line: &[u8]) -> bool {
-    line.starts_with(b"#")
-        && (line.contains_str("Overhead") || line.contains_str("Children"))
-        && line.contains_str("Symbol")
+    line.starts_with(b"# ") && [&b"Overhead"[..], b"Children"].iter().any(|name| line[1..].trim().starts_with(name))
+}
+
+/// Returns true for the stacks of `-g folded`, in whatever unit.
+fn is_folded_stack(line: &[u8]) -> bool {
+    line.first().is_some_and(u8::is_ascii_digit) && parse_stack(line).is_some()
 }
 
 /// The part of a report about one event.
@@ -64,6 +72,8 @@ struct Section {
 /// The number of samples in a section's heading, which perf rounds.
 #[derive(Clone, Copy)]
 struct SampleCount {
+    /// As printed: `12K` is 12,000.
+    count: u64,
     max: Weight,
     is_exact: bool,
 }
@@ -75,7 +85,8 @@ struct Entry {
     percent: Weight,
     /// The frame of the command.
     root: Vec<u8>,
-    symbol: Vec<u8>,
+    /// The function, or what is known in its place.
+    leaf: Vec<u8>,
     stacks: Vec<ListedStack>,
 }
 
@@ -89,7 +100,8 @@ struct ListedStack {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut section, mut command) = (Vec::new(), Section::default(), None);
+    let (mut line, mut section, mut columns) = (Vec::new(), Section::default(), Columns::default());
+    let mut heading = Vec::new();
     // All stacks of a report have weights of the same kind.
     let mut is_percent = None;
     while document.read_line(&mut line)? {
@@ -103,7 +115,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     "a tree of perf report --hierarchy, which is not read: give it -g folded without --hierarchy";
                 return Err(document.unreadable(what));
             }
-            command = line.find("Command");
+            heading.clone_from(&line);
+            columns = Columns::parse(&heading, b"");
+        } else if line.starts_with(b"# ..") {
+            columns = Columns::parse(&heading, &line);
         } else if let Some(comment) = line.strip_prefix(b"#").filter(is_comment) {
             if let Some(next) = Section::parse(comment) {
                 std::mem::replace(&mut section, next).add(document, sink)?;
@@ -112,13 +127,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         } else if line.is_empty() {
             continue;
-        } else if let Some((percent, symbol)) = parse_row(&line) {
-            let root = command.and_then(|column| split_once(line.get(column..)?, "  "));
-            let root = root.map(|(name, _)| name.to_vec()).unwrap_or_default();
-            section.entries.push(Entry { percent, root, symbol: symbol.to_vec(), stacks: Vec::new() });
+        } else if let Some(Row { percent, root, leaf }) = columns.parse_row(&line) {
+            section.entries.push(Entry { percent, root, leaf, stacks: Vec::new() });
         } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut()) {
             if *is_percent.get_or_insert(stack.is_percent) == stack.is_percent {
-                entry.stacks.push(stack);
+                // A percentage of `0.00` has been rounded.
+                entry.stacks.extend(Some(stack).filter(|stack| !stack.weight.is_zero()));
             } else {
                 section.has_other_kind = true;
                 document.report_malformed("expected weights of the same kind as before")?;
@@ -139,15 +153,6 @@ fn is_comment(text: &&[u8]) -> bool {
     text.first().is_none_or(u8::is_ascii_whitespace)
 }
 
-/// Returns the percentage and the function of `    98.70%  app      app   [.] hash`.
-fn parse_row(line: &[u8]) -> Option<(Weight, &[u8])> {
-    let (percent, rest) = split_once(line, "%")?;
-    // `[.]` is user space, `[k]` the kernel.
-    let level = rest.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
-    let weight = Weight::parse(percent.trim()).filter(|_| line.starts_with(b" "))?;
-    Some((weight, rest[level + 6..].trim()))
-}
-
 /// Returns true for `           99.42%`, above the functions of a stack, which have a line each with `-g flat`.
 fn is_lone_percentage(line: &[u8]) -> bool {
     line.starts_with(b" ") && line.trim().strip_suffix(b"%").and_then(Weight::parse).is_some()
@@ -156,8 +161,10 @@ fn is_lone_percentage(line: &[u8]) -> bool {
 /// Parses `74.87% hash;main;_start`.
 fn parse_stack(line: &[u8]) -> Option<ListedStack> {
     let (number, frames) = split_word(line);
-    let weight = Weight::parse(number.strip_suffix(b"%").unwrap_or(number)).filter(|weight| !weight.is_zero())?;
-    (!frames.is_empty()).then(|| ListedStack { weight, is_percent: number.ends_with(b"%"), frames: frames.to_vec() })
+    let is_percent = number.ends_with(b"%");
+    let weight = Weight::parse(number.strip_suffix(b"%").unwrap_or(number))?;
+    let is_stack = !frames.is_empty() && (is_percent || !weight.is_zero());
+    is_stack.then(|| ListedStack { weight, is_percent, frames: frames.to_vec() })
 }
 
 impl Section {
@@ -173,9 +180,10 @@ impl Section {
             _ => 1_000_000_000,
         };
         let is_exact = unit == 1;
-        let max = parse_number(digits).map(|number| number.saturating_add(u64::from(!is_exact)));
-        let max = max.and_then(|number| multiply_weight(Weight::new(number), unit));
-        let samples = max.map(|max| SampleCount { max, is_exact });
+        let samples = parse_number(digits).and_then(|number| {
+            let max = multiply_weight(Weight::new(number.saturating_add(u64::from(!is_exact))), unit)?;
+            Some(SampleCount { count: number.saturating_mul(unit), max, is_exact })
+        });
         Some(Self { event: event.unwrap_or_default().to_vec(), samples, ..Self::default() })
     }
 
@@ -185,7 +193,8 @@ impl Section {
             let what = "another report, with weights of another kind, ends before this line; it is left out";
             return Err(document.unreadable_line(format!("{what}: give each file by itself")));
         }
-        if self.entries.is_empty() || !document.events.accept(&self.event) {
+        let samples = self.samples.map_or(1, |samples| samples.count);
+        if self.entries.is_empty() || !document.events.accept_many(&self.event, samples) {
             return Ok(());
         }
         let total = self.find_total()?;
@@ -195,23 +204,47 @@ impl Section {
             _ => "samples",
         });
         let root_first = self.is_root_first();
-        for (entry, unlisted) in self.entries.iter().zip(self.unlisted_weights(total)?) {
+        let all_unlisted = self.unlisted_weights(total)?;
+        self.warn_of_unlisted(&all_unlisted, total, document)?;
+        for (entry, unlisted) in self.entries.iter().zip(all_unlisted) {
             entry.add(total.is_some(), unlisted, root_first, document, sink)?;
         }
         Ok(())
     }
 
-    /// Returns true if stacks are printed root first (`-g caller`): more of them end in their function than begin with
-    /// it.
+    /// Returns true if stacks are printed root first (`-g caller`): more of them end in the function of their row than begin
+    /// with it, or without functions more of all functions are the last than the first one of a stack.
     fn is_root_first(&self) -> bool {
         let (mut first, mut last) = (0, 0);
+        let (mut firsts, mut lasts) = (FxHashSet::default(), FxHashSet::default());
         for entry in &self.entries {
             for stack in &entry.stacks {
-                first += usize::from(stack.frames.split(|byte| *byte == b';').next() == Some(&entry.symbol));
-                last += usize::from(stack.frames.rsplit(|byte| *byte == b';').next() == Some(&entry.symbol));
+                let frame = stack.frames.split(|byte| *byte == b';').next();
+                first += usize::from(frame == Some(&entry.leaf));
+                firsts.insert(frame);
+                let frame = stack.frames.rsplit(|byte| *byte == b';').next();
+                last += usize::from(frame == Some(&entry.leaf));
+                lasts.insert(frame);
             }
         }
-        last > first
+        if (first, last) == (0, 0) { lasts.len() > firsts.len() } else { last > first }
+    }
+
+    /// Warns if perf left out stacks with much of the weight.
+    fn warn_of_unlisted(
+        &self,
+        unlisted: &[u128],
+        total: Option<Total>,
+        document: &mut Document<'_>,
+    ) -> Result<(), Error> {
+        let unlisted = checked_sum(unlisted.iter().copied().map(Some)).ok_or(Error::Overflow)?;
+        let all = total.map_or(HUNDRED_PERCENT, |total| total.weight.millionths());
+        let percent = unlisted.checked_mul(100).ok_or(Error::Overflow)? / all.max(1);
+        if percent >= MIN_UNLISTED_PERCENT {
+            let what = "of the weight without stacks: perf leaves out those below --percent-limit";
+            document.warn(&format!("{percent} % {what}"));
+        }
+        Ok(())
     }
 
     /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If
@@ -247,7 +280,7 @@ impl Section {
             return Ok(None);
         }
         let numbers = Weight::from_millionths(numbers);
-        if let Some(SampleCount { max, is_exact: true }) = self.samples
+        if let Some(SampleCount { max, is_exact: true, .. }) = self.samples
             && numbers <= max
         {
             return Ok(Some(Total { weight: max, is_stated: true }));
@@ -273,6 +306,9 @@ struct Total {
 
 /// A weight of one, in millionths.
 const ONE: u128 = 1_000_000;
+
+/// The share of the weight without stacks from which on it is said, in percent. Samples without a callchain have none either.
+const MIN_UNLISTED_PERCENT: u128 = 5;
 
 /// 100 percent, in millionths of a percent.
 const HUNDRED_PERCENT: u128 = 100_000_000;
@@ -319,7 +355,7 @@ impl Entry {
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        self.add_stack(&self.symbol, Weight::from_millionths(unlisted), false, document, sink)?;
+        self.add_stack(&self.leaf, Weight::from_millionths(unlisted), false, document, sink)?;
         let mut listed = self.listed().ok_or(Error::Overflow)?;
         let mut remaining = self.percent.millionths().saturating_sub(unlisted);
         for ListedStack { weight, frames, .. } in &self.stacks {
