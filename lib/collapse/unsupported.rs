@@ -7,7 +7,7 @@ use super::line_helpers::{first_lines, parse_number, split_once, split_word};
 use crate::folded::{GREP_OUTPUT, is_grep_output};
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 17] = [
+const MAGIC: [(&[u8], &str); 21] = [
     (b"memray\0", MEMRAY),
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
@@ -24,9 +24,15 @@ const MAGIC: [(&[u8], &str); 17] = [
     (b"\xfb\xa9\x03", CPROFILE),
     (b"PK\x03\x04", "a zip archive; unpack it: `unzip -p FILE | fg-collapse`"),
     (b"{\"snapshot\":{\"meta\":", HEAP_SNAPSHOT),
+    (b"\x1f\x8b\x08", COMPRESSED_TWICE),
+    (b"\x28\xb5\x2f\xfd", COMPRESSED_TWICE),
+    (b"\xfd7zXZ\0", COMPRESSED_TWICE),
+    (b"BZh9", COMPRESSED_TWICE),
     (b"%PDF-", "a PDF document; give the profile it was made from"),
 ];
 
+const COMPRESSED_TWICE: &str =
+    "compressed more than once; decompress it before, such as with `zcat FILE | fg-collapse`";
 const HEAP_SNAPSHOT: &str = "a heap snapshot of V8, which has objects but no stacks; record a sampling heap profile (.heapprofile): node --heap-prof";
 const NODE_REPORT: &str = "a report of Node.js, which has one stack and no samples; record with node --cpu-prof";
 const RPROFMEM: &str = "a log of R's Rprofmem; record with Rprof(memory.profiling = TRUE)";

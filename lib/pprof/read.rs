@@ -168,11 +168,18 @@ impl<'a> Pprof<'a> {
         self.sample_types.iter().map(|(name, unit)| (self.string(*name), self.string(*unit)))
     }
 
-    /// Returns the index of the default sample type: the one that the profile names, or else the last.
+    /// Returns the index of the default sample type: the one that the profile names, or else the last that is not cumulative.
     pub fn default_type(&self) -> usize {
         let default = self.string(self.default_type);
         let index = self.sample_types().position(|(name, _)| !default.is_empty() && name == default);
-        index.unwrap_or(self.sample_types.len().saturating_sub(1))
+        let mut others = (0..self.sample_types.len()).rev();
+        index.or_else(|| others.find(|index| !self.is_cumulative(*index))).unwrap_or(0)
+    }
+
+    /// Returns true for the sums of functions and those that they call, which `-topproto` writes: as weights of stacks they would
+    /// count the latter more than once.
+    pub fn is_cumulative(&self, index: usize) -> bool {
+        self.sample_types().nth(index).is_some_and(|(name, _)| name == b"cum")
     }
 
     /// Returns all locations.

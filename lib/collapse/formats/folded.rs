@@ -89,6 +89,8 @@ fn is_other_text(head: &[u8]) -> bool {
         || is_metrics(head)
         || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
         || is_semicolon_table(head)
+        // Comments of Lisp and of configuration files.
+        || most_lines_fit(head, 80, |line| line.starts_with(b";"))
 }
 
 /// Returns true for the rows of a table.

@@ -84,7 +84,7 @@ fn default_column(pprof: &Pprof<'_>) -> usize {
             return default;
         }
     }
-    is_used.iter().rposition(|is_used| *is_used).unwrap_or(default)
+    (0..is_used.len()).rev().find(|column| is_used[*column] && !pprof.is_cumulative(*column)).unwrap_or(default)
 }
 
 /// Returns true if a sample belongs to the base profile of a comparison.

@@ -1,5 +1,7 @@
 //! Weights add up to what the input states; what cannot be added up or stored is said.
 
+use std::io::Write as _;
+
 use crate::support::{Outcome, directory, run};
 
 fn collapse(options: &[&str], text: &str) -> Outcome {
@@ -192,6 +194,7 @@ fn sums_and_prefixes_are_no_stacks_for_any_program() {
 #[test]
 fn says_what_to_give_instead_of_reports_and_archives() {
     let archive = [&[b'a'; 257][..], b"ustar\0", &[0; 300]].concat();
+    let twice = gzip(&gzip(b"main;f 5\n"));
     let rule = "-".repeat(80);
     for (input, expected) in [
         (&br#"{"snapshot":{"meta":{"node_fields":["type"]}},"nodes":[1]}"#[..], "--heap-prof"),
@@ -202,6 +205,10 @@ fn says_what_to_give_instead_of_reports_and_archives() {
             "`jfr print`",
         ),
         (&archive, "tar xOf"),
+        (&twice, "compressed more than once"),
+        (b";; section 1\n;; section 2\n;; section 3\n", "of unknown format"),
+        (b"4a5a9b0affb66c437abcd455d2738af879985fa9 /usr/bin/a\n135afc8c6d1b9e02356cce218bf0109c3687ad9f /usr/b\n", "of unknown"),
+        (br#"{"traceEvents":[],"displayTimeUnit":"ns"}"#, "no stacks found"),
         (format!("{rule}\nProfile data file 'callgrind.out.1' (creator: x)\n{rule}\n").as_bytes(), "callgrind.out"),
         (format!("{rule}\nCommand: ./a\nms_print arguments: massif.out.1\n{rule}\n").as_bytes(), "massif.out"),
         (
@@ -321,4 +328,22 @@ fn events_without_sizes_or_durations_are_counted_or_refused() {
     assert!(outcome.stderr.contains("all stacks have weight 0; --weight samples counts them"), "{outcome:?}");
     let counted = run("fg-collapse", ["--weight", "samples"], thrown.as_bytes()).ok();
     assert_eq!(counted.text(), "main;A.main;A.f 2\n");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A profile of one sample with the values `flat` 2 and `cum` 5, as `go tool pprof -topproto` writes it.
+const SUMS_OF_FUNCTIONS: &[u8] =
+    b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x02\x12\x06\x08\x01\x10\x02\x10\x05\x22\x06\x08\x01\x22\x02\
+\x08\x01\x2a\x04\x08\x01\x10\x04\x32\x00\x32\x04flat\x32\x05count\x32\x03cum\x32\x04work";
+
+#[test]
+fn sums_of_functions_and_their_callees_are_no_default() {
+    let outcome = run("fg-collapse", [""; 0], SUMS_OF_FUNCTIONS).ok();
+    assert_eq!(outcome.text(), "work 2\n", "{outcome:?}");
+    assert_eq!(run("fg-collapse", ["--event=cum"], SUMS_OF_FUNCTIONS).ok().text(), "work 5\n");
 }

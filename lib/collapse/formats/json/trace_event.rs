@@ -66,7 +66,8 @@ fn find_events(root: Value<'_>) -> Option<Items<'_>> {
 /// Returns true for the root of a document of this format.
 fn is_root(root: Value<'_>) -> bool {
     let has_samples = root.get_items(b"samples").any(|sample| sample.get(b"sf").is_some());
-    has_samples || find_events(root).is_some_and(|mut events| events.any(is_event))
+    let is_empty = root.is_object() && root.get(b"traceEvents").is_some_and(|events| events.items().next().is_none());
+    has_samples || is_empty || find_events(root).is_some_and(|mut events| events.any(is_event))
 }
 
 fn is_event(event: Value<'_>) -> bool {

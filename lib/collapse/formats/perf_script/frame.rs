@@ -31,6 +31,9 @@ impl<'a> Frame<'a> {
 /// The end of an address as perf prints it: a tab or blank, and sixteen columns.
 const ADDRESS_END: usize = 17;
 
+/// Most digits of an address. Build IDs have more.
+const ADDRESS_DIGITS: usize = 16;
+
 /// Parses the line of a frame. Blanks at its end are left out: a copy of text from a terminal has them.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
@@ -106,7 +109,7 @@ pub(super) fn after_columns(line: &[u8]) -> Option<&[u8]> {
 
 /// Returns true if the address ends in perf's seventeenth column or after it, and a symbol follows that is no number.
 pub(super) fn has_columns(line: &[u8]) -> bool {
-    split_address(line).is_some_and(|(_, symbol)| {
+    split_address(line).filter(|(address, _)| address.len() <= ADDRESS_DIGITS).is_some_and(|(_, symbol)| {
         let end = line.len() - symbol.len() - 1;
         end >= ADDRESS_END && symbol.first().is_some_and(|first| !first.is_ascii_digit() && *first != b'=')
     })
