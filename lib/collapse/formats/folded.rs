@@ -90,7 +90,7 @@ fn is_other_text(head: &[u8]) -> bool {
         || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
         || is_semicolon_table(head)
         // Comments of Lisp and of configuration files.
-        || most_lines_fit(head, 80, |line| line.starts_with(b";"))
+        || most_lines_fit(head, 80, |line| line.starts_with(b";;") || line.starts_with(b"; "))
 }
 
 /// Returns true for the rows of a table.
