@@ -29,6 +29,18 @@ pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     })
 }
 
+/// Fewest lines by which doubled line ends are told from the end of a stack.
+const MIN_DOUBLE_SPACED: usize = 3;
+
+/// Returns true if a blank line follows each line, as in text that was copied from some browsers.
+pub(super) fn is_double_spaced(head: &[u8]) -> bool {
+    let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
+    let lines = first_lines(head).filter(|line| !is_blank(line)).count();
+    let mut was_blank = true;
+    let has_neighbours = first_lines(head).any(|line| !std::mem::replace(&mut was_blank, is_blank(line)) && !was_blank);
+    lines >= MIN_DOUBLE_SPACED && !has_neighbours
+}
+
 /// Returns true if at least `share` percent of the first lines that are not blank fit, and there is one.
 pub(super) fn most_lines_fit(head: &[u8], share: usize, fits: impl Fn(&[u8]) -> bool) -> bool {
     let (mut fitting, mut all) = (0, 0);
@@ -134,10 +146,23 @@ pub(super) fn split_csv(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_no_count, parse_scaled, split_csv, strip_offset};
+    use super::{is_double_spaced, is_no_count, parse_scaled, split_csv, strip_offset};
 
     fn scale(text: &str, places: u32) -> Option<String> {
         parse_scaled(text.as_bytes(), places).map(|weight| weight.to_string())
+    }
+
+    #[test]
+    fn tells_doubled_line_ends_from_blank_lines() {
+        for (text, expected) in [
+            ("a\n\nb\n\nc\n\n", true),
+            ("a\n\n\n\nb\n\nc", true),
+            ("\na\r\n\r\nb\r\n\r\nc\r\n", true),
+            ("a\n\nb\n\n", false),
+            ("a\n\nb\n\nc\nd\n", false),
+        ] {
+            assert_eq!(is_double_spaced(text.as_bytes()), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Document;
 use crate::Error;
-use crate::collapse::line_helpers::first_lines;
+use crate::collapse::line_helpers::{first_lines, is_double_spaced};
 
 /// The arrangement of the first lines of a text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,21 +13,11 @@ pub(super) struct Layout {
     is_indented: bool,
 }
 
-/// Fewest lines by which doubled line ends are told from the end of a stack.
-const MIN_LINES: usize = 3;
-
 impl Layout {
     /// Returns the layout of a text that begins with these bytes.
     fn new(head: &[u8]) -> Self {
-        let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
-        let lines = first_lines(head).filter(|line| !is_blank(line)).count();
-        let mut was_blank = true;
-        let has_neighbours =
-            first_lines(head).any(|line| !std::mem::replace(&mut was_blank, is_blank(line)) && !was_blank);
-        Self {
-            is_double_spaced: lines >= MIN_LINES && !has_neighbours,
-            is_indented: first_lines(head).any(|line| matches!(line, [b' ' | b'\t', _, ..]) && !is_blank(line)),
-        }
+        let is_indented = |line: &[u8]| matches!(line, [b' ' | b'\t', _, ..]) && !line.trim_ascii().is_empty();
+        Self { is_double_spaced: is_double_spaced(head), is_indented: first_lines(head).any(is_indented) }
     }
 }
 
@@ -71,23 +61,5 @@ impl Document<'_> {
     pub(in crate::collapse) fn indentation_lost(&self) -> Error {
         let what = "the indentation, which tells who calls whom, is lost; give the text as it was written";
         if self.line == 0 { self.unreadable(what) } else { self.unreadable_line(what) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Layout;
-
-    #[test]
-    fn tells_doubled_line_ends_from_blank_lines() {
-        for (text, is_double_spaced) in [
-            ("a\n\nb\n\nc\n\n", true),
-            ("a\n\n\n\nb\n\nc", true),
-            ("\na\r\n\r\nb\r\n\r\nc\r\n", true),
-            ("a\n\nb\n\n", false),
-            ("a\n\nb\n\nc\nd\n", false),
-        ] {
-            assert_eq!(Layout::new(text.as_bytes()).is_double_spaced, is_double_spaced, "{text:?}");
-        }
     }
 }

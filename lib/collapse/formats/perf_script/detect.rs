@@ -5,7 +5,7 @@ use super::split::Lines;
 use super::{frame, one_line};
 use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::formats::{folded, ftrace, perf_report};
-use crate::collapse::line_helpers::{first_lines, most_lines_fit};
+use crate::collapse::line_helpers::{first_lines, is_double_spaced, most_lines_fit};
 use crate::collapse::text_kind::has_line_numbers;
 
 /// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
@@ -51,7 +51,7 @@ fn explain_edit(head: &[u8]) -> Option<&'static str> {
         Some("perf script text with several frames on a line; give it with its line ends")
     } else if most_lines_fit(head, 2, has_decimal_comma) {
         Some("perf script text with a comma in its times; give it with a point")
-    } else if is_double_spaced(head) {
+    } else if is_double_spaced(head) && has_neighbouring_frames(head) {
         Some("perf script text with a blank line behind each line; give it without them: sed 'n;d'")
     } else {
         None
@@ -91,22 +91,12 @@ fn begins_with_address(text: &[u8]) -> bool {
     digits.len() < text.len() && end >= MIN_ADDRESS && digits.get(end) == Some(&b' ')
 }
 
-/// Returns true if no line follows another one without a blank line between, and frames follow each other.
-fn is_double_spaced(head: &[u8]) -> bool {
-    let (mut was_blank, mut last_is_frame, mut has_frames) = (true, false, false);
-    for line in first_lines(head) {
-        let is_blank = line.trim_ascii().is_empty();
-        if !is_blank && !was_blank {
-            return false;
-        }
-        if !is_blank {
-            let is_frame = line[0].is_ascii_whitespace() && begins_with_perf_frame(line);
-            has_frames |= is_frame && last_is_frame;
-            last_is_frame = is_frame;
-        }
-        was_blank = is_blank;
-    }
-    has_frames
+/// Returns true for frames that follow each other, but for blank lines.
+fn has_neighbouring_frames(head: &[u8]) -> bool {
+    let is_frame = |line: &[u8]| line[0].is_ascii_whitespace() && begins_with_perf_frame(line);
+    let mut lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty()).map(is_frame);
+    let mut last = false;
+    lines.any(|is_frame| std::mem::replace(&mut last, is_frame) && is_frame)
 }
 
 /// Returns true if a line is certainly the first of a sample.
