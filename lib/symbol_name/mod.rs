@@ -7,6 +7,7 @@ pub mod inherent;
 pub mod inlined;
 pub mod java;
 pub mod kernel;
+pub mod library;
 pub mod module;
 pub mod return_type;
 pub mod script;

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use bstr::ByteSlice as _;
 use regex::bytes::RegexSet;
 
 use super::run_time_names::AbsentRunTimes;
@@ -12,15 +11,10 @@ use crate::filter::FrameMatcher;
 use crate::pattern_list::compile_list as patterns;
 use crate::profile::{FrameId, Frames};
 use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of, without_line};
-use crate::symbol_name::brackets::is_word;
-use crate::symbol_name::c_library::is_c_library;
 use crate::symbol_name::inherent::without_type_brackets;
 use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
-
-/// Patterns of libraries that are no category of their own.
-static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../libraries.txt")));
 
 /// The modules of Python's standard library.
 static PYTHON_LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
@@ -41,9 +35,6 @@ static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../st
 static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
     patterns(r"^(_?_?clone3?|start_thread|thread_start|thread_native_entry|runtime\.(goexit|mstart[01]?)(\.abi0)?)$")
 });
-
-/// Patterns of functions that call no function of the program.
-static CLOSED: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../closed.txt")));
 
 /// Patterns of functions that run code of an interpreted or managed language.
 static RUN_TIMES: LazyLock<RegexSet> =
@@ -224,7 +215,7 @@ impl<'a> Classifier<'a> {
             Some(SourceOrigin::StandardLibrary) => true,
             Some(SourceOrigin::Package(package)) => match self.may_be_own_package(plain) {
                 true => self.has_own_scripts && PYTHON_PACKAGES.contains(package),
-                false => self.has_own_scripts || LIBRARIES.is_match(plain),
+                false => self.has_own_scripts || has_library_prefix(plain),
             },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.
             Some(SourceOrigin::Own(_)) => self.has_script_paths && source(plain).is_some_and(is_python_module),
@@ -239,7 +230,7 @@ impl<'a> Classifier<'a> {
         };
         let calls = match () {
             () if is_own && (has_script_file || self.own.is_some()) => Calls::Any,
-            () if is_kernel || category == "allocator" || CLOSED.is_match(plain) => Calls::Closed,
+            () if is_kernel || category == "allocator" || calls_no_program(plain) => Calls::Closed,
             () if START.is_match(plain) => Calls::Start,
             () if RUN_TIMES.is_match(plain) => Calls::Scripts,
             () => Calls::Any,
@@ -267,18 +258,6 @@ impl<'a> Classifier<'a> {
             may_be_kernel,
         }
     }
-}
-
-/// True for a function of a library. A method of a trait of Rust is one if the trait and the type both are of libraries, or
-/// the type is of the language.
-fn is_library(name: &[u8]) -> bool {
-    let method = name.strip_prefix(b"<").and_then(|method| method.split_once_str(" as "));
-    let Some((of_type, of_trait)) = method else {
-        return LIBRARIES.is_match(name) || is_c_library(name);
-    };
-    let path = of_type.trim_start_with(|letter| !letter.is_ascii_lowercase());
-    let has_crate = path.find("::").is_some_and(|end| path[..end].iter().all(|byte| is_word(*byte)));
-    LIBRARIES.is_match(of_trait) && (!has_crate || LIBRARIES.is_match(path))
 }
 
 /// Returns the source file that the name of a script function contains.
