@@ -61,7 +61,8 @@ struct ContentArgs {
     /// Treat only the functions that match REGEX as the program's own
     ///
     /// By default, all functions are the program's own, except those of the kernel and of well-known libraries and
-    /// runtimes.
+    /// runtimes. In threads of an interpreter or virtual machine, such as python3 or java, only functions of scripts and
+    /// methods are, so that native functions of an extension are shown with the run time's.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 

@@ -199,6 +199,9 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         origins.find_kernel(&profile);
     }
     origins.find_roots(&profile);
+    if !has_own_pattern {
+        origins.find_interpreters(&profile);
+    }
     let mut survey = Survey::new(&profile, &origins)?;
     // As in the input: the stacks of wakers make different ones of equal waits.
     survey.stacks = all_stacks - lost_stacks;

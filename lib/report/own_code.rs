@@ -7,11 +7,14 @@
 //! language are.
 
 mod by_name;
+mod interpreters;
 mod run_time_names;
 
 pub(super) use self::by_name::Origin;
 
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
+use self::interpreters::Interpreters;
+
 use super::measure::is_at_least;
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
@@ -47,6 +50,10 @@ pub(super) struct Origins<'a> {
     has_thread_names: bool,
     /// True if the roots of stacks are functions. If neither is known, roots may be both.
     has_function_roots: bool,
+    /// True for the roots of the stacks of interpreters, if no function of a script has a frame in the profile.
+    lacks_scripts: Vec<bool>,
+    /// True if fg-record shows functions that the profile lacks.
+    can_record_scripts: bool,
 }
 
 impl<'a> Origins<'a> {
@@ -60,7 +67,16 @@ impl<'a> Origins<'a> {
         let has_scripts = known.iter().any(|known| known.is_script && known.origin == Origin::Own);
         let is_file = |name: &[u8]| markers::is_without_symbol(name) && name != markers::UNKNOWN;
         let names_files = frames.iter().any(|(_, name)| is_file(name));
-        Self { known, has_own_pattern, has_scripts, names_files, has_thread_names: false, has_function_roots: false }
+        Self {
+            lacks_scripts: vec![false; known.len()],
+            can_record_scripts: false,
+            known,
+            has_own_pattern,
+            has_scripts,
+            names_files,
+            has_thread_names: false,
+            has_function_roots: false,
+        }
     }
 
     /// Learns from the stacks which functions with names like those of the kernel are in it: those that an entry of the kernel
@@ -112,6 +128,36 @@ impl<'a> Origins<'a> {
         self.has_thread_names = has_start;
         let has_single = single > 0 && is_at_least(single, MIN_SINGLE, total);
         self.has_function_roots = !has_start && (has_function || has_single);
+    }
+
+    /// Learns from the stacks which native functions are those of an interpreter or its extensions: those that only its threads call.
+    pub(super) fn find_interpreters(&mut self, profile: &Profile) {
+        if self.has_function_roots {
+            return;
+        }
+        let interpreters = Interpreters::find(self, profile);
+        let inside = interpreters.find_only_inside(profile);
+        for ((known, is_inside), (_, name)) in self.known.iter_mut().zip(inside).zip(profile.frames.iter()) {
+            // Some methods of Java have names without their class, and some an address alone.
+            let may_be_method = name.contains(&b'/') || name.starts_with(b"0x");
+            if is_inside && known.origin == Origin::Own && !known.is_script && !may_be_method {
+                known.set_inside_interpreter();
+            }
+        }
+        if !self.has_scripts {
+            self.lacks_scripts = interpreters.processes;
+            self.can_record_scripts = interpreters.can_record_scripts;
+        }
+    }
+
+    /// True for the root of the stacks of an interpreter, if no function of a script has a frame in the profile.
+    pub(super) fn lacks_scripts(&self, root: FrameId) -> bool {
+        self.lacks_scripts[root.index()]
+    }
+
+    /// True if fg-record shows functions of scripts that the profile lacks.
+    pub(super) fn can_record_scripts(&self) -> bool {
+        self.can_record_scripts
     }
 
     /// True if the roots of stacks are functions.
@@ -208,6 +254,7 @@ impl<'a> Origins<'a> {
     /// Finds the program's own code in a stack, root first.
     pub(super) fn place(&self, stack: &[FrameId]) -> Place<'a> {
         let mut place = Place { open: stack.len(), ..Place::default() };
+        place.is_without_scripts = stack.first().is_some_and(|root| self.lacks_scripts(*root));
         if self.has_own_pattern {
             let own = stack.iter().rposition(|frame| self.origin(*frame) == Origin::Own);
             place.own = own.filter(|own| *own >= self.first_function());
@@ -263,6 +310,7 @@ impl<'a> Origins<'a> {
             _ if origin == Origin::Marker && kind != OTHER => kind,
             Some(KERNEL) if !kind.starts_with(KERNEL) => KERNEL,
             Some(inside) if kind == OWN_CODE && !is_own => inside,
+            None if kind == OWN_CODE && origin == Origin::Library => INTERPRETER,
             _ => kind,
         }
     }

@@ -98,6 +98,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     // A function says more than a thread without any.
     let hottest =
         hottest.iter().find(|(_, function)| !function.is_thread).or(hottest.first()).map(|(frame, _)| **frame);
+    let hottest = hottest.map(|frame| Ok::<_, Error>(largest_callee(context, frame)?.unwrap_or(frame))).transpose()?;
     let commands = commands.for_function(context, hottest, rows.commands);
     let tables = [selfs, waits, inclusive, tree_table(context, shown_tree, rows.tree)];
     let tables = tables.into_iter().filter(Table::has_content).map(Block::Table);
@@ -125,6 +126,23 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
         (rank_of_row(context, **frame, function, work), weights, ranks[frame.index()])
     });
     own
+}
+
+/// Returns the function that an interpreter spends most in, if it has much of the whole and no function of a script has a frame.
+///
+/// # Errors
+/// [`Error::Overflow`].
+fn largest_callee(context: &Context<'_>, root: FrameId) -> Result<Option<FrameId>, Error> {
+    if !context.origins.lacks_scripts(root) {
+        return Ok(None);
+    }
+    let below = below::find(context, &[root])?;
+    let parts = below.iter().flat_map(|below| &below.parts);
+    let functions =
+        parts.filter_map(|part| Some((part.inner.map_or(part.callee?, |(inner, _)| inner), part.weights.after)));
+    let mut functions = functions
+        .filter(|(frame, weight)| context.origins.says_something(*frame) && context.share(*weight) >= MIN_CALLED);
+    Ok(functions.next().map(|(frame, _)| frame))
 }
 
 /// Returns the weight of a row without what is idle, or waits for the end of others.

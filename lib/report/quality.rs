@@ -48,7 +48,7 @@ fn is_flat(context: &Context<'_>) -> bool {
 /// Returns what is missing from the stacks, for each side of a comparison.
 pub(super) fn quality(context: &Context<'_>) -> Fact {
     let missing = context.missing;
-    let defects = defects(&context.survey.quality);
+    let defects = defects(context);
     let sides = match context.profile.is_differential() {
         true => {
             let [before, after] = missing.lines_of_sides;
@@ -119,10 +119,13 @@ impl Side {
 }
 
 /// Returns the kinds of defects with their weights.
-fn defects(quality: &Quality) -> [Defect; 6] {
-    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts } = *quality;
+fn defects(context: &Context<'_>) -> [Defect; 6] {
+    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts } = context.survey.quality;
     let middle = "or more without their outermost callers";
-    let without = "in an interpreter or virtual machine, without the functions that it runs";
+    let without = match context.origins.can_record_scripts() {
+        true => "in an interpreter or virtual machine, without the functions that it runs (fg-record shows them)",
+        false => "in an interpreter or virtual machine, without the functions that it runs",
+    };
     [
         (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, LOST),
         (["truncated_pct", "truncated_before_pct", "truncated_after_pct"], truncated, "cut before the root"),

@@ -26,6 +26,8 @@ mod tests {
             "_nl_load_locale_from_archive",
             "setlocale",
             "dl_main",
+            "dlopen_doit",
+            "handle_amd",
             "openaux",
             "__dcigettext",
             "malloc_consolidate",

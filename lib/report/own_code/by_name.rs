@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use bstr::ByteSlice as _;
 use regex::bytes::RegexSet;
 
 use super::run_time_names::AbsentRunTimes;
@@ -12,6 +13,7 @@ use crate::pattern_list::compile_list as patterns;
 use crate::profile::{FrameId, Frames};
 use crate::script_source::{SourceOrigin, find_origin, is_inline_code, source_of, without_line};
 use crate::symbol_name::inherent::without_type_brackets;
+use crate::symbol_name::library::{calls_no_program, has_library_prefix, is_library};
 use crate::symbol_name::module::{SystemModule, split_module, system_module};
 use crate::symbol_name::return_type::without_return_type;
 use crate::{java, markers};
@@ -147,6 +149,11 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Makes it a native function of an interpreter, or of an extension.
+    pub(super) fn set_inside_interpreter(&mut self) {
+        self.origin = Origin::Library;
+    }
+
     /// Makes it a function of the program.
     pub(super) fn set_own(&mut self) {
         (self.origin, self.kind) = (Origin::Own, OWN_CODE);
@@ -182,6 +189,16 @@ impl<'a> Classifier<'a> {
         classifier
     }
 
+    /// True for a name that begins with a namespace of a library, and none that is one only in a run time: `std::thread::Thread::park`
+    /// is no method of HotSpot's `Thread`.
+    fn has_library_namespace(&self, name: &[u8]) -> bool {
+        let path = name.trim_start_with(|letter| !letter.is_ascii_alphanumeric());
+        path.split_once_str("::").is_some_and(|(namespace, _)| {
+            let function = [namespace, b"::f"].concat();
+            has_library_prefix(&function) && !self.absent.have(&function)
+        })
+    }
+
     /// True for a function of Python whose file has a relative path, if all have: py-spy writes them from the folder of the module on,
     /// be that of the program or of packages.
     fn may_be_own_package(&self, name: &[u8]) -> bool {
@@ -198,7 +215,8 @@ impl<'a> Classifier<'a> {
         let is_kernel = name.ends_with(markers::KERNEL) || system == Some(SystemModule::Kernel);
         let plain = if name.ends_with(markers::KERNEL) { name } else { without_return_type(function) };
         let plain = &without_type_brackets(plain);
-        let is_of_absent = system.is_none() && !is_kernel && self.absent.have(plain);
+        let is_of_absent =
+            system.is_none() && !is_kernel && self.absent.have(plain) && !self.has_library_namespace(plain);
         let category = match self.categories.categorize(if markers::is_marker(name) { name } else { plain }) {
             category if system == Some(SystemModule::Kernel) && !category.starts_with(KERNEL) => KERNEL,
             _ if is_of_absent => OTHER,

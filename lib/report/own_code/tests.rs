@@ -43,6 +43,9 @@ fn tells_own_functions_from_libraries() {
         ("JS:~readFileSync node:fs:390:22", Origin::Library),
         ("entry_SYSCALL_64_after_hwframe", Origin::Library),
         ("v8::internal::Heap::Grow", Origin::Library),
+        ("<std::thread::thread::Thread>::park_timeout", Origin::Library),
+        ("<&std::os::unix::net::stream::UnixStream as std::io::Read>::read", Origin::Library),
+        ("shop::Thread::run", Origin::Own),
     ] {
         let mut frames = Frames::new();
         let frame = frames.intern(name.as_bytes());
@@ -177,5 +180,59 @@ fn names_like_those_of_the_kernel_are_the_programs_own_outside_of_it() {
         });
         let index = named.unwrap();
         assert_eq!(origins.kind(stack[index], &Place { inside: None, ..place }, true), kinds, "{index}");
+    }
+}
+
+/// Returns the origins of all frames of a profile, one sample a stack.
+fn origins_of(stacks: &[&str]) -> Vec<(String, Origin)> {
+    let categories = Categories::load(None).unwrap();
+    let mut profile = Profile::new(false);
+    for stack in stacks {
+        let stack: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+        profile.add(&stack, Weights::plain(Weight::ONE)).unwrap();
+    }
+    let mut origins = Origins::new(&profile.frames, &categories, None);
+    origins.find_roots(&profile);
+    origins.find_interpreters(&profile);
+    let frames = profile.frames.iter();
+    frames.map(|(frame, name)| (String::from_utf8_lossy(name).into_owned(), origins.origin(frame))).collect()
+}
+
+fn is_own(stacks: &[&str], name: &str) -> bool {
+    origins_of(stacks).contains(&(name.to_owned(), Origin::Own))
+}
+
+#[test]
+fn native_functions_of_an_interpreters_threads_are_not_the_programs_own() {
+    for (stacks, function) in [
+        (&["python3;[unknown];Py_INCREF", "python3;[unknown];_PyEval_EvalFrameDefault"][..], "Py_INCREF"),
+        (&["python3.12-71/72;long_dealloc", "python3.12-71/72;work (/srv/app.py)"], "long_dealloc"),
+        (&["node;[unknown];sha256_block_data_order", "node;_start;main;node::Start"], "sha256_block_data_order"),
+        (&["php;[unknown];concat_function", "php;[unknown];execute_ex"], "concat_function"),
+        (&["ruby;_start;ruby_process_options", "ruby;_start;<main> (app.rb)"], "ruby_process_options"),
+        (&["perl;_start;main;perl_parse", "perl;_start;main;perl_run"], "main"),
+        (&["gunicorn;initialize", "gunicorn;_start;main;Py_BytesMain"], "initialize"),
+        (
+            &["pool-1;[unknown];allocate_array", "pool-1;start_thread;thread_native_entry;JavaThread::run"],
+            "allocate_array",
+        ),
+    ] {
+        assert!(!is_own(stacks, function), "{stacks:?}");
+    }
+}
+
+#[test]
+fn native_functions_of_programs_that_call_an_interpreter_are_their_own() {
+    for (stacks, function) in [
+        // Of many programs, only the name is that of an interpreter.
+        (&["node;_start;main;walk_tree", "node;_start;main;balance"][..], "balance"),
+        (&["python-foo;[unknown];parse", "python-foo;_start;main;parse;_PyEval_EvalFrameDefault"], "parse"),
+        (&["game;_start;main;update;luaV_execute", "game;_start;main;draw"], "draw"),
+        (&["game;_start;main;luaV_execute", "game;_start;main;draw"], "draw"),
+        (&["python3;_start;main;Py_BytesMain;[unknown]", "tool;_start;main;parse", "python3;parse"], "parse"),
+        (&["main;Py_BytesMain;work", "main;work"], "work"),
+        (&["pool-1;start_thread;JavaThread::run;0x104d08831"], "0x104d08831"),
+    ] {
+        assert!(is_own(stacks, function), "{stacks:?}");
     }
 }

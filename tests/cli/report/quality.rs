@@ -151,3 +151,22 @@ fn profiles_without_callers_say_so() {
         assert!(!says_so(profile), "{}", String::from_utf8_lossy(profile));
     }
 }
+
+/// Unwinding by frame pointers finds neither the functions of a script nor the interpreter's that call a native one.
+#[test]
+fn an_interpreter_without_functions_of_scripts_says_how_to_record_them() {
+    let stacks = "python3;[unknown];Py_INCREF 50\npython3;[unknown];_PyEval_EvalFrameDefault;arena_map_get 30\n\
+        python3;[unknown];_PyEval_EvalFrameDefault 20\n";
+    let text = page(&[], stacks.as_bytes());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("100.0% in an interpreter or virtual machine, without the functions that it runs"),
+        "{text}"
+    );
+    assert!(words.contains("(fg-record shows them)") && !text.contains("own code"), "{text}");
+    assert!(text.contains("100.0%  python3  ") && !text.contains("python3: "), "{text}");
+    assert!(text.contains("fg-report --focus '^Py_INCREF$'"), "{text}");
+    // fg-record does not show functions of Perl.
+    let text = page(&[], b"perl;_start;main;perl_parse 5\nperl;_start;main;perl_run;Perl_runops_standard 95\n");
+    assert!(text.contains("without the") && !text.contains("(fg-record"), "{text}");
+}
