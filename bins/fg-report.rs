@@ -48,6 +48,9 @@ struct Args {
 #[command(next_help_heading = "Content")]
 struct ContentArgs {
     /// Report the callers and callees of functions that match REGEX
+    ///
+    /// REGEX is searched for in whole names; if none matches, in names without generic and template arguments; then in names as
+    /// the page shows them.
     #[arg(long, value_name = "REGEX")]
     focus: Option<FrameMatcher>,
 

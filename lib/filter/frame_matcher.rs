@@ -33,15 +33,20 @@ impl FrameMatcher {
         if index >= self.results.len() {
             self.results.resize(frames.len(), None);
         }
-        *self.results[index].get_or_insert_with(|| {
-            let name = frames.name(frame);
-            matches_name(&self.pattern, if self.ignores_arguments { without_arguments(name) } else { name })
-        })
+        if self.results[index].is_none() {
+            self.results[index] = Some(self.matches_name(frames.name(frame)));
+        }
+        self.results[index] == Some(true)
     }
 
     /// True if any of these frames matches.
     pub fn matches_any(&mut self, frames: &Frames) -> bool {
         frames.iter().any(|(frame, _)| self.matches(frames, frame))
+    }
+
+    /// True if a name matches.
+    pub fn matches_name(&self, name: &[u8]) -> bool {
+        matches_name(&self.pattern, if self.ignores_arguments { without_arguments(name) } else { name })
     }
 
     /// True if a frame has matched.

@@ -17,6 +17,7 @@ use super::waits::waits_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Profile, Weights};
+use crate::symbol_name::shorten::shorten;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 3;
@@ -69,11 +70,12 @@ fn without_self(mut table: Table) -> Table {
 /// [`Error::Overflow`], and [`Error::Invalid`] if no function matches.
 pub(super) fn page(
     context: &Context<'_>,
-    focus: &mut FrameMatcher,
+    focus: &FrameMatcher,
     inputs: &[String],
     lines: usize,
 ) -> Result<Page, Error> {
-    let parts = split(context, focus)?;
+    let is_match = find_matches(context, focus);
+    let parts = split(context, &is_match)?;
     if parts.matches.is_empty() {
         return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
     }
@@ -94,8 +96,7 @@ pub(super) fn page(
     let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
     let callers = if context.profile.is_differential() { callers } else { without_self(callers) };
     let callees = Table { key: "tree", title: "callees, without branches below 1% of them".to_owned(), ..callees };
-    let frames = &context.profile.frames;
-    let waits = waits_table(context, rows.third, |waiting| waiting.iter().any(|frame| focus.matches(frames, *frame)))?;
+    let waits = waits_table(context, rows.third, |waiting| waiting.iter().any(|frame| is_match[frame.index()]))?;
     let tables = [waits, callers, callees, selfs]
         .into_iter()
         .filter(|table| table.has_content() && (table.key != selfs_key || !context.profile.is_differential()));
@@ -118,15 +119,57 @@ fn largest_branches(context: &Context<'_>, measure: Measure, inactive: &Profile,
     }
 }
 
+/// The forms of names in which a focus is searched for: the first counts in which one matches.
+const FORMS: [NameForm; 3] = [NameForm::Whole, NameForm::WithoutArguments, NameForm::Shown];
+
+/// A form of the names of functions.
+#[derive(Clone, Copy, Debug)]
+enum NameForm {
+    Whole,
+    /// Without template, generic and call arguments.
+    WithoutArguments,
+    /// As pages show it: also without packages, folders, or the source that all own functions have.
+    Shown,
+}
+
+impl NameForm {
+    /// True if the name of a function matches in this form. `source` is the text behind all own functions.
+    fn matches(self, context: &Context<'_>, focus: &FrameMatcher, frame: FrameId, source: Option<&str>) -> bool {
+        let name = context.profile.frames.name(frame);
+        match self {
+            Self::Whole => focus.matches_name(name),
+            Self::WithoutArguments => focus.matches_name(&shorten(name, 2)),
+            Self::Shown => {
+                let shown = [context.name(frame), context.name_of(name)];
+                let without_source =
+                    source.into_iter().flat_map(|source| shown.each_ref().map(|name| name.replace(source, "")));
+                focus.matches_name(&shorten(name, 3))
+                    || focus.matches_name(shown[0].as_bytes())
+                    || without_source.into_iter().any(|name| focus.matches_name(name.as_bytes()))
+            }
+        }
+    }
+}
+
+/// Returns for each frame true if its name matches.
+fn find_matches(context: &Context<'_>, focus: &FrameMatcher) -> Vec<bool> {
+    let frames = &context.profile.frames;
+    let source = context.single_source().map(|source| format!(" ({source})"));
+    let mut matches = FORMS.iter().map(|form| {
+        frames.iter().map(|(frame, _)| form.matches(context, focus, frame, source.as_deref())).collect::<Vec<bool>>()
+    });
+    matches.find(|is_match| is_match.contains(&true)).unwrap_or_else(|| vec![false; frames.len()])
+}
+
 /// Splits all stacks at their first match. The derived profiles have the frames of the whole one, with the same ids.
-fn split(context: &Context<'_>, focus: &mut FrameMatcher) -> Result<Parts, Error> {
+fn split(context: &Context<'_>, is_match: &[bool]) -> Result<Parts, Error> {
     let profile = context.profile;
     let finder = InactivityFinder::new(&profile.frames, context.origins, context.work);
     let (mut callees, mut callers) = (Part::new(profile), Part::new(profile));
     let mut matches = vec![Weights::default(); profile.frames.len()];
     let mut part = Vec::new();
     profile.for_each(|stack, weights| {
-        let Some(first) = stack.iter().position(|frame| focus.matches(&profile.frames, *frame)) else { return Ok(()) };
+        let Some(first) = stack.iter().position(|frame| is_match[frame.index()]) else { return Ok(()) };
         matches[stack[first].index()].add(weights)?;
         let is_inactive = finder.is_inactive(&profile.frames, stack);
         part.clear();
@@ -141,7 +184,7 @@ fn split(context: &Context<'_>, focus: &mut FrameMatcher) -> Result<Parts, Error
         callers.add(&part, weights, is_inactive)
     })?;
     let matches = (0..).map(FrameId::from_index).zip(matches).filter(|(_, weights)| *weights != Weights::default());
-    let count = profile.frames.iter().filter(|(frame, _)| focus.matches(&profile.frames, *frame)).count();
+    let count = is_match.iter().filter(|is_match| **is_match).count();
     Ok(Parts { callees, callers, matches: matches.collect(), count })
 }
 

@@ -233,7 +233,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
         whole: survey.total,
     };
     let lines = options.lines.unwrap_or(UNLIMITED);
-    let mut contents = Contents { inputs, repeated: &options.repeated, focus: options.focus.take() };
+    let contents = Contents { inputs, repeated: &options.repeated, focus: options.focus.take() };
     let mut text = String::new();
     for width in widths(format) {
         let names = match width {
@@ -276,7 +276,7 @@ struct Contents<'a> {
 impl Contents<'_> {
     /// Returns a page of this width with as much as fits on its lines.
     fn fit_lines(
-        &mut self,
+        &self,
         context: &Context<'_>,
         format: Format,
         width: usize,
@@ -298,7 +298,7 @@ impl Contents<'_> {
     }
 
     /// Returns a page of about this many lines.
-    fn page(&mut self, context: &Context<'_>, lines: usize) -> Result<Page, Error> {
+    fn page(&self, context: &Context<'_>, lines: usize) -> Result<Page, Error> {
         let (names, [before, after]) = match self.inputs {
             Inputs::Files(names) => (display_files(context, names), ["before".to_owned(), "after".to_owned()]),
             Inputs::Runs(before, after) => {
@@ -306,7 +306,7 @@ impl Contents<'_> {
             }
         };
         let commands = Commands::new(self.inputs, self.repeated);
-        match &mut self.focus {
+        match &self.focus {
             Some(focus) => focus::page(context, focus, &names, lines),
             None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
             None => plain::page(context, &commands, &names, lines),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::report;
+use crate::support::{data, run};
 
 fn json(options: &[&str], profile: &str) -> Value {
     let options: Vec<&str> = ["--json"].iter().chain(options).copied().collect();
@@ -222,4 +223,52 @@ fn a_file_is_named_with_visible_characters() {
     let command = page.lines().find(|line| line.starts_with("  fg-report --focus")).unwrap();
     assert!(!command.contains('\u{202e}'), "{page}");
     assert!(in_folder(command).contains("100.0%"), "{command}");
+}
+
+#[test]
+fn a_focus_matches_names_as_pages_show_them() {
+    let profile = "app;_start;main;wait<std::vector<int> >(shop::lock&);poll 30\napp;_start;main;wait<std::string>(int) 30\n\
+        app;_start;main;waiting 20\napp;_start;main;acme::shop::queue::push<int>(int) 20\n";
+    let focus = |pattern: &str, profile: &str| {
+        json(&[&format!("--focus={pattern}")], profile)["focus"]["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(focus("^wait$", profile), ["wait<std::string>(int)", "wait<std::vector<int> >(shop::lock&)"]);
+    assert_eq!(focus("^queue::push$", profile), ["acme::shop::queue::push<int>(int)"]);
+    // What whole names match is not searched for elsewhere.
+    assert_eq!(focus("^waiting$", profile), ["waiting"]);
+    let whole = format!("{profile}app;_start;main;wait 5\n");
+    assert_eq!(focus("^wait$", &whole), ["wait"]);
+    let script = "python3;_start;total (/srv/app/c.py);max (/srv/app/c.py) 5\n";
+    assert_eq!(focus("^total$", script), ["total (/srv/app/c.py)"]);
+    assert_eq!(focus(r"^total \(c\.py\)$", script), ["total (/srv/app/c.py)"]);
+    let unmatched = run("fg-report", ["--focus=^sleep$"], profile.as_bytes());
+    assert!(unmatched.code() == 1 && unmatched.stderr.contains("--focus ^sleep$: no frame matches"), "{unmatched:?}");
+}
+
+#[test]
+fn the_commands_of_a_page_find_their_function() {
+    let folder = data("collapse/formats");
+    let profiles = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut profiles: Vec<_> = profiles.filter(|path| path.extension().is_some_and(|end| end == "folded")).collect();
+    profiles.sort();
+    assert!(profiles.len() > 100);
+    let programs = std::path::Path::new(crate::support::tool("fg-report")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    for profile in profiles {
+        let page = run("fg-report", [&profile], b"");
+        // Some are empty.
+        let Some(command) = page.text().lines().find(|line| line.starts_with("  fg-report --focus")).map(str::to_owned)
+        else {
+            continue;
+        };
+        let mut shell = crate::support::command("sh");
+        shell.args(["-ec", &command]).env("PATH", &path);
+        let focused = crate::support::run_command(shell, b"").ok().text();
+        assert!(focused.contains("focus     1 function in "), "{command}: {focused}");
+    }
 }
