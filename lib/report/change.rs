@@ -29,9 +29,6 @@ const MOST_CALLEES: usize = 5;
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 4;
 
-/// Most functions that are listed if none changed by more than noise.
-const MOST_NOISE: usize = 3;
-
 /// Differences within noise are listed from this many percent points on.
 const MIN_NOISE: f64 = 1.0;
 
@@ -111,7 +108,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     // Without any, the largest differences are all that there is to look at.
     let noise_rows = match grew.rows.is_empty() && shrank.rows.is_empty() {
         _ if context.is_whole => rows.first,
-        true => rows.first.min(MOST_NOISE),
+        true => rows.first + rows.second + rows.third,
         false => 0,
     };
     let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
@@ -256,11 +253,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], shown: Shown, lim
     let total = context.base();
     let least_noise = if context.is_whole { 0.0 } else { MIN_NOISE };
     let wanted = changes.iter().filter(|change| shown.contains(change, total, least_noise));
-    let mut wanted: Vec<&Change<'_>> = wanted.collect();
-    if shown == Shown::Noise {
-        // What is least likely chance is the first to look at.
-        wanted.sort_by(|a, b| a.rank.cmp(&b.rank).then(a.chance.unwrap_or(1.0).total_cmp(&b.chance.unwrap_or(1.0))));
-    }
+    let wanted: Vec<&Change<'_>> = wanted.collect();
     let all = wanted.len();
     let wanted = &wanted[..wanted.len().min(limit)];
     let amount = Amount::new(context);

@@ -151,12 +151,15 @@ fn kinds(context: &Context<'_>) -> Fact {
     Fact::new("code", Value::List(largest(context, kinds)))
 }
 
-/// Returns names with their shares, the largest first.
+/// Returns names with their shares, the largest first. Programs read the small ones, too.
 fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>) -> Vec<Item> {
     let mut named: Vec<(String, Weight)> = named.collect();
     named.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
     let items = named.into_iter().map(|(name, weight)| (name, context.share(weight)));
-    items.filter(|(_, share)| *share >= MIN_SHARE).map(|(name, share)| Item::share(name, share)).collect()
+    items
+        .filter(|(_, share)| context.is_exact || *share >= MIN_SHARE)
+        .map(|(name, share)| Item::share(name, share))
+        .collect()
 }
 
 /// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions

@@ -108,14 +108,14 @@ impl Layout {
         let columns: Vec<&str> = table.columns.iter().map(|column| column.heading).collect();
         let columns = columns.join(" | ");
         let alignment = "--: | ".repeat(table.columns.len());
-        text.push_str(&format!("| {columns} | {} | |\n| {alignment}:-- | :-- |\n", escape(&table.title)));
+        text.push_str(&format!("| {columns} | {} | |\n| {alignment}:-- | :-- |\n", cell(&escape(&table.title))));
         for row in &table.rows {
             let names: Vec<String> = fit_names(&row.names, self.path_width).iter().map(|name| code(name)).collect();
             // Blanks at the start of a cell are dropped, these are not.
             let indent = "\u{a0}\u{a0}".repeat(row.depth.min(MAX_INDENT));
-            let numbers: Vec<String> = row.numbers.iter().map(|number| escape(&number.text())).collect();
-            let (numbers, details) = (numbers.join(" | "), self.list(&row.details, ", ") + &self.notes(&row.notes));
-            text.push_str(&format!("| {numbers} | {indent}{} | {details} |\n", names.join(" > ")));
+            let numbers: Vec<String> = row.numbers.iter().map(|number| cell(&escape(&number.text()))).collect();
+            let details = cell(&(self.list(&row.details, ", ") + &self.notes(&row.notes)));
+            text.push_str(&format!("| {} | {indent}{} | {details} |\n", numbers.join(" | "), cell(&names.join(" > "))));
         }
     }
 
@@ -132,9 +132,13 @@ impl Layout {
     }
 }
 
-/// Returns a name as code, in which only a backquote and the separator of cells have a meaning.
+/// Returns text of a cell of a table. Even in code, the separator of cells has a meaning there, and nowhere else.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// Returns a name as code, in which only a backquote has a meaning.
 fn code(name: &str) -> String {
-    let name = name.replace('|', "\\|");
     match name.contains('`') {
         true => format!("`` {name} ``"),
         false => format!("`{name}`"),
@@ -148,7 +152,7 @@ fn escape(text: &str) -> String {
         match character {
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => escaped.extend(['\\', character]),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '~' => escaped.extend(['\\', character]),
             _ => escaped.push(character),
         }
     }
@@ -157,11 +161,11 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{code, escape};
+    use super::{cell, code, escape};
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!([code("a|b"), cell(&code("a|b"))], ["`a|b`", "`a\\|b`"]);
         assert_eq!(code("a`b"), "`` a`b ``");
         assert_eq!(escape("<img> *a* [b](c) x_y"), "&lt;img> \\*a\\* \\[b\\](c) x\\_y");
     }

@@ -95,9 +95,14 @@ impl Fact {
                 let width: usize = items.iter().map(|item| width(&item.text()) + 3).sum();
                 if width > PATH_WIDTH { 2 } else { 1 }
             }
-            Value::List(_) if self.label == "threads" => 2,
-            Value::Path(..) | Value::Text(_) | Value::List(_) => 1,
+            Value::List(_) => self.most_list_lines(),
+            Value::Path(..) | Value::Text(_) => 1,
         }
+    }
+
+    /// Returns the number of lines that a list may take.
+    pub(super) fn most_list_lines(&self) -> usize {
+        if matches!(self.label, "threads" | "renamed?") { 2 } else { 1 }
     }
 }
 

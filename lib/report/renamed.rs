@@ -1,10 +1,11 @@
 //! Functions that probably have another name after: they have neither grown nor shrunk.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
-
 use super::page::{Fact, Item, Number, Value};
 use super::{Options, Subject};
 use crate::Error;
@@ -86,11 +87,16 @@ impl RenamedFrames {
         Ok(Some(joined))
     }
 
-    /// Returns the fact that names these functions, with the changes of their inclusive weights.
+    /// Returns the fact that names these functions, with the changes of their inclusive weights, the largest first.
     pub(super) fn fact(&self, context: &Context<'_>) -> Option<Fact> {
-        let items = self.0.iter().map(|pair| {
+        let pairs = self.0.iter().map(|pair| {
             let [old, new] = [pair.before, pair.after].map(|frame| context.survey.functions[frame.index()].inclusive);
-            let weights = Weights { before: old.before, after: new.after };
+            (pair, Weights { before: old.before, after: new.after })
+        });
+        let mut pairs: Vec<(&RenamedFrame, Weights)> = pairs.collect();
+        // Pairs of equal change stay in the order of their names.
+        pairs.sort_by_key(|(_, weights)| Reverse(weights.difference()));
+        let items = pairs.into_iter().map(|(pair, weights)| {
             let name = format!("{} -> {}", context.name(pair.before), context.name(pair.after));
             Item::new(name, Some(Number::Change(context.change(weights))))
         });

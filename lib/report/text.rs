@@ -86,6 +86,9 @@ fn inline_callers(block: &mut Block) {
     }
 }
 
+/// The end of a list of which some items do not fit.
+const REST: &str = ", …";
+
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line.trim_end());
     text.push('\n');
@@ -155,11 +158,13 @@ fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
             lines
         }
         Value::List(items) => {
-            let FittedItems { mut lines, has_rest } =
-                fit_items(items, room, if fact.label == "threads" { 2 } else { 1 });
-            if let Some(last) = lines.last_mut().filter(|last| has_rest && width(last) + 3 <= room) {
-                last.push_str(", …");
+            let most_lines = fact.most_list_lines();
+            let FittedItems { mut lines, has_rest } = fit_items(items, room, most_lines);
+            let is_full = lines.last().is_some_and(|last| width(last) + REST.chars().count() > room);
+            if has_rest && is_full {
+                lines = fit_items(items, room.saturating_sub(REST.chars().count()), most_lines).lines;
             }
+            lines.last_mut().filter(|_| has_rest).into_iter().for_each(|last| last.push_str(REST));
             lines
         }
         Value::Path(items, lines) => {

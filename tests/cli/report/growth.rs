@@ -51,26 +51,29 @@ fn the_change_of_a_librarys_function_counts_for_the_function_that_has_most_of_it
 }
 
 #[test]
-fn the_difference_that_is_least_likely_chance_comes_first_within_noise() {
+fn differences_within_noise_are_ordered_by_size_and_fill_the_page() {
     let folder = directory();
-    let write = |name: &str, steady: u32, noisy: u32| {
-        let lines = comparison(&[]);
-        let stacks: String = lines
-            .lines()
-            .map(|line| line.rsplit_once(' ').map_or_else(String::new, |(stack, _)| format!("{stack}\n")))
-            .collect();
-        let text = format!("{stacks}app;_start;main;steady {steady}\napp;_start;main;noisy {noisy}\n");
-        std::fs::write(folder.path().join(name), text).unwrap();
+    let write = |name: &str, run: u32| {
+        let noise = (0..9).map(|number| {
+            // Neither side of a function is above the other in both runs.
+            let weight = 2000 + (run * 7 + number * 3) % 5 * 100 * (number + 1);
+            format!("app;_start;main;noisy_{number} {weight}\n")
+        });
+        std::fs::write(folder.path().join(name), noise.collect::<String>()).unwrap();
     };
-    write("b1", 3000, 2000);
-    write("b2", 3060, 6000);
-    write("a1", 3300, 5000);
-    write("a2", 3360, 9000);
+    for (run, name) in (0..).zip(["b1", "b2", "a1", "a2"]) {
+        write(name, run);
+    }
     let mut command = command(tool("fg-report"));
     command.current_dir(folder.path()).args(["--before", "b1", "b2", "--after", "a1", "a2"]);
     let page = run_command(command, b"").ok().text();
-    let rows: Vec<&str> = page.lines().skip_while(|line| !line.contains("differences within noise")).collect();
-    assert!(rows.len() > 2 && rows[1].contains("  steady") && rows[2].contains("  noisy"), "{page}");
+    let rows = page.lines().skip_while(|line| !line.contains("differences within noise")).skip(1);
+    let changes = rows.take_while(|line| !line.is_empty()).map(|line| {
+        let change = line.split_whitespace().nth(2).and_then(|change| change.trim_end_matches('%').parse::<f64>().ok());
+        change.unwrap_or_else(|| panic!("{page}")).abs()
+    });
+    let changes: Vec<f64> = changes.collect();
+    assert!(changes.len() > 3 && changes.is_sorted_by(|a, b| a >= b), "{page}");
 }
 
 #[test]

@@ -251,6 +251,23 @@ fn a_focus_matches_names_as_pages_show_them() {
 }
 
 #[test]
+fn json_has_the_small_kinds_of_code() {
+    let page = json(&[], "app;main;work 9999\napp;main;malloc 1\n");
+    let kinds = page["code"]["items"].as_array().unwrap();
+    assert_eq!(kinds[1]["name"], "allocator");
+    assert_eq!(kinds[1]["percent"].as_f64(), Some(0.01));
+}
+
+#[test]
+fn separators_of_cells_have_a_backslash_in_tables_only() {
+    let page = report(&["--markdown"], b"app;main;a|b`c;x 5\napp;main;left|right;y 3\n");
+    let (tables, others): (Vec<&str>, Vec<&str>) = page.lines().partition(|line| line.starts_with("| "));
+    assert!(others.iter().any(|line| line.contains("`` a|b`c ``")), "{page}");
+    assert!(!others.iter().any(|line| line.contains("\\|")), "{page}");
+    assert!(tables.iter().any(|line| line.contains("`left\\|right`")), "{page}");
+}
+
+#[test]
 fn the_commands_of_a_page_find_their_function() {
     let folder = data("collapse/formats");
     let profiles = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -33,3 +33,31 @@ fn a_renamed_function_has_not_grown() {
     let page = run("fg-report", [""; 0], grown.as_bytes()).ok().text();
     assert!(!page.contains("renamed") && page.contains("1 grew") && page.contains("-22.1%    parse_v1"), "{page}");
 }
+
+#[test]
+fn renamed_functions_are_ordered_by_change_and_never_left_out_silently() {
+    let folder = directory();
+    let name = |number: usize, side: &str| format!("a_module_with_a_long_name::{side}::function_{number}");
+    let write = |side: &str, changes: [usize; 6]| {
+        let stacks = (0..6).map(|number| {
+            let (function, weight) = (name(number, side), 3000 + changes[number]);
+            format!("app;main;caller_{number};{function};callee_{number} {weight}\n")
+        });
+        std::fs::write(folder.path().join(side), stacks.collect::<String>()).unwrap();
+    };
+    write("old", [0; 6]);
+    write("new", [5, 50, 10, 40, 20, 30]);
+    let files = ["--before", "old", "--after", "new"];
+    let run = |options: &[&str]| {
+        let mut command = crate::support::command(crate::support::tool("fg-report"));
+        command.current_dir(folder.path()).args(files).args(options);
+        crate::support::run_command(command, b"").ok().text()
+    };
+    let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let items = json["renamed"]["items"].as_array().unwrap();
+    let order: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()?.rsplit('_').next()).collect();
+    assert_eq!(order, ["1", "3", "5", "4", "2", "0"], "{json}");
+    let page = run(&[]);
+    let fact: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("renamed?")).take(2).collect();
+    assert!(fact[0].contains("function_1") && fact[1].starts_with("   ") && fact[1].ends_with(", …"), "{page}");
+}
