@@ -88,7 +88,8 @@ pub struct CopyArgs {
     /// By default, names that differ only because the program was copied are matched, and a message lists them. This
     /// covers two source folders, such as old/ and new/, or two source files, if each is on one side only and both have
     /// functions of the same names. It also covers the heaviest program of each side, such as app-v1 and app-v2, if the
-    /// two call the same functions. In fg-report, this option also turns off the search for renamed functions.
+    /// two call the same functions, or if most of their functions are the same and no other program is on one side only.
+    /// In fg-report, this option also turns off the search for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,
 }

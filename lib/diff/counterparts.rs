@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counterpart::{Counterpart, NamePart};
-use super::program::{Program, is_evidence};
+use super::program::{Program, is_evidence, own_functions};
 use super::sources::{Functions, find_files, find_folders};
 use crate::Error;
 use crate::profile::Profile;
@@ -27,7 +27,7 @@ struct SideNames {
 impl Counterparts {
     /// Returns the counterparts of two sides. Two folders or files are counterparts if they have functions of equal names. So are
     /// the heaviest program that only the side before has and the heaviest that only the side after has, if they call the same
-    /// functions.
+    /// functions; if they are the only ones, it is enough that they have the same functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -125,6 +125,10 @@ impl SideNames {
                     let caller = if is_first { String::new() } else { names[call[0].index()].clone() };
                     *program.calls.entry((caller, callee.clone())).or_default() += weights.after.as_f64();
                 }
+                let callees = stack[1..].iter().map(|frame| names[frame.index()].as_str());
+                for function in own_functions(callees).collect::<BTreeSet<_>>() {
+                    *program.functions.entry(function.to_owned()).or_default() += weights.after.as_f64();
+                }
                 Ok(())
             })?;
         }
@@ -135,11 +139,16 @@ impl SideNames {
         self.heaviest_only_here(other).is_some()
     }
 
-    /// Returns the heaviest program that the other side does not have: neither as a program nor, where stacks begin with
-    /// functions, as one that another calls.
-    fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
+    /// Returns the programs that the other side does not have: neither as a program nor, where stacks begin with functions, as one
+    /// that another calls.
+    fn programs_only_here(&self, other: &Self) -> impl Iterator<Item = (&String, &Program)> {
         let only = self.programs.iter().filter(|(name, _)| !other.functions.has(name));
-        let programs = only.filter(|(name, _)| !name.starts_with('['));
+        only.filter(|(name, _)| !name.starts_with('['))
+    }
+
+    /// Returns the heaviest of them.
+    fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
+        let programs = self.programs_only_here(other);
         programs.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|(name, program)| (name.as_str(), program))
     }
 
@@ -158,11 +167,10 @@ fn renamed(counterparts: &Counterparts, name: &str) -> String {
 
 fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
     let (old, new) = (before.heaviest_only_here(after)?, after.heaviest_only_here(before)?);
-    old.1.is_same(old.0, new.1, new.0).then(|| Counterpart {
-        before: old.0.to_owned(),
-        after: new.0.to_owned(),
-        part: NamePart::Whole,
-    })
+    let are_single =
+        [(before, after), (after, before)].iter().all(|(one, other)| one.programs_only_here(other).count() == 1);
+    let is_same = old.1.is_same(old.0, new.1, new.0) || are_single && old.1.has_functions_of(new.1);
+    is_same.then(|| Counterpart { before: old.0.to_owned(), after: new.0.to_owned(), part: NamePart::Whole })
 }
 
 /// Returns the names of unknown functions of the program, which are its file in brackets; that of a thread may be cut.
@@ -222,6 +230,32 @@ mod tests {
         ] {
             assert_eq!(find(before, after), [], "{before:?} {after:?}");
         }
+    }
+
+    #[test]
+    fn a_function_that_grew_much_makes_no_other_program() {
+        let stacks = |program: &str, functions: [&str; 4], often: usize| {
+            let once = functions.map(|function| format!("{program};main;{function};read"));
+            // A stack weighs as much as its number.
+            let grown = (0..often).map(|_| format!("{program};main;grown;hash"));
+            once.into_iter().chain(grown).collect::<Vec<String>>()
+        };
+        let find = |before: &[String], after: &[String]| {
+            find(
+                &before.iter().map(String::as_str).collect::<Vec<_>>(),
+                &after.iter().map(String::as_str).collect::<Vec<_>>(),
+            )
+        };
+        let [same, other] = [["parse", "sort", "fold", "join"], ["load", "store", "draw", "join"]];
+        let before = stacks("one", same, 1);
+        assert_eq!(find(&before, &stacks("other", same, 30)), [pair("one", "other")]);
+        assert_eq!(find(&before, &stacks("other", other, 30)), [], "two programs");
+        let with_second = [stacks("other", same, 30), vec!["second;main;parse;read".to_owned()]].concat();
+        assert_eq!(find(&before, &with_second), [], "two new programs");
+        // What they have in common is a library's.
+        let library = ["runtime.mallocgc", "runtime.newobject", "strings.Builder", "sort.Sort"];
+        let after = stacks("other", library, 30).iter().map(|stack| stack.replace("grown", "new")).collect::<Vec<_>>();
+        assert_eq!(find(&stacks("one", library, 1), &after), []);
     }
 
     #[test]

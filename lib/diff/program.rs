@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::markers::INLINED;
+use crate::markers::{self, INLINED};
+use crate::symbol_name::inherent::without_type_brackets;
+use crate::symbol_name::library::{calls_no_program, is_library};
+use crate::symbol_name::module::split_module;
+use crate::symbol_name::return_type::without_return_type;
 
 /// Smallest share of the calls, by weight, that two programs have in common.
 ///
@@ -12,6 +16,12 @@ const MIN_COMMON: f64 = 0.5;
 
 /// The same for programs whose names differ only in versions or hashes.
 const MIN_COMMON_OF_VERSIONS: f64 = 0.1;
+
+/// Fewest functions that two programs under other names have in common if their calls have other weights.
+const MIN_FUNCTIONS: usize = 3;
+
+/// A function is large from this share of the program on: a smaller one may be missing by chance.
+const LARGE_FUNCTION: f64 = 0.01;
 
 /// Fewest hexadecimal digits that are a hash if one is a number.
 const MIN_HASH: usize = 6;
@@ -26,6 +36,8 @@ pub(super) struct Program {
     pub weight: f64,
     /// Weight of each call by caller and callee. The caller is empty for the functions that no other calls.
     pub calls: BTreeMap<(String, String), f64>,
+    /// Weight of each function that is neither of a library nor of the kernel.
+    pub functions: BTreeMap<String, f64>,
 }
 
 impl Program {
@@ -37,6 +49,19 @@ impl Program {
             Some(share) => share >= if are_versions { MIN_COMMON_OF_VERSIONS } else { MIN_COMMON },
             None => are_versions,
         }
+    }
+
+    /// True if most of the functions are the same, whatever they cost: one that grew much changes the share of all others.
+    pub fn has_functions_of(&self, other: &Self) -> bool {
+        let all: BTreeSet<&String> = self.large_functions().chain(other.large_functions()).collect();
+        let is_common = |name: &&&String| self.functions.contains_key(**name) && other.functions.contains_key(**name);
+        let common = all.iter().filter(is_common).count();
+        common >= MIN_FUNCTIONS && 2 * common > all.len()
+    }
+
+    fn large_functions(&self) -> impl Iterator<Item = &String> {
+        let least = self.weight * LARGE_FUNCTION;
+        self.functions.iter().filter(move |(_, weight)| **weight >= least).map(|(name, _)| name)
     }
 
     /// Returns the share of the calls that is the same in both, by weight; `None` if neither has any.
@@ -77,6 +102,15 @@ fn without_version(name: &str) -> String {
         text = text.replace("#.#", "#");
     }
     text
+}
+
+/// Returns the names of a stack, root first, that may be functions of the program: those of no library and not of the kernel.
+pub(super) fn own_functions<'s>(stack: impl Iterator<Item = &'s str>) -> impl Iterator<Item = &'s str> {
+    let plain = stack.map(|name| (name, split_module(markers::strip_suffix(name.as_bytes())).1));
+    let open =
+        plain.take_while(|(name, plain)| !name.as_bytes().ends_with(markers::KERNEL) && !calls_no_program(plain));
+    let own = open.filter(|(_, plain)| !is_library(&without_type_brackets(without_return_type(plain))));
+    own.map(|(name, _)| name).filter(|name| is_evidence(name))
 }
 
 /// True for a function that few programs have: no marker, no function without a name, and none that starts each program.
