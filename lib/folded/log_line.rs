@@ -21,7 +21,7 @@ pub(crate) fn is_log_line(line: &[u8]) -> bool {
         || begins_with_request_id(line)
         || is_of_web_server(line)
         || split_words(line).skip(1).take(MAX_WORDS_BEFORE_TIME - 1).any(is_date)
-        || memchr::memchr_iter(b'[', line).any(|start| is_bracketed_date(&line[start + 1..]))
+        || memchr::memchr_iter(b'[', line).any(|start| is_bracketed_date(first_bytes(&line[start + 1..])))
         || starts_with_any(line, &[b"ok ", b"not ok "]) && split_words(line).nth(2) == Some(b"-")
 }
 
@@ -33,11 +33,19 @@ pub(crate) fn begins_with_time(line: &[u8]) -> bool {
     is_date(word) || is_month_and_day(line) || is_seconds(word)
 }
 
+/// Most bytes of a date and time.
+const MAX_DATE: usize = 64;
+
+/// Returns as many first bytes as a date has, so that a line of many brackets does not take a time that is quadratic in its length.
+fn first_bytes(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(MAX_DATE)]
+}
+
 /// Returns true for `2026-11-23T10:00:00Z` or `10:00:01.5`.
 fn is_date(word: &[u8]) -> bool {
-    let numbers = word.split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty()).count();
-    word.len() >= 8
-        && numbers >= 3
+    let mut numbers = word.split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
+    (8..=MAX_DATE).contains(&word.len())
+        && numbers.nth(2).is_some()
         && word.iter().any(|byte| b"-:/".contains(byte))
         && word.iter().all(|byte| byte.is_ascii_digit() || b"-:/.,TZ+[]".contains(byte))
 }
@@ -151,6 +159,13 @@ mod tests {
             "Error;main 3",
         ] {
             assert!(!is_log_line(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn many_brackets_take_no_time_that_is_quadratic_in_their_number() {
+        for text in ["[", "[1", "[x-2026-11-27T", "[a "] {
+            assert!(!is_log_line(text.repeat(1 << 20).as_bytes()), "{text}");
         }
     }
 }

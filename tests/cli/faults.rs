@@ -164,17 +164,49 @@ fn tables_of_perf_report_may_have_no_functions() {
     )
     .replace("Command........", "Command        ");
     let warning = "30 % of the weight without stacks";
-    assert_folded(&command, "app server;main;f 40\napp server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n", warning);
+    assert_folded(&command, "app_server;main;f 40\napp_server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n", warning);
     let root_first = command.replace("f;main", "main;f").replace("g;main", "main;g").replace("read;main", "main;read");
     assert_folded(
         &root_first,
-        "app server;main;f 40\napp server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n",
+        "app_server;main;f 40\napp_server;main;g 20\nsh;[unknown] 30\nsh;main;read 10\n",
         warning,
     );
     let threads = "# Samples: 10  of event 'cycles'\n#\n# Overhead      Pid:Command     Shared Object     \n\
         # ........  ..................  ..................\n#\n    70.00%     5354:chromium    libc.so.6         \n7 f;main\n    \
         30.00%     5355:sh          [kernel.kallsyms] \n";
     assert_folded(threads, "chromium;main;f 7\nsh;[kernel.kallsyms] 3\n", "30 % of");
+}
+
+#[test]
+fn the_order_of_stacks_in_perf_report_is_no_guess() {
+    let report =
+        |stacks: &str| format!("# Samples: 9  of event 'e'\n#\n# Overhead  Command\n# ........  .......\n#\n{stacks}");
+    // One function is the leaf of all stacks.
+    let one_leaf = report("   100.00%  v\n6 hot;main;__libc_start_call_main\n3 hot;th;start_thread\n");
+    assert_folded(&one_leaf, "v;__libc_start_call_main;main;hot 6\nv;start_thread;th;hot 3\n", "");
+    let one_root = report("   100.00%  v\n6 start_thread;f;a\n3 start_thread;f;b\n");
+    assert_folded(&one_root, "v;start_thread;f;a 6\nv;start_thread;f;b 3\n", "");
+    let unknown = fold(report("   100.00%  v\n6 a;b\n3 c;d\n").as_bytes());
+    assert_eq!((unknown.code(), unknown.stdout.len()), (1, 0), "{unknown:?}");
+    assert!(unknown.stderr.contains("nothing tells if its stacks begin with the caller"), "{unknown:?}");
+}
+
+#[test]
+fn rows_that_perf_report_left_out_give_their_weight_to_no_other() {
+    let report = |rows: &str| {
+        format!(
+            "# Samples: 1000  of event 'e'\n# Event count (approx.): 1000\n#\n# Overhead  Symbol\n# ........  ......\n{rows}"
+        )
+    };
+    let filtered = report("     2.40%  [.] f\n24 f;main\n     0.10%  [.] g\n");
+    assert_folded(&filtered, "g 1\nmain;f 24\n", "");
+    let whole = report("    97.60%  [.] f\n976 f;main\n     2.41%  [.] g\n");
+    assert_folded(&whole, "g 24\nmain;f 976\n", "");
+    let group = filtered.replace("of event 'e'", "of events 'anon group { a, b }'");
+    let outcome = fold(group.as_bytes());
+    assert!(outcome.code() == 1 && outcome.stderr.contains("perf report --no-group"), "{outcome:?}");
+    let flat = report("    97.60%  [.] f (inlined)\n     2.40%  [.] g\n");
+    assert_folded(&flat, "f 97.6\ng 2.4\n", "a table without stacks");
 }
 
 /// Returns the self cost of a function.

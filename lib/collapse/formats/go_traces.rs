@@ -6,7 +6,8 @@
 //!              main.main
 //! ```
 //! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. `(inline)` becomes
-//! the suffix of inlined functions, unless names are kept verbatim. Labels are left out.
+//! the suffix of inlined functions, unless names are kept verbatim. Labels are left out. The total of the heading tells if
+//! stacks are missing.
 
 use std::borrow::Cow;
 
@@ -66,12 +67,16 @@ fn frame_name<'a>(text: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight, mut unit) = (Vec::new(), Stack::default(), None, None);
-    let mut has_begun = false;
+    let (mut has_begun, mut stated, mut sum) = (false, None, Weight::ZERO);
     while document.read_line(&mut line)? {
         let (first, rest) = split_word(&line);
         if is_separator(&line) {
-            stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
+            let weight = weight.take().unwrap_or_default();
+            sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
+            stack.add_leaf_first(weight, sink)?;
             has_begun = true;
+        } else if let Some(total) = stated_total(&line).filter(|_| !has_begun) {
+            stated = Some(total);
         } else if !has_begun && is_setting(&line) || first.is_empty() || weight.is_none() && is_label(&line) {
             continue;
         } else if !has_begun {
@@ -101,6 +106,26 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     let is_complete = stack.is_empty();
-    stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
+    let weight = weight.unwrap_or_default();
+    sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
+    stack.add_leaf_first(weight, sink)?;
+    if let Some((total, base)) =
+        stated.filter(|(total, base)| is_complete && unit == Some(*base) && lacks_stacks(sum, *total))
+    {
+        let what = "it states: it was filtered (-focus, -ignore), or the input is cut short";
+        document.warn(&format!("its stacks add up to {sum} of the {total} {base} that {what}"));
+    }
     document.check_end(is_complete, "the line below its last stack")
+}
+
+/// Returns the total of `Duration: 1.91s, Total samples = 1.50s (78.46%)`, and its unit.
+fn stated_total(line: &[u8]) -> Option<(Weight, &'static str)> {
+    let (_, total) = split_once(line, "Total samples = ")?;
+    parse_quantity(split_word(total).0)
+}
+
+/// Returns true if the sum of the stacks is less than the total by more than rounding explains: pprof prints at least three
+/// digits.
+fn lacks_stacks(sum: Weight, total: Weight) -> bool {
+    sum.millionths() < total.millionths() - total.millionths() / 100
 }

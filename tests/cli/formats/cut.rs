@@ -82,6 +82,15 @@ fn samples_of_perf_that_are_cut_have_no_wrong_names() {
 }
 
 #[test]
+fn stacks_that_the_total_of_pprof_lacks_are_reported() {
+    let text = std::fs::read_to_string(folder().join("pprof-traces.txt")).unwrap();
+    let end = text.rfind("     250ms").unwrap();
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()[..end].as_ref()).ok();
+    assert!(outcome.stderr.contains("add up to 1200 of the 1450 milliseconds that it states"), "{outcome:?}");
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().stderr, "");
+}
+
+#[test]
 fn a_missing_blank_line_tells_that_callers_may_be_missing() {
     let sample = |frames: &[&str]| {
         let frames = frames.iter().map(|name| format!("\t            7f00 {name}+0x1 (/x)\n"));

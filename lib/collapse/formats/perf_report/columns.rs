@@ -14,6 +14,9 @@ use crate::collapse::line_helpers::split_once;
 use crate::markers;
 use crate::profile::Weight;
 
+/// The mark of a function that was inlined into its caller.
+pub(super) const INLINED_MARK: &[u8] = b" (inlined)";
+
 /// The columns that are read.
 #[derive(Default)]
 pub(super) struct Columns {
@@ -28,7 +31,7 @@ pub(super) struct Columns {
 pub(super) struct Row {
     /// Percentage of the event.
     pub(super) percent: Weight,
-    /// The frame of the thread; empty if no column names it.
+    /// The frame of the thread, with underscores for blanks; empty if no column names it.
     pub(super) root: Vec<u8>,
     /// The function; without a column of functions, the module in brackets or [`markers::UNKNOWN`].
     pub(super) leaf: Vec<u8>,
@@ -66,7 +69,7 @@ impl Columns {
         };
         let thread = self.thread.as_ref().and_then(|thread| split_once(field(line, thread), ":"));
         let command = self.command.as_ref().map(|command| field(line, command)).or(thread.map(|(_, name)| name));
-        Some(Row { percent, root: command.unwrap_or_default().to_vec(), leaf })
+        Some(Row { percent, root: command.unwrap_or_default().replace(" ", "_"), leaf })
     }
 }
 
@@ -89,5 +92,6 @@ fn module_frame(module: &[u8]) -> Vec<u8> {
 fn parse_symbol(row: &[u8]) -> Option<&[u8]> {
     // `[.]` is user space, `[k]` the kernel.
     let level = row.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
-    Some(row[level + 6..].trim())
+    let name = row[level + 6..].trim();
+    Some(name.strip_suffix(INLINED_MARK).unwrap_or(name))
 }

@@ -17,11 +17,13 @@
 //! All sums are in millionths, as in [`Weight`].
 
 mod columns;
+mod order;
+mod totals;
 
 use bstr::ByteSlice as _;
-use rustc_hash::FxHashSet;
 
-use self::columns::{Columns, Row};
+use self::columns::{Columns, INLINED_MARK, Row};
+use self::order::Order;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader, Recognizer};
@@ -99,6 +101,24 @@ struct ListedStack {
     frames: Vec<u8>,
 }
 
+impl ListedStack {
+    fn frames(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.frames.split(|byte| *byte == b';').map(|name| name.strip_suffix(INLINED_MARK).unwrap_or(name))
+    }
+
+    fn first(&self) -> Option<&[u8]> {
+        self.frames().next()
+    }
+
+    fn has_callers(&self) -> bool {
+        self.frames.contains(&b';')
+    }
+
+    fn last(&self) -> Option<&[u8]> {
+        self.frames().next_back()
+    }
+}
+
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut section, mut columns) = (Vec::new(), Section::default(), Columns::default());
     let mut heading = Vec::new();
@@ -120,6 +140,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if line.starts_with(b"# ..") {
             columns = Columns::parse(&heading, &line);
         } else if let Some(comment) = line.strip_prefix(b"#").filter(is_comment) {
+            if comment.contains_str(" of events '") {
+                return Err(document.unreadable("a report of a group of events: give perf report --no-group"));
+            }
             if let Some(next) = Section::parse(comment) {
                 std::mem::replace(&mut section, next).add(document, sink)?;
             } else if let Some((_, periods)) = split_once(comment, "Event count (approx.): ") {
@@ -203,147 +226,22 @@ impl Section {
             Some(total) if Some(total.weight) == self.periods => "events",
             _ => "samples",
         });
-        let root_first = self.is_root_first();
+        let order = order::find_order(&self.entries);
+        let has_callers = |entry: &Entry| entry.stacks.iter().any(ListedStack::has_callers);
+        if order == Order::Unknown && self.entries.iter().any(has_callers) {
+            let what = "nothing tells if its stacks begin with the caller or the callee";
+            return Err(document.unreadable(format!("{what}; give perf report -s comm,sym, or the perf.data file")));
+        }
         let all_unlisted = self.unlisted_weights(total)?;
         self.warn_of_unlisted(&all_unlisted, total, document)?;
         for (entry, unlisted) in self.entries.iter().zip(all_unlisted) {
-            entry.add(total.is_some(), unlisted, root_first, document, sink)?;
+            entry.add(total.is_some(), unlisted, order, document, sink)?;
         }
         Ok(())
     }
-
-    /// Returns true if stacks are printed root first (`-g caller`): more of them end in the function of their row than begin
-    /// with it, or without functions more of all functions are the last than the first one of a stack.
-    fn is_root_first(&self) -> bool {
-        let (mut first, mut last) = (0, 0);
-        let (mut firsts, mut lasts) = (FxHashSet::default(), FxHashSet::default());
-        for entry in &self.entries {
-            for stack in &entry.stacks {
-                let frame = stack.frames.split(|byte| *byte == b';').next();
-                first += usize::from(frame == Some(&entry.leaf));
-                firsts.insert(frame);
-                let frame = stack.frames.rsplit(|byte| *byte == b';').next();
-                last += usize::from(frame == Some(&entry.leaf));
-                lasts.insert(frame);
-            }
-        }
-        if (first, last) == (0, 0) { lasts.len() > firsts.len() } else { last > first }
-    }
-
-    /// Warns if perf left out stacks with much of the weight.
-    fn warn_of_unlisted(
-        &self,
-        unlisted: &[u128],
-        total: Option<Total>,
-        document: &mut Document<'_>,
-    ) -> Result<(), Error> {
-        let unlisted = checked_sum(unlisted.iter().copied().map(Some)).ok_or(Error::Overflow)?;
-        let all = total.map_or(HUNDRED_PERCENT, |total| total.weight.millionths());
-        let percent = unlisted.checked_mul(100).ok_or(Error::Overflow)? / all.max(1);
-        if percent >= MIN_UNLISTED_PERCENT {
-            let what = "of the weight without stacks: perf leaves out those below --percent-limit";
-            document.warn(&format!("{percent} % {what}"));
-        }
-        Ok(())
-    }
-
-    /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If
-    /// perf states the total, these weights add up to what is missing from it.
-    fn unlisted_weights(&self, total: Option<Total>) -> Result<Vec<u128>, Error> {
-        let unlisted = self.entries.iter().map(|entry| entry.unlisted_weight(total.map(|total| total.weight)));
-        let mut unlisted = unlisted.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
-        let Some(Total { weight, .. }) = total.filter(|total| total.is_stated) else { return Ok(unlisted) };
-        let listed = checked_sum(self.entries.iter().map(Entry::listed)).ok_or(Error::Overflow)?;
-        let mut unlisted_sum = checked_sum(unlisted.iter().copied().map(Some)).ok_or(Error::Overflow)?;
-        let mut missing = weight.millionths().saturating_sub(listed) / ONE;
-        for weight in unlisted.iter_mut().filter(|weight| **weight > 0) {
-            let product = missing.checked_mul(*weight).ok_or(Error::Overflow)?;
-            let part = product.saturating_add(unlisted_sum / 2) / unlisted_sum;
-            (missing, unlisted_sum) = (missing - part, unlisted_sum - *weight);
-            *weight = part * ONE;
-        }
-        Ok(unlisted)
-    }
-
-    /// Returns the weight of the whole event if stacks have numbers, or `None` if they have percentages.
-    ///
-    /// perf does not say whether the numbers are samples or periods. They are samples if they fit into the stated
-    /// number of samples, else periods if they fit into the stated sum of periods; else the total is extrapolated from
-    /// the entries that have numbers.
-    fn find_total(&self) -> Result<Option<Total>, Error> {
-        let (mut numbers, mut percents) = (0u128, 0u128);
-        for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.is_percent)) {
-            percents = percents.checked_add(entry.percent.millionths()).ok_or(Error::Overflow)?;
-            numbers = entry.listed().and_then(|listed| numbers.checked_add(listed)).ok_or(Error::Overflow)?;
-        }
-        if percents == 0 {
-            return Ok(None);
-        }
-        let numbers = Weight::from_millionths(numbers);
-        if let Some(SampleCount { max, is_exact: true, .. }) = self.samples
-            && numbers <= max
-        {
-            return Ok(Some(Total { weight: max, is_stated: true }));
-        }
-        if let Some(periods) = self.periods
-            && self.samples.is_none_or(|samples| numbers > samples.max)
-            && numbers <= periods
-        {
-            return Ok(Some(Total { weight: periods, is_stated: true }));
-        }
-        let extrapolated = numbers.millionths().checked_mul(HUNDRED_PERCENT).ok_or(Error::Overflow)? / percents;
-        Ok(Some(Total { weight: Weight::from_millionths(extrapolated), is_stated: false }))
-    }
-}
-
-/// The weight of all stacks of an event.
-#[derive(Clone, Copy)]
-struct Total {
-    weight: Weight,
-    /// True if perf states it, false if it is extrapolated.
-    is_stated: bool,
-}
-
-/// A weight of one, in millionths.
-const ONE: u128 = 1_000_000;
-
-/// The share of the weight without stacks from which on it is said, in percent. Samples without a callchain have none either.
-const MIN_UNLISTED_PERCENT: u128 = 5;
-
-/// 100 percent, in millionths of a percent.
-const HUNDRED_PERCENT: u128 = 100_000_000;
-
-/// The largest rounding error of a percentage, in millionths of a percent: perf prints two decimal places.
-const ROUNDING_ERROR: u128 = 5_000;
-
-fn checked_sum(mut numbers: impl Iterator<Item = Option<u128>>) -> Option<u128> {
-    numbers.try_fold(0u128, |sum, number| sum.checked_add(number?))
-}
-
-/// Returns this percentage, in millionths of a percent, of a total weight.
-fn percent_of(total: Weight, percent: u128) -> Option<u128> {
-    total.millionths().checked_mul(percent).map(|product| product / HUNDRED_PERCENT)
 }
 
 impl Entry {
-    /// Returns the sum of the listed stacks.
-    fn listed(&self) -> Option<u128> {
-        checked_sum(self.stacks.iter().map(|stack| Some(stack.weight.millionths())))
-    }
-
-    /// Returns the part of the entry's weight that the listed stacks do not have, or zero if rounding explains it.
-    /// `total` is the weight of the event; without it, all weights are percentages.
-    fn unlisted_weight(&self, total: Option<Weight>) -> Option<u128> {
-        let (listed, percent) = (self.listed()?, self.percent.millionths());
-        let Some(total) = total else {
-            let unlisted = percent.saturating_sub(listed);
-            let rounding_error = ROUNDING_ERROR * (self.stacks.len() as u128 + 1);
-            return Some(if unlisted > rounding_error { unlisted } else { 0 });
-        };
-        let unlisted = percent_of(total, percent)?.saturating_sub(listed);
-        Some(if unlisted > percent_of(total, ROUNDING_ERROR)? { (unlisted + ONE / 2) / ONE * ONE } else { 0 })
-    }
-
     /// Adds the function alone with the unlisted weight, and the listed stacks. If stacks have numbers, those are their
     /// weights; if they have percentages, the rest of the entry's percentage is distributed among them in proportion,
     /// so that rounding errors do not add up.
@@ -351,39 +249,39 @@ impl Entry {
         &self,
         has_numbers: bool,
         unlisted: u128,
-        root_first: bool,
+        order: Order,
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        self.add_stack(&self.leaf, Weight::from_millionths(unlisted), false, document, sink)?;
+        self.add_stack(std::iter::once(&self.leaf[..]), Weight::from_millionths(unlisted), document, sink)?;
         let mut listed = self.listed().ok_or(Error::Overflow)?;
         let mut remaining = self.percent.millionths().saturating_sub(unlisted);
-        for ListedStack { weight, frames, .. } in &self.stacks {
-            let mut weight = weight.millionths();
+        for listed_stack in &self.stacks {
+            let mut weight = listed_stack.weight.millionths();
             if !has_numbers {
                 let part = remaining.checked_mul(weight).ok_or(Error::Overflow)? / listed.max(1);
                 (listed, remaining) = (listed - weight, remaining - part);
                 weight = part;
             }
-            self.add_stack(frames, Weight::from_millionths(weight), root_first, document, sink)?;
+            let (frames, weight) = (listed_stack.frames(), Weight::from_millionths(weight));
+            match order {
+                Order::RootFirst => self.add_stack(frames.rev(), weight, document, sink)?,
+                Order::LeafFirst | Order::Unknown => self.add_stack(frames, weight, document, sink)?,
+            }
         }
         Ok(())
     }
 
-    fn add_stack(
+    /// Adds a stack, leaf first, below the thread.
+    fn add_stack<'a>(
         &self,
-        frames: &[u8],
+        frames: impl Iterator<Item = &'a [u8]>,
         weight: Weight,
-        root_first: bool,
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let mut names: Vec<&[u8]> = frames.split(|byte| *byte == b';').collect();
-        if root_first {
-            names.reverse();
-        }
         let mut stack = Stack::default();
-        for name in names {
+        for name in frames {
             stack.push(&function_name(name, document.options), sink);
         }
         if !self.root.is_empty() {

@@ -78,6 +78,13 @@ pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
     parse_without_time(line).or_else(|| one_line::parse_bare(line).map(Line::Sample))
 }
 
+/// Returns the time of a sample or of any other record.
+pub(super) fn find_time(line: &[u8]) -> Option<&[u8]> {
+    find_times(line)
+        .find(|(_, colon)| Record::parse(&line[colon + 1..]).is_some())
+        .map(|(start, colon)| &line[start..colon])
+}
+
 /// Parses a line that has only a thread, and perhaps a period: `COMM PID` or `COMM PID PERIOD`. It begins a sample only if
 /// a frame follows.
 pub(in crate::collapse) fn parse_bare(line: &[u8]) -> Option<Header<'_>> {
