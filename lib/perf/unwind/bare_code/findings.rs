@@ -1,10 +1,8 @@
 //! What the paths of code without unwind information tell of its caller, remembered by address.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
-use super::read::{FileCode, ProcessCode, read_functions};
+use super::read::{FileCode, FileFunctions, ProcessCode};
 use crate::perf::event::Address;
 use crate::perf::objects::object::ObjectId;
 use crate::perf::runtimes::loop_frame::LoopFrame;
@@ -15,8 +13,8 @@ use crate::perf::unwind::snapshot::ProcessSnapshot;
 /// Findings about code without unwind information.
 #[derive(Debug, Default)]
 pub(in crate::perf::unwind) struct BareCode {
-    /// The functions of objects, by address.
-    functions: FxHashMap<ObjectId, Vec<Range<u64>>>,
+    /// The functions of objects.
+    functions: FxHashMap<ObjectId, FileFunctions>,
     /// Findings about the code of objects.
     objects: Findings,
     /// Findings about generated code, since a time.
@@ -124,7 +122,7 @@ impl BareCode {
             });
         };
         let svma = ip_in_file(code, address);
-        let functions = self.functions.entry(code.object).or_insert_with(|| read_functions(code.elf));
+        let functions = self.functions.entry(code.object).or_default();
         *self.objects.rules.entry((code.object.0, svma)).or_insert_with(|| {
             let mut source = FileCode { elf: code.elf, functions };
             let function = source.find_function(code.svma);
@@ -151,7 +149,7 @@ impl BareCode {
         };
         let svma = ip_in_file(code, address);
         let entry = svma.checked_sub(distance)?;
-        let functions = self.functions.get(&code.object).map_or(&[][..], |functions| functions);
+        let functions = self.functions.entry(code.object).or_default();
         *self.objects.rules_from_entry.entry((code.object.0, entry, svma)).or_insert_with(|| {
             Paths::new(&mut FileCode { elf: code.elf, functions }, &mut self.budget)
                 .follow_from_entry(entry..u64::MAX, svma)

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use rustc_hash::FxHashMap;
 
 use crate::perf::objects::object::Elf;
 use crate::perf::unwind::code_paths::{MAX_INSTRUCTION, ReadInstructions};
@@ -11,7 +12,7 @@ use crate::perf::unwind::snapshot::ProcessSnapshot;
 /// The code of an ELF file. Addresses are those of the file.
 pub(super) struct FileCode<'a> {
     pub(super) elf: &'a Elf,
-    pub(super) functions: &'a [Range<u64>],
+    pub(super) functions: &'a mut FileFunctions,
 }
 
 impl ReadInstructions for FileCode<'_> {
@@ -20,38 +21,70 @@ impl ReadInstructions for FileCode<'_> {
     }
 
     fn find_function(&mut self, address: u64) -> Option<Range<u64>> {
-        let after = self.functions.partition_point(|function| function.start <= address);
-        self.functions.get(after.checked_sub(1)?).filter(|function| address < function.end).cloned()
+        self.functions.find(self.elf, address)
+    }
+}
+
+/// The size of the windows of code whose functions are read together.
+///
+/// In most objects, little code is without unwind information: some functions of glibc, the ends of destructors, the linkage
+/// table. rustc's libraries have 145,000 and 220,000 symbols. Of the CPU time of a recording of cargo, windows take 24 ms; to read
+/// and sort all took 49 ms (`fg-record -F 3989 -- fg-record -F 997 -- cargo build --release`).
+const WINDOW: u64 = 1 << 22;
+
+/// The largest function that may begin before a window, in bytes.
+const MAX_FUNCTION: u64 = 1 << 20;
+
+/// The functions that an ELF file has symbols of, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct FileFunctions {
+    /// Sorted, by the number of the window.
+    windows: FxHashMap<u64, Vec<Range<u64>>>,
+}
+
+impl FileFunctions {
+    /// Returns the function whose symbol covers an address.
+    pub(super) fn find(&mut self, elf: &Elf, address: u64) -> Option<Range<u64>> {
+        let number = address / WINDOW;
+        let start = number * WINDOW;
+        let functions =
+            self.windows.entry(number).or_insert_with(|| read_functions(elf, start..start.saturating_add(WINDOW)));
+        let after = functions.partition_point(|function| function.start <= address);
+        functions.get(after.checked_sub(1)?).filter(|function| address < function.end).cloned()
     }
 }
 
 /// The end of the name of a cold part, which is entered by jumps from the rest of its function.
 const COLD: &[u8] = b".cold";
 
-/// True if an ELF file has symbols of cold parts. To search all names at once takes a tenth of the time that reading each does.
-fn has_cold_parts(file: &object::File<'_>) -> bool {
-    let names = [".strtab", ".dynstr"].into_iter().filter_map(|name| file.section_by_name(name)?.data().ok());
-    let search = memchr::memmem::Finder::new(COLD);
-    names.into_iter().any(|names| search.find(names).is_some())
-}
-
-/// Returns the ranges of the functions that an ELF file has symbols of, sorted.
-pub(super) fn read_functions(elf: &Elf) -> Vec<Range<u64>> {
+/// Returns the ranges of the functions that an ELF file has symbols of, sorted: of those that have code in a window.
+fn read_functions(elf: &Elf, window: Range<u64>) -> Vec<Range<u64>> {
     let Ok(file) = object::File::parse(&**elf.bytes()) else { return Vec::new() };
-    let has_parts = has_cold_parts(&file);
-    let symbols = file.symbols().chain(file.dynamic_symbols());
-    let functions = symbols.filter(|symbol| {
-        let is_function = symbol.kind() == SymbolKind::Text && symbol.address() > 0;
-        is_function && !(has_parts && symbol.name_bytes().is_ok_and(|name| name.ends_with(COLD)))
-    });
-    let mut functions: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address(), symbol.size())).collect();
+    let first = window.start.saturating_sub(MAX_FUNCTION).max(1);
+    let (mut functions, mut after) = (Vec::new(), u64::MAX);
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let start = symbol.address();
+        // Names are long, and read last.
+        if !(first..after).contains(&start) || symbol.kind() != SymbolKind::Text || is_cold_part(&symbol) {
+            continue;
+        }
+        if start < window.end {
+            functions.push((start, symbol.size()));
+        } else {
+            after = start;
+        }
+    }
     // Of several symbols at one address, the one with the largest size comes last.
     functions.sort_unstable();
-    let next = functions[1.min(functions.len())..].iter().map(|next| next.0).chain([u64::MAX]);
+    let next = functions[1.min(functions.len())..].iter().map(|next| next.0).chain([after]);
     let ranges = functions.iter().zip(next).filter(|((start, _), next)| start < next);
     ranges
         .map(|((start, size), next)| *start..if *size == 0 { next } else { start.saturating_add(*size).min(next) })
         .collect()
+}
+
+fn is_cold_part(symbol: &object::Symbol<'_, '_>) -> bool {
+    symbol.name_bytes().is_ok_and(|name| name.ends_with(COLD))
 }
 
 /// Code that a process has generated.
@@ -80,5 +113,28 @@ impl ReadInstructions for ProcessCode<'_> {
 
     fn find_function(&mut self, _: u64) -> Option<Range<u64>> {
         None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{FileFunctions, WINDOW, read_functions};
+    use crate::perf::objects::object::{Bytes, Elf};
+
+    #[test]
+    fn a_window_has_the_functions_of_the_file() {
+        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let elf = Elf::parse(Vec::new(), Bytes::Copied(program.into())).unwrap();
+        let all = read_functions(&elf, 0..u64::MAX);
+        let (first, last) = (all[0].start, all[all.len() - 1].start);
+        assert!(all.len() > 1000 && last - first > WINDOW);
+        let mut functions = FileFunctions::default();
+        for address in (first - 64..last + 64).step_by(61) {
+            let after = all.partition_point(|function| function.start <= address);
+            let expected = after.checked_sub(1).map(|last| &all[last]);
+            let expected = expected.filter(|function| address < function.end).cloned();
+            assert_eq!(functions.find(&elf, address), expected, "{address:x}");
+        }
+        assert!(functions.windows.len() > 1);
     }
 }
