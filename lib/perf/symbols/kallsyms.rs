@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 use bstr::io::BufReadExt as _;
 
 use super::frame::{AddressFrames, NamedFrame};
-use super::table::{Binding, Entry, SymbolTable};
+use super::table::{Binding, Entry, SymbolTable, SymbolTableBuilder};
 use crate::bytes::parse_hex;
 use crate::symbol_name::demangle::demangle;
 
@@ -79,7 +79,7 @@ pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (Address
             "the kernel hides its symbols: kernel frames have no names; run: sudo sysctl kernel.kptr_restrict=0";
         return (AddressFrames::without_frames(addresses.len()), vec![warning.to_owned()]);
     };
-    let table = parse(&lines, &addresses);
+    let table = parse(&lines, &addresses, |_| true);
     let mut frames = AddressFrames::default();
     for address in addresses {
         let Some(symbol) = table.find(address) else {
@@ -109,11 +109,18 @@ fn read_covering(mut text: impl BufRead, addresses: &[u64], is_wanted: impl Fn(&
         if std::mem::take(&mut is_first) && is_hidden(&kept) {
             return None;
         }
-        let lines = || kept.split_inclusive(|byte| *byte == b'\n').filter(|line| is_wanted(line));
-        let table = SymbolTable::from_entries(addresses, lines().filter_map(parse_line));
-        let covering = lines().filter(|line| parse_line(line).is_some_and(|entry| table.has_start(entry.address)));
+        let table = parse(&kept, addresses, &is_wanted);
+        let covering = table.symbols().iter().filter_map(|symbol| find_line(&kept, symbol.name));
         kept = covering.flatten().copied().collect();
     }
+}
+
+/// Returns the line of a text that contains a name, which is a part of the text.
+fn find_line<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (before, after) = text.split_at_checked((name.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?)?;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+    let end = memchr::memchr(b'\n', after).map_or(text.len(), |end| before.len() + end + 1);
+    text.get(start..end)
 }
 
 /// Finds a symbol's address. Reads no further than its line, because the kernel generates the long text as it is read.
@@ -129,7 +136,8 @@ fn find_ranges(mut text: impl BufRead, names: &[&[u8]]) -> Vec<Vec<Range<u64>>> 
     let (mut starts, mut found) = (Vec::new(), vec![Vec::new(); names.len()]);
     // A text that cannot be read ends there.
     let _ = text.for_byte_line(|line| {
-        if let Some(Entry { address, name, .. }) = parse_line(line).filter(|entry| entry.address > 0) {
+        if let Some(function) = FunctionLine::parse(line).filter(|function| function.address > 0) {
+            let Entry { address, name, .. } = function.entry();
             starts.push(address);
             for (_, found) in names.iter().zip(&mut found).filter(|(wanted, _)| matches_name(wanted, name)) {
                 found.push(address);
@@ -162,21 +170,41 @@ fn is_hidden(text: &[u8]) -> bool {
 /// Parses the functions that cover `addresses`, which must be in ascending order.
 ///
 /// Lines have the form `ADDRESS TYPE NAME`, followed by `[MODULE]` in modules.
-fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
-    SymbolTable::from_entries(addresses, ByteSlice::lines(text).filter_map(parse_line))
+fn parse<'a>(text: &'a [u8], addresses: &[u64], is_wanted: impl Fn(&[u8]) -> bool) -> SymbolTable<'a> {
+    let mut table = SymbolTableBuilder::new(addresses);
+    for line in ByteSlice::lines(text).filter(|line| is_wanted(line)) {
+        if let Some(function) = FunctionLine::parse(line) {
+            table.add(function.address, || Some(function.entry()));
+        }
+    }
+    table.finish()
 }
 
-fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
-    let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
-    let binding = match rest.get(1)? {
-        b'T' => Binding::Global,
-        b't' => Binding::Local,
-        b'W' | b'w' => Binding::Weak,
-        _ => return None,
-    };
-    let name = rest.get(3..)?;
-    let name = &name[..memchr::memchr3(b' ', b'\t', b'\n', name).unwrap_or(name.len())];
-    Some(Entry { address: parse_hex(address)?, size: 0, name, binding })
+/// The line of a function.
+struct FunctionLine<'a> {
+    address: u64,
+    binding: Binding,
+    /// The name and what follows it.
+    rest: &'a [u8],
+}
+
+impl<'a> FunctionLine<'a> {
+    /// Parses a line; `None` if it is not that of a function.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
+        let binding = match rest.get(1)? {
+            b'T' => Binding::Global,
+            b't' => Binding::Local,
+            b'W' | b'w' => Binding::Weak,
+            _ => return None,
+        };
+        Some(Self { address: parse_hex(address)?, binding, rest: rest.get(3..)? })
+    }
+
+    fn entry(&self) -> Entry<'a> {
+        let end = memchr::memchr3(b' ', b'\t', b'\n', self.rest).unwrap_or(self.rest.len());
+        Entry { address: self.address, size: 0, name: &self.rest[..end], binding: self.binding }
+    }
 }
 
 #[cfg(test)]
@@ -194,18 +222,18 @@ mod tests {
 
     #[test]
     fn a_part_of_the_text_is_kept() {
-        let line =
-            |number: u64| format!("{:016x} t function_{number}\n{:016x} T alias_{number}\n", 16 * number, 16 * number);
-        let text: String = (1..40_000).rev().chain([50_000]).map(line).collect();
+        let line = |number: u64| format!("{:016x} T function_{number}\n", 16 * number);
+        let with_alias = |number: u64| format!("{:016x} t alias_{number}\n{}", 16 * number, line(number));
+        let text: String = (1..40_000).rev().chain([50_000]).map(with_alias).collect();
         let read = |addresses: &[u64]| super::read_covering(text.as_bytes(), addresses, |_| true).unwrap();
-        assert_eq!(read(&[16 * 7 + 3, 16 * 31_000]), [line(31_000), line(7)].concat().into_bytes());
+        assert_eq!(read(&[16 * 7 + 3, 16 * 31_000]), [line(7), line(31_000)].concat().into_bytes());
         assert_eq!(read(&[5, 16 * 45_000, 16 * 60_000]), [line(39_999), line(50_000)].concat().into_bytes());
     }
 
     #[test]
     fn reads_functions_of_kernel_and_modules() {
         let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";
-        let table = super::parse(text, &[0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001]);
+        let table = super::parse(text, &[0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001], |_| true);
         assert_eq!(table.find(0xffff_ffff_8100_0105).unwrap().name, b"do_it");
         assert_eq!(table.find(0xffff_ffff_c000_0001).unwrap().name, b"mod_fn");
         assert!(!super::is_hidden(text));

@@ -124,9 +124,9 @@ impl<'a> SymbolTable<'a> {
         builder.finish()
     }
 
-    /// True if a symbol of the table starts at this address.
-    pub fn has_start(&self, address: u64) -> bool {
-        self.symbols.binary_search_by_key(&address, |symbol| symbol.start).is_ok()
+    /// Returns all symbols, in ascending order of their starts.
+    pub fn symbols(&self) -> &[Symbol<'a>] {
+        &self.symbols
     }
 
     /// Returns the symbol that covers `address`, which must be one that the table was built for.
