@@ -11,6 +11,8 @@ mod layouts;
 mod maps;
 mod pairs;
 mod process_map;
+mod row_compiler;
+mod row_tables;
 mod sampler;
 mod sleepers;
 mod switches;

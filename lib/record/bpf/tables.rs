@@ -3,26 +3,24 @@
 //! The rows of an object are made when the program has met the object without them: what does not run costs nothing.
 //! Nothing in the tables is overwritten while the program may use it.
 
-use std::os::fd::AsFd as _;
-
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::BoxError;
 use super::layouts::{Layouts, UNKNOWN_LAYOUT};
-use super::maps::{map_file, take_map};
+use super::maps::take_map;
 use super::process_map::ProcessMap;
-use super::table_parts::{PartedTable, reserve};
+use super::row_compiler::{FinishedRows, RowCompiler};
+use super::row_tables::{ObjectTable, RowTables};
 use crate::perf::event::{Event, Stamp};
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object, ObjectId};
 use crate::perf::recording::Recording;
 use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::thread_context::VariableWords;
-use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rows, Rules};
+use crate::perf::unwind::rows::{BLOCK_SIZE, CompiledRows};
 use crate::record::clock;
-use crate::record::sys::MappedArray;
 
 /// Sizes of the program's maps, in elements.
 const MAX_MAPPINGS: usize = 256;
@@ -42,12 +40,8 @@ const USER_END: u64 = 1 << 47;
 
 /// The tables of a loaded program.
 pub struct Tables {
-    rules: Rules,
-    rule_map: MappedArray<u64>,
-    block_table: PartedTable,
-    row_table: PartedTable,
-    used_rules: usize,
-    room: Room,
+    rows: RowTables,
+    compiler: RowCompiler,
     /// The number of each process's layout.
     processes: HashMap<MapData, u32, u32>,
     layout_map: HashMap<MapData, u32, LayoutWords>,
@@ -59,57 +53,15 @@ pub struct Tables {
     objects: FxHashMap<ObjectId, ObjectTable>,
 }
 
-/// The parts of the tables that are in use.
-///
-/// A quarter is kept for programs whose stacks can be taken by rows alone: those of others are unwound from words.
-#[derive(Debug)]
-struct Room {
-    blocks: usize,
-    rows: usize,
-    max_blocks: usize,
-    max_rows: usize,
-}
-
-impl Room {
-    /// Takes this number of blocks and rows, and returns the numbers of the first ones. `None` if fewer are free.
-    fn take(&mut self, blocks: usize, rows: usize, is_required: bool) -> Option<(usize, usize)> {
-        let [max_blocks, max_rows] =
-            [self.max_blocks, self.max_rows].map(|size| if is_required { size } else { size / 4 * 3 });
-        let (blocks_end, rows_end) = (self.blocks.checked_add(blocks)?, self.rows.checked_add(rows)?);
-        if blocks_end > max_blocks || rows_end > max_rows {
-            return None;
-        }
-        let first = (self.blocks, self.rows);
-        (self.blocks, self.rows) = (blocks_end, rows_end);
-        Some(first)
-    }
-}
-
-/// The part of an object's code that has rows.
-#[derive(Clone, Copy, Debug, Default)]
-struct ObjectTable {
-    /// The first address, a multiple of the size of a block.
-    start: u64,
-    /// The number of blocks; 0 if the object has no rows.
-    blocks: u64,
-    /// The number of the first block.
-    first_block: u64,
-    /// True if some of its stacks can only be walked in the program.
-    switches_stacks: bool,
-    /// True if it has no rows because there was no room for them, except where they are required.
-    is_left_out: bool,
-}
-
 impl std::fmt::Debug for Tables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { used_rules, room, .. } = self;
-        write!(f, "Tables({used_rules} rules, {room:?})")
+        f.debug_struct("Tables").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
 impl Tables {
     /// Takes the tables out of a loaded program.
-    pub(super) fn open(program: &mut Ebpf, with_context: bool) -> Result<Self, Box<dyn std::error::Error>> {
+    pub(super) fn open(program: &mut Ebpf, with_context: bool) -> Result<Self, BoxError> {
         let mut layout_map: HashMap<MapData, u32, LayoutWords> = take_map(program, "layouts")?.try_into()?;
         let mut unknown: LayoutWords = [0; 2 + 3 * MAX_MAPPINGS + CODE_WORDS];
         unknown[2 + 3 * MAX_MAPPINGS..].fill(u64::MAX);
@@ -117,16 +69,9 @@ impl Tables {
         let thread_variables = with_context.then(|| ProcessMap::take(program, "thread_variables")).transpose()?;
         let interpreters = ProcessMap::take(program, "interpreters")?;
         let processes = take_map(program, "processes")?.try_into()?;
-        let [block_table, row_table] = [PartedTable::take(program, "blocks")?, PartedTable::take(program, "rows")?];
-        let [max_blocks, max_rows] = [&block_table, &row_table].map(PartedTable::capacity);
         Ok(Self {
-            rule_map: MappedArray::open(map_file(&take_map(program, "rules")?)?.as_fd(), MAX_RULES)?,
-            block_table,
-            row_table,
-            rules: Rules::default(),
-            used_rules: 0,
-            // Place 0 means that there are no rows.
-            room: Room { blocks: 1, rows: 0, max_blocks, max_rows },
+            rows: RowTables::open(program)?,
+            compiler: RowCompiler::default(),
             processes,
             layout_map,
             layouts: Layouts::default(),
@@ -194,25 +139,26 @@ impl Tables {
     }
 
     /// Publishes the mappings of the processes that need it, as far as they have changed. They are complete up to `time`. Returns
-    /// true if there are rows of more objects now.
+    /// true if there are rows of more objects now, or soon.
     pub fn publish(&mut self, recording: &mut Recording, time: u64) -> bool {
         for object in recording.take_removed_objects() {
             self.objects.remove(&object);
+            self.compiler.forget(object);
         }
         for layout in self.layouts.take_unused(clock::now()) {
             let _ = self.layout_map.remove(&layout);
         }
         let mut new_objects = recording.take_sparse_objects();
-        new_objects.retain(|object| !self.objects.contains_key(object));
-        let has_new = !new_objects.is_empty();
-        if has_new {
-            // Samples are taken while the rows of large objects are made. Without the mappings, the program would keep more words
-            // than large stacks have room for.
-            self.publish_needed(&new_objects, recording, time);
-            self.add_objects(new_objects, recording, false);
-        }
+        new_objects.retain(|object| !self.objects.contains_key(object) && !self.compiler.is_pending(*object));
+        // Samples are taken while the rows are made. Without the mappings, the program would keep more words than large stacks
+        // have room for.
+        self.publish_needed(&new_objects, recording, time);
+        self.start_rows(&new_objects, recording, false);
+        let finished: Vec<FinishedRows> = std::iter::from_fn(|| self.compiler.take_finished()).collect();
+        let has_new = !finished.is_empty();
+        self.add_rows(finished, recording);
         self.publish_needed(&FxHashSet::default(), recording, time);
-        has_new
+        has_new || self.compiler.is_busy()
     }
 
     /// Publishes the processes that need it. Those that map one of `new_objects` do, whose rows are not made yet.
@@ -261,67 +207,51 @@ impl Tables {
             self.interpreters.set(*pid, description.map(|description| description.words));
         }
         walked.retain(|object| self.objects.get(object).is_none_or(|table| table.is_left_out));
-        self.add_objects(walked, recording, true);
+        self.start_rows(&walked, recording, true);
+        while walked.iter().any(|object| self.compiler.is_pending(*object)) {
+            let Some(finished) = self.compiler.wait_for_next() else { break };
+            self.add_rows([finished], recording);
+        }
     }
 
-    /// Makes the rows of objects. The processes that have mapped them are published again. They are required if stacks of these
-    /// processes cannot be taken without them.
-    fn add_objects(&mut self, objects: FxHashSet<ObjectId>, recording: &Recording, are_required: bool) {
-        if objects.is_empty() {
-            return;
+    /// Begins to make the rows of objects, of small ones first. They are required if stacks of some processes cannot be taken
+    /// without them.
+    fn start_rows(&mut self, objects: &FxHashSet<ObjectId>, recording: &Recording, are_required: bool) {
+        let elf = |object: &ObjectId| match recording.objects.get(*object) {
+            Object::Elf(elf) => Some(elf),
+            _ => None,
+        };
+        let mut objects: Vec<ObjectId> = objects.iter().copied().collect();
+        objects.sort_by_key(|object| (elf(object).map(|elf| elf.bytes().len()), *object));
+        for object in objects {
+            match elf(&object) {
+                Some(elf) => self.compiler.start(object, elf, are_required),
+                None => _ = self.objects.insert(object, ObjectTable::default()),
+            }
+        }
+    }
+
+    /// Adds rows. The processes that have mapped their objects are to be published again.
+    fn add_rows(&mut self, finished: impl IntoIterator<Item = FinishedRows>, recording: &Recording) {
+        let mut objects: FxHashSet<ObjectId> = FxHashSet::default();
+        for FinishedRows { object, rows, is_required } in finished {
+            let table = rows.map(|rows| self.rows.add(rows, is_required)).unwrap_or_default();
+            self.objects.insert(object, table);
+            objects.insert(object);
         }
         let processes = self.layouts.processes();
         let processes =
             processes.filter(|pid| recording.mappings(*pid).any(|mapping| objects.contains(&mapping.object)));
         let processes: Vec<u32> = processes.collect();
         processes.into_iter().for_each(|pid| self.layouts.note_need(pid));
-        objects.into_iter().for_each(|object| self.add_object(object, recording, are_required));
     }
 
     /// Makes the rows of an object that is about to run.
-    pub fn prepare_object(&mut self, id: ObjectId, recording: &Recording) {
-        self.add_object(id, recording, false);
-    }
-
-    /// Makes the rows of an object, unless they are made.
-    fn add_object(&mut self, id: ObjectId, recording: &Recording, is_required: bool) {
-        if self.objects.get(&id).is_some_and(|table| !(is_required && table.is_left_out)) {
-            return;
+    pub fn prepare_object(&mut self, object: ObjectId, recording: &Recording) {
+        if let Object::Elf(elf) = recording.objects.get(object) {
+            let table = CompiledRows::compile(elf).map(|rows| self.rows.add(rows, false)).unwrap_or_default();
+            self.objects.insert(object, table);
         }
-        let rows = match recording.objects.get(id) {
-            Object::Elf(elf) => rows::compile(elf, &mut self.rules),
-            _ => None,
-        };
-        let table = rows.map(|rows| self.write_rows(&rows, is_required)).unwrap_or_default();
-        self.objects.insert(id, table);
-        let rules = self.rules.all();
-        self.rule_map.write(self.used_rules, rules[self.used_rules..].iter().copied());
-        self.used_rules = rules.len();
-    }
-
-    /// Writes the rows of an object into the maps, if there is room.
-    fn write_rows(&mut self, rows: &Rows, is_required: bool) -> ObjectTable {
-        let is_required = is_required || rows.switches_stacks;
-        let room = self.room.take(rows.blocks.len(), rows.rows.len(), is_required);
-        // The kernel may refuse memory, too.
-        let Some((first_block, first_row)) = room.filter(|_| self.reserve_tables().is_ok()) else {
-            return ObjectTable { is_left_out: !is_required, ..ObjectTable::default() };
-        };
-        self.row_table.write(first_row, &rows.rows);
-        let blocks: Vec<u32> = rows.blocks.iter().map(|row| row + first_row as u32).collect();
-        self.block_table.write(first_block, &blocks);
-        ObjectTable {
-            start: rows.start,
-            blocks: rows.blocks.len() as u64 - 1,
-            first_block: first_block as u64,
-            switches_stacks: rows.switches_stacks,
-            is_left_out: false,
-        }
-    }
-
-    /// Allocates the parts of the tables that are in use.
-    fn reserve_tables(&mut self) -> Result<(), BoxError> {
-        reserve([(&mut self.row_table, self.room.rows), (&mut self.block_table, self.room.blocks)])
     }
 
     /// Returns the layout of a process.
@@ -380,20 +310,4 @@ fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
     let Object::Elf(elf) = recording.objects.get(mapping.object) else { return mapping.end };
     let size = elf.end_of_code(mapping.offset).map(|end| end - mapping.offset);
     size.map_or(mapping.end, |size| mapping.end.min(mapping.start.saturating_add(size)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Room;
-
-    #[test]
-    fn a_quarter_is_kept_for_what_is_required() {
-        let (max_blocks, max_rows) = (4000, 8000);
-        let mut room = Room { blocks: 1, rows: 0, max_blocks, max_rows };
-        assert_eq!(room.take(10, 20, false), Some((1, 0)));
-        assert_eq!(room.take(5, max_rows / 4 * 3, false), None);
-        assert_eq!(room.take(max_blocks / 4 * 3, 5, false), None);
-        assert_eq!(room.take(5, max_rows - 20, true), Some((11, 20)));
-        assert_eq!(room.take(1, 1, true), None);
-    }
 }

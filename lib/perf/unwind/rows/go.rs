@@ -7,6 +7,9 @@ impl Functions<'_> {
     /// Adds the functions of a Go program.
     pub(super) fn read_go(&mut self, go: &GoUnwindInfo) {
         go.for_each_function(|range, changes| {
+            if !self.is_in_code(&range) {
+                return;
+            }
             let first = self.changes.len();
             for (address, go_rule) in changes {
                 self.push(*address, encode(*go_rule, go.goroutine));

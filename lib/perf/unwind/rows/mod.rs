@@ -9,6 +9,7 @@
 //! function, or a part of one, that needs more than the stack pointer and the frame pointer has rule 0: then the recorder
 //! unwinds the stack with the complete unwind information.
 
+mod compiled;
 mod framed;
 mod go;
 mod plain_fde;
@@ -23,6 +24,8 @@ use addr2line::gimli::{
 };
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 
+use self::compiled::RULE_MASK;
+pub use self::compiled::{CompiledRows, Rows};
 use self::plain_fde::PlainFde;
 pub use self::rules::{MAX_RULES, Rules};
 use self::rules::{kind, rule};
@@ -48,43 +51,22 @@ const MAX_CODE_SIZE: u64 = 1 << 30;
 const BEFORE_HANDLER: u64 = 64;
 const AFTER_HANDLER: u64 = 16;
 
-/// The expected number of bytes of `.eh_frame` for each change of rules. In rustc, LLVM and glibc, 5.4 to 6 bytes describe a
-/// function or advance in one (`readelf --debug-dump=frames`), and not all of these change the rule.
-const BYTES_PER_CHANGE: usize = 8;
+/// The smallest number of bytes of `.eh_frame` for each change of rules. In rustc, LLVM and glibc, 5.4 to 6 bytes describe a
+/// function or advance in one (`readelf --debug-dump=frames`), and not all of these change the rule. To reserve too much costs
+/// nothing, to grow costs a copy.
+const BYTES_PER_CHANGE: usize = 5;
 
-/// The rows of an object.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Rows {
-    /// The address of the first block, in the object's own address space (SVMA). A multiple of [`BLOCK_SIZE`].
-    pub start: u64,
-    /// For each block the index of its first row, and the number of all rows at the end.
-    pub blocks: Vec<u32>,
-    /// The byte of its block from which a row holds in the upper 8 bits, the number of its rule in the lower 24.
-    pub rows: Vec<u32>,
-    /// True if a stack may go on where only the BPF program can follow: on that of another goroutine.
-    pub switches_stacks: bool,
-}
-
-#[cfg(test)]
-impl Rows {
-    /// Returns the number of the rule that the BPF program finds at an address.
-    fn find(&self, address: u64) -> u32 {
-        let offset = address - self.start;
-        let block = (offset / BLOCK_SIZE) as usize;
-        let rows = &self.rows[self.blocks[block] as usize..self.blocks[block + 1] as usize];
-        let after = rows.partition_point(|row| u64::from(row >> 24) <= offset % BLOCK_SIZE);
-        rows[after - 1] & 0xff_ffff
-    }
-}
+/// The size of most of the smallest entries of `.eh_frame`.
+const MIN_ENTRY_SIZE: usize = 20;
 
 /// Makes the rows of an object. `None` if it has no unwind information, or is not for x86-64.
-pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
+fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
     if elf.architecture() != object::Architecture::X86_64 {
         return None;
     }
     let file = object::File::parse(&**elf.bytes()).ok()?;
     let code = code_range(&file)?;
-    let mut functions = Functions { rules, changes: Vec::new(), ranges: Vec::new(), handler_call: None };
+    let mut functions = Functions { rules, code, changes: Vec::new(), ranges: Vec::new(), handler_call: None };
     if let Some(section) = file.section_by_name(".eh_frame") {
         let bytes = section.uncompressed_data().ok()?;
         let text = file.section_by_name(".text").map_or(0, |text| text.address());
@@ -103,7 +85,7 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
     if generated.is_some() {
         functions.read_framed(elf, &file);
     }
-    Some(Rows { switches_stacks: go.is_some(), ..functions.into_rows(code, entry, generated) })
+    Some(Rows { switches_stacks: go.is_some(), ..functions.into_rows(entry, generated) })
 }
 
 /// Returns the range of all executable segments, in whole blocks.
@@ -123,8 +105,10 @@ fn code_range(file: &object::File<'_>) -> Option<Range<u64>> {
 /// The functions of an object, in the order of their entries in `.eh_frame`.
 struct Functions<'r> {
     rules: &'r mut Rules,
-    /// The addresses from which rules hold, with their numbers.
-    changes: Vec<(u64, u32)>,
+    /// The addresses of all code. What is elsewhere is left out.
+    code: Range<u64>,
+    /// The addresses from which rules hold, relative to the start of the code, with the numbers of the rules. There are millions.
+    changes: Vec<(u32, u32)>,
     /// For each function its addresses, and its part of `changes`.
     ranges: Vec<(Range<u64>, Range<usize>)>,
     /// The instruction of the last function that sets the stack pointer to that of an exception's handler.
@@ -136,6 +120,7 @@ impl Functions<'_> {
         let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
         let eh_frame = EhFrame::new(section, LittleEndian);
         self.changes.reserve(section.len() / BYTES_PER_CHANGE);
+        self.ranges.reserve(section.len() / MIN_ENTRY_SIZE);
         let mut last_cie = None::<(usize, CommonInformationEntry<_>, Option<State>)>;
         for (range, cie_offset) in fde_ranges(section) {
             if last_cie.as_ref().is_none_or(|(offset, ..)| *offset != cie_offset) {
@@ -148,6 +133,7 @@ impl Functions<'_> {
             let Some((_, cie, initial)) = &last_cie else { continue };
             if let Some(initial) = initial.filter(|_| !cie.is_signal_trampoline())
                 && let Some(fde) = PlainFde::parse(section, address, range.clone(), cie)
+                && self.is_in_code(&fde.function)
                 && self.read_plain(fde, &eh_frame, initial)
             {
                 continue;
@@ -156,6 +142,9 @@ impl Functions<'_> {
             let Ok(fde) = fde else { continue };
             let first = self.changes.len();
             let function = fde.initial_address()..fde.end_address();
+            if !self.is_in_code(&function) {
+                continue;
+            }
             let is_known = match initial {
                 _ if cie.is_signal_trampoline() => self.push(function.start, rule(kind::SIGNAL, 0, 0)),
                 Some(initial) => {
@@ -166,7 +155,7 @@ impl Functions<'_> {
             };
             if is_known.is_none() {
                 self.changes.truncate(first);
-                self.changes.push((function.start, 0));
+                self.push(function.start, 0);
                 self.handler_call = None;
             }
             self.add_function(function, first);
@@ -194,13 +183,21 @@ impl Functions<'_> {
                 address.saturating_sub(BEFORE_HANDLER).max(start)..(address + AFTER_HANDLER).min(end - 1),
             );
         }
-        if function.start < function.end {
-            self.ranges.push((function, first..self.changes.len()));
-        }
+        self.ranges.push((function, first..self.changes.len()));
+    }
+
+    fn is_in_code(&self, function: &Range<u64>) -> bool {
+        self.code.start <= function.start && function.start < function.end && function.end <= self.code.end
+    }
+
+    /// Returns an address of the code relative to its start.
+    fn offset_of(&self, address: u64) -> u32 {
+        (address - self.code.start) as u32
     }
 
     /// Takes the rules of a range away from a function, whose changes begin at `first`.
     fn forget(&mut self, first: usize, range: Range<u64>) {
+        let range = self.offset_of(range.start)..self.offset_of(range.end);
         let changes = &self.changes[first..];
         let from = first + changes.partition_point(|(address, _)| *address < range.start);
         let to = first + changes.partition_point(|(address, _)| *address <= range.end);
@@ -208,9 +205,13 @@ impl Functions<'_> {
         self.changes.splice(from..to, [(range.start, 0), (range.end, next)]);
     }
 
+    /// Adds a rule from an address on, unless that is beyond the code: instructions may lead anywhere.
     fn push(&mut self, address: u64, rule: u64) -> Option<()> {
+        if address >= self.code.end {
+            return None;
+        }
         let number = self.rules.intern(rule);
-        self.changes.push((address, number));
+        self.changes.push((self.offset_of(address), number));
         Some(())
     }
 
@@ -279,15 +280,15 @@ impl Functions<'_> {
 
     /// Sorts the rules into blocks. `entry` is the code at which the program starts, which has no caller. Large parts of
     /// `generated` without unwind information are those of a runtime.
-    fn into_rows(mut self, code: Range<u64>, entry: Option<Range<u64>>, generated: Option<Range<u64>>) -> Rows {
+    fn into_rows(mut self, entry: Option<Range<u64>>, generated: Option<Range<u64>>) -> Rows {
         let root = self.rules.intern(rule(kind::ROOT, 0, 0));
         let runtime = generated.as_ref().map_or(0, |_| self.rules.intern(rule(kind::RUNTIME, 0, 0)));
         let generated = generated.unwrap_or_default();
         self.ranges.sort_unstable_by_key(|(range, _)| range.start);
-        let mut writer = RowWriter::new(code.start, self.changes.len());
+        let mut writer = RowWriter::new(&self.code, self.changes.len());
         for (index, (range, changes)) in self.ranges.iter().enumerate() {
-            for (address, number) in &self.changes[changes.clone()] {
-                writer.add(*address, *number);
+            for (offset, number) in &self.changes[changes.clone()] {
+                writer.add(self.code.start + u64::from(*offset), *number);
             }
             let next = self.ranges.get(index + 1).map(|(next, _)| next.start);
             if next.is_none_or(|next| next > range.end) {
@@ -295,7 +296,7 @@ impl Functions<'_> {
                 writer.add(range.end, if is_large { runtime } else { 0 });
             }
         }
-        writer.finish(code.end, entry.map(|entry| (entry, root)))
+        writer.finish(entry.map(|entry| (entry, root)))
     }
 }
 

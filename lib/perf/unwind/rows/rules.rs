@@ -9,14 +9,19 @@ use rustc_hash::FxHashMap;
 pub struct Rules {
     numbers: FxHashMap<u64, u32>,
     rules: Vec<u64>,
+    /// Rules that were looked up lately with their numbers, by a hash. Most functions of an object have the same few rules.
+    recent: [(u64, u32); RECENT],
 }
+
+/// Number of rules that are looked up without the map. The look-ups took a sixth of the time in which rows are made.
+const RECENT: usize = 256;
 
 /// Maximum number of rules: the size of the program's map. Real objects have some hundreds.
 pub const MAX_RULES: usize = 1 << 16;
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { numbers: FxHashMap::from_iter([(0, 0)]), rules: vec![0] }
+        Self { numbers: FxHashMap::from_iter([(0, 0)]), rules: vec![0], recent: [(0, 0); RECENT] }
     }
 }
 
@@ -28,6 +33,14 @@ impl Rules {
 
     /// Returns the number of a rule; 0 if there are too many.
     pub(super) fn intern(&mut self, rule: u64) -> u32 {
+        let place = (rule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % RECENT;
+        if self.recent[place].0 != rule {
+            self.recent[place] = (rule, self.find_or_add(rule));
+        }
+        self.recent[place].1
+    }
+
+    fn find_or_add(&mut self, rule: u64) -> u32 {
         if let Some(number) = self.numbers.get(&rule) {
             return *number;
         }
