@@ -96,7 +96,9 @@ const EVENTS: &[(&str, &str)] = &[
          file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n`uprobe:PATH:SYMBOL:N` \
          weights each call by argument N, from 1 to 6. For example, `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` \
          adds up the bytes that are allocated. Arguments are read as unsigned: a negative int becomes a large number.\n\n\
-         With BPF, the probe slows every process of the machine that calls the function, recorded or not.",
+         With BPF, the probe slows every process of the machine that calls the function, recorded or not.\n\nWithout BPF, \
+         and with --call-graph fp, -F or -c above 1, calls in threads and processes that start during the recording are \
+         missing; -a counts all.",
     ),
     (
         "Modifiers",
