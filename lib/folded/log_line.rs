@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn many_brackets_take_no_time_that_is_quadratic_in_their_number() {
         for text in ["[", "[1", "[x-2026-11-27T", "[a "] {
-            assert!(!is_log_line(text.repeat(1 << 20).as_bytes()), "{text}");
+            assert!(!is_log_line(text.repeat(1 << 17).as_bytes()), "{text}");
         }
     }
 }
