@@ -130,22 +130,11 @@ pub(in crate::collapse::formats) fn begins_sample(line: &[u8], next: &[u8]) -> b
         && matches!(header::parse(line), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some())
 }
 
-/// Returns true for the times that `--deltatime` prints: the first one is 0, as with `--reltime`, but not all of them rise. Where
-/// the beginning is missing, many of them fall: perf sorts times, which fall only where recordings were joined.
+/// Returns true for the times that `--deltatime` prints: the first one is 0, as with `--reltime`, but not all of them rise.
 pub(in crate::collapse::formats) fn has_time_differences(head: &[u8]) -> bool {
     let mut times = first_lines(head).filter_map(header::find_time).filter_map(parse_seconds);
-    let Some(first) = times.next() else { return false };
-    let (mut last, mut all, mut falling) = (first, 0, 0);
-    for time in times {
-        all += 1;
-        falling += usize::from(time < last);
-        last = time;
-    }
-    falling > 0 && (first == 0 || falling > MAX_JOINED && falling * 5 > all)
+    times.next() == Some(0) && !times.is_sorted()
 }
-
-/// Most recordings that are joined.
-const MAX_JOINED: usize = 4;
 
 /// Fewest digits of an address, unless the frame has a module. Listings of instructions have offsets.
 const MIN_ADDRESS: usize = 6;
