@@ -253,9 +253,9 @@ fn add_before(both: &mut Profile, profile: &Profile) -> Result<(), Error> {
 fn differential_profile(lines: &[&str]) -> Profile {
     let mut profile = Profile::new(true);
     for line in lines {
-        let words: Vec<&str> = line.split(' ').collect();
-        let stack: Vec<_> = words[0].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
-        let [before, after] = [words[1], words[2]].map(|word| Weight::new(word.parse().unwrap()));
+        let words: Vec<&str> = line.rsplitn(3, ' ').collect();
+        let stack: Vec<_> = words[2].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+        let [before, after] = [words[1], words[0]].map(|word| Weight::new(word.parse().unwrap()));
         profile.add(&stack, Weights { before, after }).unwrap();
     }
     profile

@@ -23,6 +23,9 @@ const MIN_FUNCTIONS: usize = 3;
 /// A function is large from this share of the program on: a smaller one may be missing by chance.
 const LARGE_FUNCTION: f64 = 0.01;
 
+/// From this share of the program on, a function tells what the program does.
+const LARGEST_FUNCTION: f64 = 0.1;
+
 /// Fewest hexadecimal digits that are a hash if one is a number.
 const MIN_HASH: usize = 6;
 
@@ -51,16 +54,21 @@ impl Program {
         }
     }
 
-    /// True if most of the functions are the same, whatever they cost: one that grew much changes the share of all others.
+    /// True if most of the functions are the same, and all of the largest, whatever they cost: one that grew much changes the share
+    /// of all others.
     pub fn has_functions_of(&self, other: &Self) -> bool {
-        let all: BTreeSet<&String> = self.large_functions().chain(other.large_functions()).collect();
+        let large = self.functions_from(LARGE_FUNCTION).chain(other.functions_from(LARGE_FUNCTION));
+        let all: BTreeSet<&String> = large.filter(|name| !is_of_hosted_package(name)).collect();
         let is_common = |name: &&&String| self.functions.contains_key(**name) && other.functions.contains_key(**name);
         let common = all.iter().filter(is_common).count();
-        common >= MIN_FUNCTIONS && 2 * common > all.len()
+        let largest = self.functions_from(LARGEST_FUNCTION).chain(other.functions_from(LARGEST_FUNCTION));
+        let has_largest = largest.collect::<Vec<_>>().iter().all(|name| is_common(&name));
+        common >= MIN_FUNCTIONS && 2 * common > all.len() && has_largest
     }
 
-    fn large_functions(&self) -> impl Iterator<Item = &String> {
-        let least = self.weight * LARGE_FUNCTION;
+    /// Returns the functions with at least this share of the program.
+    fn functions_from(&self, share: f64) -> impl Iterator<Item = &String> {
+        let least = self.weight * share;
         self.functions.iter().filter(move |(_, weight)| **weight >= least).map(|(name, _)| name)
     }
 
@@ -77,6 +85,13 @@ impl Program {
     fn share(&self, call: &(String, String)) -> f64 {
         self.calls.get(call).copied().unwrap_or_default() / self.weight
     }
+}
+
+/// True for a function of Go whose package is named with its host, such as `github.com/gin-gonic/gin.(*Context).Next`: many programs
+/// have it.
+fn is_of_hosted_package(function: &str) -> bool {
+    let host = function.split_once('/').map_or("", |(host, _)| host);
+    host.contains('.') && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
 }
 
 /// Returns a name with `#` for each number and each hash.

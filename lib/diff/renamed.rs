@@ -1,8 +1,15 @@
 //! Pairs functions that vanished with functions that are new: a function that was renamed has the same callers, callees and
 //! weight as before.
+//!
+//! Only functions of the program are paired, and only within one program or thread: no build renames those of libraries and
+//! of the kernel, and two programs that share a library are not one program with other names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bstr::ByteSlice as _;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::program::own_functions;
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile};
 use crate::tally::{GroupBy, tally_profile};
@@ -60,13 +67,13 @@ struct Candidate {
 /// [`Error::Overflow`] if a sum does not fit.
 pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Result<Vec<Renamed>, Error> {
     let sides = [relations(both, true)?, relations(both, false)?];
-    let mut unmatched =
-        [(0, 1), (1, 0)].map(|(this, other)| functions_only_in(&sides[this], &sides[other], &both.frames));
+    let roots = Roots::new(both)?;
+    let mut unmatched = [(0, 1), (1, 0)].map(|(this, other)| roots.functions_only_in(&sides[this], &sides[other]));
     let distinct = both.frames.iter().filter(|(_, name)| distinct.contains(*name)).map(|(frame, _)| frame).collect();
     let mut names = BTreeMap::new();
     // A pair makes the callers and callees of others known.
     loop {
-        let pairs = find_pairs(&sides, &unmatched, &names, &distinct);
+        let pairs = find_pairs(&sides, &unmatched, &names, &distinct, &roots, &both.frames);
         if pairs.is_empty() {
             break;
         }
@@ -83,14 +90,40 @@ pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Resu
     Ok(renamed)
 }
 
-/// Returns the functions that the other side does not have. Markers such as `[unknown]` are no functions.
-fn functions_only_in(
-    side: &BTreeMap<FrameId, Relations>,
-    other: &BTreeMap<FrameId, Relations>,
-    frames: &Frames,
-) -> BTreeSet<FrameId> {
-    let only = side.keys().copied().filter(|frame| !other.contains_key(frame));
-    only.filter(|frame| !frames.name(*frame).starts_with(b"[")).collect()
+/// The programs and threads in which each function of the program was seen: the first frames of its stacks.
+struct Roots(FxHashMap<FrameId, FxHashSet<FrameId>>);
+
+impl Roots {
+    fn new(both: &Profile) -> Result<Self, Error> {
+        let names: Vec<String> =
+            both.frames.iter().map(|(_, name)| String::from_utf8_lossy(name).into_owned()).collect();
+        let mut by_name: FxHashMap<&str, FxHashSet<FrameId>> = FxHashMap::default();
+        both.for_each(|stack, _| {
+            let Some((root, callees)) = stack.split_first() else { return Ok::<(), Error>(()) };
+            for function in own_functions(callees.iter().map(|frame| &names[frame.index()][..])) {
+                by_name.entry(function).or_default().insert(*root);
+            }
+            Ok(())
+        })?;
+        let roots = both.frames.iter().filter_map(|(frame, _)| Some((frame, by_name.remove(&*names[frame.index()])?)));
+        Ok(Self(roots.collect()))
+    }
+
+    /// Returns the functions that the other side does not have.
+    fn functions_only_in(
+        &self,
+        side: &BTreeMap<FrameId, Relations>,
+        other: &BTreeMap<FrameId, Relations>,
+    ) -> BTreeSet<FrameId> {
+        let only = side.keys().copied().filter(|frame| !other.contains_key(frame));
+        only.filter(|frame| self.0.contains_key(frame)).collect()
+    }
+
+    /// Returns true if two functions were seen in one program or thread.
+    fn have_common(&self, vanished: FrameId, new: FrameId) -> bool {
+        let [vanished, new] = [vanished, new].map(|frame| self.0.get(&frame));
+        vanished.zip(new).is_some_and(|(vanished, new)| !vanished.is_disjoint(new))
+    }
 }
 
 /// Returns the relations of all functions that have weight on a side.
@@ -130,13 +163,19 @@ fn find_pairs(
     unmatched: &[BTreeSet<FrameId>; 2],
     names: &BTreeMap<FrameId, FrameId>,
     distinct: &BTreeSet<FrameId>,
+    roots: &Roots,
+    frames: &Frames,
 ) -> Vec<Candidate> {
+    // Functions of scripts have their file: none becomes a function of another language.
+    let has_file = |frame: FrameId| frames.name(frame).ends_with(b")") && frames.name(frame).contains_str(" (");
     let [vanished, new] = [0, 1].map(|side| find_heaviest(&sides[side], &unmatched[side], names, distinct));
     let candidates: Vec<Candidate> = vanished
         .iter()
         .flat_map(|(vanished, before)| {
             new.iter().filter_map(|(new, after)| {
-                let similarity = before.similarity(after)?;
+                let similarity = before
+                    .similarity(after)
+                    .filter(|_| roots.have_common(*vanished, *new) && has_file(*vanished) == has_file(*new))?;
                 Some(Candidate { vanished: *vanished, new: *new, similarity })
             })
         })
@@ -252,7 +291,6 @@ mod tests {
         // The caller of the second function was renamed too.
         let chain = ["main;a;b;read 50 0", "main;a;c 20 0", "main;x;y;read 0 50", "main;x;c 0 21"];
         assert_eq!(pairs(&chain), ["a>x", "b>y"]);
-        assert_eq!(pairs(&["old;main 9 0", "new;main 0 9"]), ["old>new"], "roots");
     }
 
     #[test]
@@ -263,6 +301,14 @@ mod tests {
             &["main;old 50 0", "main;new 0 10"],
             &["main;old 50 0", "main;new 0 50", "main;rival 0 48"],
             &["main;[old] 50 0", "main;[new] 0 50"],
+            // Programs are no functions, and their functions are not those of each other.
+            &["old;main 9 0", "new;main 0 9"],
+            &["one;main;f;read 50 0", "two;main;g;read 0 50"],
+            &["python3;work (a.py);unicode_split;read 50 0", "python3;work (a.py);split (re.py);read 0 50"],
+            // Functions of libraries and of the kernel.
+            &["main;sort;std::sort 50 0", "main;sort;std::stable_sort 0 50"],
+            &["main;work;strconv.Itoa 50 0", "main;work;fmt.Sprintf 0 50"],
+            &["main;work;do_read_[k] 50 0", "main;work;do_write_[k] 0 50"],
             &["main;old 50 1", "main;new 0 50"],
             // Their callers are not the same.
             &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],

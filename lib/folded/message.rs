@@ -19,8 +19,8 @@ pub(crate) fn is_message(name: &[u8]) -> bool {
     let last = split_words(name).last().unwrap_or_default();
     let first = split_words(name).next().unwrap_or_default();
     if let Some(key) = name.strip_suffix(b":") {
-        // `a::` is a part of a name, and neither punctuation nor a time names anything.
-        return !key.ends_with(b":") && key.iter().any(u8::is_ascii_alphabetic);
+        // Names of threads may end in a colon; those of sums are words.
+        return split_words(key).next().is_some() && split_words(key).all(is_word);
     }
     if first == last {
         return [&b"total"[..], b"pid"].iter().any(|word| name.eq_ignore_ascii_case(word)) || name == b"real";

@@ -8,7 +8,14 @@ fn heatmap(options: &[&str], text: &str) -> Outcome {
 
 fn recording(samples: u32) -> String {
     let sample = |at: u32| {
-        format!("c{} {} [000] {}.{:06}: cycles:\n\t 7f00 f{} (/x)\n\n", at % 7, at % 7, at / 5000, at % 50, at % 911)
+        format!(
+            "c{} {} [000] {}.{:06}: cycles:\n\t 7f00 f{} (/x)\n\n",
+            at % 7,
+            at % 7,
+            at / 5000,
+            at % 50 + 1,
+            at % 911
+        )
     };
     (0..samples).map(sample).collect()
 }
