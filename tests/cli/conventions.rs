@@ -25,20 +25,20 @@ use crate::support::{self, Outcome, command};
 const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
 
 /// Samples that all readers of samples accept.
-const SAMPLES: &str = "main 1/1 [000] 2.100000: cycles: 7f00 read+0x1 (/x)
-main 1/2 [000] 2.200000: cycles: 7f00 parse+0x1 (/x)
-main 1/1 [001] 3.100000: cycles: 7f00 read+0x1 (/x)
-main 1/1 [001] 4.100000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.200000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.300000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.400000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.500000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.600000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.700000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.800000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.900000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.910000: cycles: 7f00 write+0x1 (/x)
-main 1/1 [001] 4.920000: cycles: 7f00 write+0x1 (/x)
+const SAMPLES: &str = "main 1/1 [000] 1002.100000: cycles: 7f00 read+0x1 (/x)
+main 1/2 [000] 1002.200000: cycles: 7f00 parse+0x1 (/x)
+main 1/1 [001] 1003.100000: cycles: 7f00 read+0x1 (/x)
+main 1/1 [001] 1004.100000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.200000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.300000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.400000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.500000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.600000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.700000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.800000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.900000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.910000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 1004.920000: cycles: 7f00 write+0x1 (/x)
 ";
 
 /// A program and how it differs from the others.

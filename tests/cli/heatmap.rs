@@ -12,8 +12,8 @@ fn recording(samples: u32) -> String {
             "c{} {} [000] {}.{:06}: cycles:\n\t 7f00 f{} (/x)\n\n",
             at % 7,
             at % 7,
-            at / 5000,
-            at % 50 + 1,
+            1000 + at / 5000,
+            at % 50,
             at % 911
         )
     };
@@ -40,7 +40,7 @@ fn reports_samples_without_a_time() {
         ("main 1\n".to_owned(), "no sample has a time; use perf.data, perf script text or another input with times"),
         (untimed.to_owned(), "no sample has a time; use perf.data, perf script text or another input with times"),
         (
-            format!("{}c 1 40000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
+            format!("{}c 1 41000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
             "the samples span 40000 seconds, but at most 32000 can be drawn; select some with --time",
         ),
     ] {
@@ -57,7 +57,9 @@ fn reports_samples_without_a_time() {
 #[test]
 fn selects_the_same_samples_as_fg_collapse() {
     let text = recording(20_000);
-    for options in [&["--comm", "c3"][..], &["-t", "3"], &["--time", "1,2", "--offset", "0,0.00002"], &["--no-idle"]] {
+    for options in
+        [&["--comm", "c3"][..], &["-t", "3"], &["--time", "1001,1002", "--offset", "0,0.00002"], &["--no-idle"]]
+    {
         let folded = run("fg-collapse", options, text.as_bytes()).ok().text();
         let total: u64 = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
         let page = heatmap(options, &text).ok().text();

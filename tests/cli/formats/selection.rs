@@ -57,6 +57,9 @@ fn differences_of_times_are_no_times() {
     let fork = "app 1/1 [000] 0.000000: PERF_RECORD_FORK(2:2):(1:1)\n";
     let outcome = collapse(&["--time=0,1"], &(fork.to_owned() + &text(["0.000300", "0.000200", "0.000300"])));
     assert!(outcome.code() == 1 && outcome.stderr.contains("its times are differences"), "{outcome:?}");
+    // The beginning is missing.
+    let rest = text(["0.000300", "0.000200", "0.000250"]).repeat(8);
+    assert_eq!(collapse(&["--time=0,1"], &rest).code(), 1);
     let joined = text(["5.000000", "6.000300", "7.000200"]).repeat(2);
     assert_eq!(collapse(&["--time=5.5,9"], &joined).ok().text(), "app;f 20\n");
     assert_eq!(run("fg-heatmap", [""; 0], relative.as_bytes()).code(), 0);

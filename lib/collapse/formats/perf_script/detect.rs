@@ -130,11 +130,21 @@ pub(in crate::collapse::formats) fn begins_sample(line: &[u8], next: &[u8]) -> b
         && matches!(header::parse(line), Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some())
 }
 
-/// Returns true for the times that `--deltatime` prints: the first one is 0, as with `--reltime`, but not all of them rise.
+/// Returns true for the times that `--deltatime` prints: the first one is 0, as with `--reltime`, but not all of them rise. Where
+/// the beginning is missing, many of them fall, and all are short: perf sorts times, and recordings that were joined or sorted
+/// otherwise have those since the start of the machine.
 pub(in crate::collapse::formats) fn has_time_differences(head: &[u8]) -> bool {
-    let mut times = first_lines(head).filter_map(header::find_time).filter_map(parse_seconds);
-    times.next() == Some(0) && !times.is_sorted()
+    let times: Vec<u64> = first_lines(head).filter_map(header::find_time).filter_map(parse_seconds).collect();
+    let falling = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let are_short = times.iter().all(|time| *time < LONG_DIFFERENCE);
+    falling > 0 && (times.first() == Some(&0) || are_short && falling > MAX_JOINED && falling * 5 > times.len())
 }
+
+/// Most times that fall where recordings were joined.
+const MAX_JOINED: usize = 4;
+
+/// A time between two samples that is longer than any, in nanoseconds.
+const LONG_DIFFERENCE: u64 = 100_000_000_000;
 
 /// Fewest digits of an address, unless the frame has a module. Listings of instructions have offsets.
 const MIN_ADDRESS: usize = 6;
