@@ -178,6 +178,13 @@ fn tables_of_perf_report_may_have_no_functions() {
 }
 
 #[test]
+fn rows_of_perf_report_are_known_without_its_comments() {
+    let rows = "    97.60%  app  [.] f\n97.60% f;main\n     2.40%  app  [.] g\n\n";
+    let outcome = run("fg-collapse", ["--format=perf-report"], rows.as_bytes()).ok();
+    assert_eq!(outcome.text(), "g 2.4\nmain;f 97.6\n", "{outcome:?}");
+}
+
+#[test]
 fn the_order_of_stacks_in_perf_report_is_no_guess() {
     let report =
         |stacks: &str| format!("# Samples: 9  of event 'e'\n#\n# Overhead  Command\n# ........  .......\n#\n{stacks}");

@@ -60,12 +60,10 @@ impl Columns {
     pub(super) fn parse_row(&self, line: &[u8]) -> Option<Row> {
         let (percent, rest) = split_once(line, "%")?;
         let percent = Weight::parse(percent.trim()).filter(|_| line.starts_with(b" ") && rest.starts_with(b"  "))?;
-        let leaf = match self.has_symbols {
-            true => parse_symbol(rest)?.to_vec(),
-            false => self
-                .module
-                .as_ref()
-                .map_or_else(|| markers::UNKNOWN.to_vec(), |module| module_frame(field(line, module))),
+        let leaf = match parse_symbol(rest) {
+            Some(symbol) => symbol.to_vec(),
+            None if self.has_symbols => return None,
+            None => self.module.as_ref().map_or(markers::UNKNOWN.to_vec(), |module| module_frame(field(line, module))),
         };
         let thread = self.thread.as_ref().and_then(|thread| split_once(field(line, thread), ":"));
         let command = self.command.as_ref().map(|command| field(line, command)).or(thread.map(|(_, name)| name));
