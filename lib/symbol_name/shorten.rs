@@ -25,6 +25,11 @@ static JAVA_LAMBDA: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a valid pattern")
 });
 
+/// Matches what Go appends to the name of a function for its closures, for wrappers of `go` and `defer`, and for each `init`: `.func3.1`.
+/// Closures of variables have the function `glob.`.
+static GO_CLOSURES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?-u)(\.glob\.)?(\.(func|gowrap|deferwrap)?[0-9]+)+$").expect("a valid pattern"));
+
 /// The name of C++'s unnamed namespaces, whose parentheses are part of the name.
 const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 
@@ -141,9 +146,12 @@ fn is_in_path(byte: u8) -> bool {
 }
 
 /// Returns the position of the last two names of a path. Closures in each other are one name, which includes that of their function
-/// if they are among the two: without it, all closures of a program are called the same.
+/// if they are among the two: without it, all closures of a program are called the same. Those of Go, and numbers, are part of the
+/// name before them.
 fn start_of_last_two(path: &[u8], separator: &[u8]) -> usize {
-    let (mut end, mut names, mut is_in_closure) = (path.len(), 0, false);
+    let end_of_function =
+        GO_CLOSURES.find(path).filter(|_| separator == b".").map_or(path.len(), |found| found.start());
+    let (mut end, mut names, mut is_in_closure) = (end_of_function, 0, false);
     loop {
         let before = memchr::memmem::rfind(&path[..end], separator);
         let start = before.map_or(0, |position| position + separator.len());
@@ -242,6 +250,14 @@ mod tests {
             ("org.apache.Foo.bar", ["org.apache.Foo.bar", "org.apache.Foo.bar", "Foo.bar"]),
             ("A$$Lambda$14/0x00000008c03000.run", ["A$$Lambda.run", "A$$Lambda.run", "A$$Lambda.run"]),
             ("github.com/x/y.(*T).Do", ["github.com/x/y.(*T).Do", "github.com/x/y.(*T).Do", "y.(*T).Do"]),
+            ("a/b/gc.compile.func3.1", ["a/b/gc.compile.func3.1", "a/b/gc.compile.func3.1", "gc.compile.func3.1"]),
+            ("x.io/y/srv.handle.func1", ["x.io/y/srv.handle.func1", "x.io/y/srv.handle.func1", "srv.handle.func1"]),
+            (
+                "a/srv.glob..func2.gowrap1",
+                ["a/srv.glob..func2.gowrap1", "a/srv.glob..func2.gowrap1", "srv.glob..func2.gowrap1"],
+            ),
+            ("a/srv.init.0", ["a/srv.init.0", "a/srv.init.0", "srv.init.0"]),
+            ("a/srv.Map[int].func1", ["a/srv.Map[int].func1", "a/srv.Map.func1", "srv.Map.func1"]),
             ("main.Map[...]", ["main.Map[...]", "main.Map", "main.Map"]),
             (
                 "example.com/x/y.(*List[go.shape.struct { C <-chan []int }]).Push.func1",
