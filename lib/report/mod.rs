@@ -39,6 +39,7 @@ mod renamed;
 mod survey;
 mod tables;
 mod text;
+mod thread_entries;
 mod totals;
 mod waits;
 mod wakes;

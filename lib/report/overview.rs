@@ -11,6 +11,7 @@ use super::context::{Context, display_name};
 use super::idle::{self, Inactivity, InactivityFinder, Rank};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
+use super::thread_entries::ThreadEntries;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -64,10 +65,25 @@ impl Group {
     }
 }
 
+/// The name of the threads with a root.
+pub(super) struct GroupName {
+    /// The name with `N` for the number of the thread.
+    pub(super) text: String,
+    /// True if the root has that number: its stacks are those of one thread.
+    pub(super) is_numbered: bool,
+}
+
+impl GroupName {
+    fn new(root: &str) -> Self {
+        let text = generic_name(root);
+        Self { is_numbered: text != root, text }
+    }
+}
+
 /// Sums over all stacks.
 #[derive(Debug, Default)]
 pub(super) struct Overview {
-    /// By the name of the thread, and by the outermost own function.
+    /// By the name of the thread, and by the own function with which it begins.
     groups: BTreeMap<(String, Option<FrameId>), Group>,
     /// By kind of work, and by the own function that it is done for.
     kinds: BTreeMap<&'static str, Functions>,
@@ -85,14 +101,16 @@ impl Overview {
     /// [`Error::Overflow`].
     pub(super) fn new(context: &Context<'_>) -> Result<Self, Error> {
         let mut overview = Self::default();
-        let mut names = HashMap::<FrameId, String, FxBuildHasher>::default();
+        let roots = context.survey.roots.keys().filter(|root| !context.is_state(**root));
+        let names: BTreeMap<FrameId, GroupName> =
+            roots.map(|root| (*root, GroupName::new(&context.name(*root)))).collect();
+        let entries = ThreadEntries::new(context, &names);
         let finder = InactivityFinder::new(&context.profile.frames, context.origins, context.work);
         context.profile.for_each(|stack, weights| {
-            let Some(root) = stack.first().filter(|root| !context.is_state(**root)) else { return Ok(()) };
+            let Some((root, name)) = stack.first().and_then(|root| names.get_key_value(root)) else { return Ok(()) };
             let own = context.origins.place(stack).own;
-            let entry = own.and_then(|own| context.origins.find_own(&stack[..=own]).iter().position(|is_own| *is_own));
-            let name = names.entry(*root).or_insert_with(|| generic_name(&context.name(*root)));
-            let group = overview.groups.entry((name.clone(), entry.map(|entry| stack[entry]))).or_default();
+            let entry = entries.find(context, name, stack);
+            let group = overview.groups.entry((name.text.clone(), entry)).or_default();
             group.weights.add(weights)?;
             group.threads.insert(*root);
             let index = own.unwrap_or(0);

@@ -186,6 +186,11 @@ impl<'a> Origins<'a> {
         known.is_script && known.origin == Origin::Own
     }
 
+    /// True for functions of scripts whose names have their file.
+    pub(super) fn has_script_file(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].has_script_file
+    }
+
     /// True if the profile names the file of code without a symbol.
     pub(super) fn names_files(&self) -> bool {
         self.names_files
