@@ -37,6 +37,9 @@ const MIN_CALLED: f64 = 10.0;
 /// Own functions have much of the whole if they have this share in percent.
 const MIN_OWN: f64 = 25.0;
 
+/// Threads without own functions have most of the whole if they have this share in percent.
+const MOST: f64 = 50.0;
+
 /// A row is idle if this part of it is.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -95,10 +98,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let inclusive = inclusive_table(context, inclusive_rows, &shown);
     let used = [&waits, &own, &selfs, &inclusive].map(|table| table.rows.len());
     let rows = rows.reassign(used.iter().sum::<usize>() + noted);
-    // A function says more than a thread without any.
-    let hottest =
-        hottest.iter().find(|(_, function)| !function.is_thread).or(hottest.first()).map(|(frame, _)| **frame);
-    let hottest = hottest.map(|frame| Ok::<_, Error>(largest_callee(context, frame)?.unwrap_or(frame))).transpose()?;
+    let hottest = function_to_look_at(context, &hottest)?;
     let commands = commands.for_function(context, hottest, rows.commands);
     let tables = [selfs, waits, inclusive, tree_table(context, shown_tree, rows.tree)];
     let tables = tables.into_iter().filter(Table::has_content).map(Block::Table);
@@ -128,14 +128,32 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
     own
 }
 
-/// Returns the function that an interpreter spends most in, if it has much of the whole and no function of a script has a frame.
+/// Returns the function that a closer look is worth: that of the first row which the page shows, or the one that its threads spend
+/// most in if they run no function of the program.
+///
+/// # Errors
+/// [`Error::Overflow`].
+fn function_to_look_at(context: &Context<'_>, rows: &[(&FrameId, &OwnFunction)]) -> Result<Option<FrameId>, Error> {
+    let (least, _) = limits(context, rows.iter().map(|(_, function)| function.weights.after).max(), rows.len());
+    let mut shown = rows.iter().filter(|(_, function)| context.share(function.weights.after) >= least);
+    let Some((first, function)) = shown.clone().next() else { return Ok(None) };
+    let is_thread = context.origins.has_thread_names() && !context.is_own_function(**first);
+    let lacks_scripts = context.origins.lacks_scripts(**first);
+    if !is_thread && !function.is_thread && !lacks_scripts {
+        return Ok(Some(**first));
+    }
+    // A function of the program says more than one of the run time, unless that has most of the whole.
+    let own = shown.find(|(frame, _)| context.is_own_function(**frame)).map(|(frame, _)| **frame);
+    let is_large = lacks_scripts || own.is_none() || context.share(function.weights.after) >= MOST;
+    let callee = if is_large { largest_callee(context, **first)? } else { None };
+    Ok(callee.or(own).or(Some(**first)))
+}
+
+/// Returns the function that threads without own functions spend most in, if it has much of the whole.
 ///
 /// # Errors
 /// [`Error::Overflow`].
 fn largest_callee(context: &Context<'_>, root: FrameId) -> Result<Option<FrameId>, Error> {
-    if !context.origins.lacks_scripts(root) {
-        return Ok(None);
-    }
     let below = below::find(context, &[root])?;
     let parts = below.iter().flat_map(|below| &below.parts);
     let functions =

@@ -311,6 +311,20 @@ fn a_function_whose_caller_is_missing_is_no_thread() {
 }
 
 #[test]
+fn a_closer_look_is_at_the_largest_function_of_the_page() {
+    let thread = "python3;clone3;start_thread;flusher;compress_chunk";
+    let script = "python3;_start;Py_BytesMain;<module> (a.py);serve (a.py)";
+    for (profile, expected) in [
+        (format!("{thread} 95\n{script} 5\n"), "compress_chunk"),
+        (format!("{thread} 55\n{script} 45\n"), "serve"),
+        ("go;runtime.goexit;runtime.schedule;[off-cpu] 9999\ngo;runtime.goexit;main.tick 1\n".to_owned(), "runtime"),
+    ] {
+        let [_, focus] = threads_and_focus(&profile);
+        assert!(focus.contains(expected), "{profile}{focus}");
+    }
+}
+
+#[test]
 fn a_huge_name_does_not_fill_the_page() {
     let text = format!("main;{} 5\n", "x".repeat(1 << 20));
     let page = run("fg-report", [""; 0], text.as_bytes()).ok().text();
