@@ -145,7 +145,7 @@ fn keeps_the_totals_of_perf_report() {
     assert_folded(
         &report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"),
         "g 200\nmain;f 1800\n",
-        "10 % of",
+        "its number of samples is rounded",
     );
     let rounded = "    100.00%  [.] f\n100.00% f;main\n     0.00%  [.] g\n0.00% g;main\n";
     assert_folded(&report("9K", rounded), "main;f 100\n", "");
@@ -209,6 +209,9 @@ fn rows_that_perf_report_left_out_give_their_weight_to_no_other() {
     assert_folded(&filtered, "g 1\nmain;f 24\n", "");
     let whole = report("    97.60%  [.] f\n976 f;main\n     2.41%  [.] g\n");
     assert_folded(&whole, "g 24\nmain;f 976\n", "");
+    assert_folded(&filtered.replace("of event 'e'", "of events 'a:b'"), "g 1\nmain;f 24\n", "");
+    let array = report("   100.00%  [.] f\n1000 f;<[u8; 8]>::from;main\n");
+    assert_folded(&array, "main;<[u8: 8]>::from;f 1000\n", "");
     let group = filtered.replace("of event 'e'", "of events 'anon group { a, b }'");
     let outcome = fold(group.as_bytes());
     assert!(outcome.code() == 1 && outcome.stderr.contains("perf report --no-group"), "{outcome:?}");

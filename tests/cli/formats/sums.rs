@@ -347,3 +347,10 @@ fn sums_of_functions_and_their_callees_are_no_default() {
     assert_eq!(outcome.text(), "work 2\n", "{outcome:?}");
     assert_eq!(run("fg-collapse", ["--event=cum"], SUMS_OF_FUNCTIONS).ok().text(), "work 5\n");
 }
+
+#[test]
+fn a_thread_whose_name_ends_like_a_key_is_no_text_before_the_profile() {
+    let text = "1234: 646\n1234:;f 650\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), (text, ""));
+}

@@ -100,9 +100,12 @@ pub(in crate::collapse) fn find_first_stack(before: &[u8], profile: &[u8]) -> us
     for line in before.lines_with_terminator() {
         let text = line.trim_ascii_end();
         let stack = parse(text, LineKind::Plain).map(|line| line.stack);
+        if stack.is_some_and(|name| is_root(without_weight(name))) {
+            break;
+        }
         let stack = stack.filter(|stack| !is_row_of_numbers(stack, text) && !is_padded(text));
         let stack = stack.filter(|stack| !is_assignment(stack) && !is_message(stack)).map(without_weight);
-        if stack.is_some_and(|name| split_words(name).count() == 1 || is_symbol(name) || is_root(name)) {
+        if stack.is_some_and(|name| split_words(name).count() == 1 || is_symbol(name)) {
             break;
         }
         if has_callers(text) && weight::last_word(text).iter().any(u8::is_ascii_digit) {

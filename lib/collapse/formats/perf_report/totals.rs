@@ -46,7 +46,12 @@ impl Section {
         let all = total.map_or(HUNDRED_PERCENT, |total| total.weight.millionths());
         let percent = unlisted.checked_mul(100).ok_or(Error::Overflow)? / all.max(1);
         if self.entries.iter().all(|entry| entry.stacks.is_empty()) {
-            document.warn("a table without stacks: its functions have no callers; give perf report -g folded");
+            document.warn(
+                "a table without stacks: its functions have no callers; give perf report -g folded --percent-limit 0",
+            );
+        } else if total.is_some_and(|total| !total.is_stated) {
+            let what = "its number of samples is rounded, so that those which perf left out are not known";
+            document.warn(&format!("{what}; give perf report --percent-limit 0, or -g folded,period"));
         } else if percent >= MIN_UNLISTED_PERCENT {
             let what = "of the weight without stacks: perf leaves out those below --percent-limit";
             document.warn(&format!("{percent} % {what}"));
