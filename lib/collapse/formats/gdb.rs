@@ -79,10 +79,10 @@ fn is_message(line: &[u8]) -> bool {
 /// gdb prints this instead of frames that `backtrace COUNT` leaves out.
 const MORE_FRAMES: &[u8] = b"(More stack frames follow...)";
 
-/// Returns a frame's number and the text after its address.
+/// Returns a frame's number, which gdb counts in 32 bits, and the text after its address.
 fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = split_word(line.strip_prefix(b"#")?);
-    let number = parse_number(number)?;
+    let number = parse_number(number).filter(|number| *number <= u64::from(u32::MAX))?;
     let (address, named) = split_word(rest);
     match is_address(address) {
         true => Some((number, named.strip_prefix(b"in ")?)),
