@@ -1,15 +1,19 @@
 //! Output to standard output, to a device, or to a file that appears only when it is complete.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
+use self::unfinished::UnfinishedFile;
+use crate::Error;
 use crate::diagnostics::{Diagnostics, printable};
-use crate::{Error, interrupts, stdout_state};
+#[cfg(target_os = "linux")]
+use crate::stdout_state;
+
+mod unfinished;
 
 /// A buffered output of a tool.
 pub struct Output {
@@ -23,8 +27,7 @@ enum Destination {
     Stdout(File),
     Terminal(Terminal),
     Device(File),
-    /// A temporary file, and the path to which it is renamed at the end.
-    Unfinished(NamedTempFile, PathBuf),
+    Unfinished(UnfinishedFile),
     /// Compresses what another destination gets.
     Compressed(GzEncoder<Box<Destination>>),
 }
@@ -32,8 +35,8 @@ enum Destination {
 impl Output {
     /// Opens the output at `path`; `None` and `-` are standard output.
     ///
-    /// A regular file is written to a temporary file in the same folder, which [`finish`](Self::finish) renames. A
-    /// device or a pipe is written directly. If the path ends with `.gz`, what is written is compressed.
+    /// A regular file appears, or is replaced, when [`finish`](Self::finish) is called. A device or a pipe is written
+    /// directly. If the path ends with `.gz`, what is written is compressed.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -155,7 +158,7 @@ impl Output {
         }
     }
 
-    /// Flushes the output and renames a temporary file to its path. Without this call an output file does not appear.
+    /// Flushes the output and gives a file its path. Without this call an output file does not appear.
     ///
     /// # Errors
     /// [`Error::Write`]; a full disk is detected here at the latest.
@@ -181,12 +184,7 @@ impl Destination {
             Self::Stdout(_) | Self::Device(_) => Ok(()),
             Self::Compressed(encoder) => encoder.finish()?.finish(),
             Self::Terminal(mut terminal) => terminal.flush(),
-            Self::Unfinished(file, path) => {
-                let mut unfinished = interrupts::lock_unfinished();
-                file.persist(path).map_err(|error| error.error)?;
-                *unfinished = None;
-                Ok(())
-            }
+            Self::Unfinished(file) => file.finish(),
         }
     }
 }
@@ -232,33 +230,18 @@ fn stdout() -> io::Result<File> {
 }
 
 fn open(path: &Path) -> io::Result<Destination> {
-    match OpenOptions::new().write(true).open(path) {
+    let permissions = match OpenOptions::new().write(true).open(path) {
         Ok(file) => {
             let metadata = file.metadata()?;
-            match metadata.is_file() {
-                true => create_temporary(path, Some(metadata.permissions())),
-                false => Ok(Destination::Device(file)),
+            if !metadata.is_file() {
+                return Ok(Destination::Device(file));
             }
+            Some(metadata.permissions())
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_temporary(path, None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Creates a temporary file in the folder of `path`, so that renaming it is atomic.
-fn create_temporary(path: &Path, permissions: Option<Permissions>) -> io::Result<Destination> {
-    let path = follow_links(path);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fg-unfinished-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut unfinished = interrupts::lock_unfinished();
-    let file = builder.tempfile_in(folder(&path))?;
-    *unfinished = Some(file.path().to_owned());
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    }
-    Ok(Destination::Unfinished(file, path))
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    UnfinishedFile::create(follow_links(path), permissions).map(Destination::Unfinished)
 }
 
 /// Returns the canonical path of a file that may not exist yet, or `-` for standard output.
@@ -300,7 +283,7 @@ impl Write for Destination {
         match self {
             Self::Stdout(file) | Self::Device(file) => file.write(bytes),
             Self::Terminal(terminal) => terminal.write(bytes),
-            Self::Unfinished(file, _) => file.write(bytes),
+            Self::Unfinished(file) => file.write(bytes),
             Self::Compressed(encoder) => encoder.write(bytes),
         }
     }

@@ -30,8 +30,7 @@ impl WaitingProgram {
     fn spawn(workspace: Workspace, command: &mut Command) -> Self {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let program = workspace.program.name;
-        let has_begun = || workspace.output_files().iter().any(|name| name.starts_with(".fg-unfinished-"));
-        assert!(eventually(has_begun), "{program}");
+        assert!(eventually(|| has_unfinished_file(child.id(), workspace.path())), "{program}");
         Self { workspace, child }
     }
 
@@ -67,10 +66,20 @@ impl WaitingProgram {
     }
 }
 
+/// True if the process has created an output file in the folder: one without a name where that is possible.
+fn has_unfinished_file(pid: u32, folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap();
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok()).any(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with(&folder) && (name.starts_with(".fg-unfinished-") || name.ends_with(" (deleted)"))
+    })
+}
+
 #[test]
 fn a_killed_program_leaves_no_files() {
     for program in READERS {
-        for signal in [libc::SIGTERM, libc::SIGHUP] {
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGKILL] {
             let waiting = WaitingProgram::start(program);
             waiting.send(signal);
             waiting.assert_killed_by(signal);

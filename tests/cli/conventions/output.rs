@@ -76,6 +76,35 @@ fn keeps_the_mode_of_a_file_and_follows_links() {
     }
 }
 
+/// Without `/proc`, a file without a name cannot get one.
+#[cfg(target_os = "linux")]
+#[test]
+fn creates_and_replaces_files_without_proc() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let can_unmount =
+        crate::support::command("unshare").args(["-rm", "sh", "-c", "mount -t tmpfs none /proc"]).output();
+    if !can_unmount.is_ok_and(|outcome| outcome.status.success()) {
+        return crate::support::skips::skip("no mount namespaces");
+    }
+    for program in READERS {
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        let old = workspace.file("old", "old content\n");
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o604)).unwrap();
+        for output in ["old", "new"] {
+            let mut command = crate::support::command("unshare");
+            command.args(["-rm", "sh", "-c", "mount -t tmpfs none /proc && umask 027 && exec \"$@\"", "sh"]);
+            command.arg(crate::support::tool(program.name)).args(program.before);
+            command.args(["in.folded", "-o", output]).current_dir(workspace.path());
+            run_command(command, b"").ok();
+            assert_eq!(workspace.read(output), expected, "{program:?}");
+        }
+        let mode = |name| fs::metadata(workspace.path().join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("old"), mode("new")), (0o604, 0o640), "{program:?}");
+        assert_eq!(workspace.output_files(), ["new", "old"], "{program:?}");
+    }
+}
+
 #[test]
 fn a_failure_leaves_the_old_file_unchanged() {
     for program in READERS {
