@@ -1,5 +1,7 @@
 //! Text as bytes: byte order marks, words, decimal numbers and hexadecimal digits.
 
+use std::path::Path;
+
 use bstr::ByteSlice as _;
 
 /// The UTF-8 byte order mark. Some editors and Windows programs write it at the start of a text.
@@ -43,6 +45,12 @@ pub(crate) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     (&text[..end], text[end..].trim_ascii_start())
+}
+
+/// Reads a text of the kernel that may contain names of files and threads, such as `/proc/PID/status`. What of them is not
+/// UTF-8 becomes U+FFFD.
+pub(crate) fn read_lossy(path: impl AsRef<Path>) -> std::io::Result<String> {
+    std::fs::read(path).map(|text| text.to_str_lossy().into_owned())
 }
 
 /// Parses a whole number of digits only.

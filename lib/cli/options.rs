@@ -21,7 +21,8 @@ pub struct CommonArgs {
     /// Write to FILE [default: standard output]
     ///
     /// FILE is compressed with gzip if its name ends with `.gz`. It is created or replaced when the output is complete;
-    /// until then, the output is a temporary file in the same directory.
+    /// until then, the output is a file without a name in the same directory, or with a temporary name where the
+    /// file system cannot do that.
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 

@@ -7,6 +7,7 @@ use super::counters::sampling::{CallGraph, Rate, Sampling};
 use super::cpus::online_cpus;
 use super::events::spec::EventSpec;
 use super::target::{self, Target};
+use crate::bytes::read_lossy;
 use crate::diagnostics::plural;
 use crate::{Error, io_error_text};
 
@@ -197,7 +198,7 @@ fn syscall_blocked() -> String {
 fn may_probe() -> bool {
     const CAP_PERFMON: u32 = 38;
     const CAP_SYS_ADMIN: u32 = 21;
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_lossy("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     effective.is_some_and(|bits| bits & (1 << CAP_PERFMON | 1 << CAP_SYS_ADMIN) != 0)
 }

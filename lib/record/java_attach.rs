@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::procfs;
+use crate::bytes::read_lossy;
 use crate::perf::recording::Recording;
 use crate::perf::runtime::Runtime;
 
@@ -74,7 +75,7 @@ impl JavaProcess {
     /// # Errors
     /// The reason why it cannot be attached to, in words.
     fn find(pid: u32) -> Result<Self, String> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| "it has exited".to_owned())?;
+        let status = read_lossy(format!("/proc/{pid}/status")).map_err(|_| "it has exited".to_owned())?;
         let process = Self::parse(pid, &status).ok_or("its status cannot be read")?;
         let own_user = geteuid().as_raw();
         if own_user != process.user && own_user != 0 {

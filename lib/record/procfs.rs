@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::read_lossy;
 use crate::perf::event::Mmap;
 use crate::perf::recording::Recording;
 
@@ -47,14 +48,14 @@ pub fn thread_exists(tid: u32) -> bool {
 /// # Errors
 /// Errors of reading `/proc`: not found if there is no such thread.
 pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let status = read_lossy(format!("/proc/{tid}/status"))?;
     Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
 /// True if a thread has begun to exit, or is gone (`PF_EXITING` in its `stat`).
 pub fn is_exiting(tid: u32) -> bool {
     const PF_EXITING: u64 = 4;
-    let stat = fs::read_to_string(thread_stat(tid)).unwrap_or_default();
+    let stat = read_lossy(thread_stat(tid)).unwrap_or_default();
     // The flags are field 9, as in proc(5), and the name, field 2, may contain anything.
     let flags = stat.rsplit(')').next().and_then(|fields| fields.split_whitespace().nth(9 - 3)?.parse::<u64>().ok());
     flags.is_none_or(|flags| flags & PF_EXITING != 0)
@@ -77,7 +78,7 @@ pub fn thread_cpu_time(tid: u32) -> Option<u64> {
 
 /// Returns how often a thread has left its CPU, if it sleeps, or is stopped. `None` if it runs, or could.
 pub fn switches_of_sleeper(tid: u32) -> Option<u64> {
-    parse_switches_of_sleeper(&fs::read_to_string(format!("/proc/{tid}/status")).ok()?)
+    parse_switches_of_sleeper(&read_lossy(format!("/proc/{tid}/status")).ok()?)
 }
 
 /// Parses the `status` of a thread. The state is read first by the kernel, too.

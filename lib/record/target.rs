@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::process_table::{ProcessTable, TreeScan};
 use super::procfs;
+use crate::bytes::read_lossy;
 use crate::{Error, io_error_text};
 
 /// The processes whose events are counted.
@@ -168,7 +169,7 @@ fn find_cgroup(path: &Path) -> Option<PathBuf> {
 /// Describes a process in a message: its ID, program and owner.
 pub fn describe_process(pid: u32) -> String {
     use std::os::unix::fs::MetadataExt as _;
-    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let comm = read_lossy(format!("/proc/{pid}/comm")).unwrap_or_default();
     let owner = fs::metadata(format!("/proc/{pid}")).map_or(0, |metadata| metadata.uid());
     format!("{pid} ({}, owned by uid {owner})", comm.trim_end())
 }

@@ -10,6 +10,7 @@ use super::bpf::{FollowedTime, StackSampler};
 use super::counters::Counters;
 use super::target::Target;
 use super::{clock, procfs, sys};
+use crate::bytes::read_lossy;
 
 /// The CPU time and events of a target in a recording, or in a part of one.
 #[derive(Clone, Debug, Default)]
@@ -223,7 +224,7 @@ impl std::iter::Sum for Ticks {
 
 /// Reads the time of a process or thread from its `stat`.
 fn read_ticks(file: &PathBuf) -> Option<Ticks> {
-    parse_process(&fs::read_to_string(file).ok()?, nanoseconds_per_tick())
+    parse_process(&read_lossy(file).ok()?, nanoseconds_per_tick())
 }
 
 fn nanoseconds_per_tick() -> u64 {

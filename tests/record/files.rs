@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::{compiler, copy_program, program};
-use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder};
+use crate::support::recording::{Profile, can_record, finish, interrupt_after, record, record_process, recorder};
 use crate::support::{command, directory, require, skip};
 
 /// Asserts that all functions of the program `busy`, which runs under the name `object`, have names.
@@ -38,6 +38,21 @@ fn record_without_file(change: impl FnOnce(&Path)) {
     change(&path);
     let outcome = record_process(&process, &["-F", "997"], Duration::from_millis(200)).ok();
     assert_named(&Profile::from_stdout(&outcome), "gone");
+}
+
+#[test]
+fn records_a_process_whose_name_is_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let folder = directory();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"na\xefve"));
+    copy_program(busy, &path);
+    let process = Background::start(command(&path).arg("100000"));
+    for target in ["-p", "-t"] {
+        let recorder = recorder([target, &process.pid(), "-F", "997"]).spawn().unwrap();
+        let outcome = interrupt_after(recorder, &process, Duration::from_millis(100)).ok();
+        assert_named(&Profile::from_stdout(&outcome), "na\u{fffd}ve");
+    }
 }
 
 #[test]

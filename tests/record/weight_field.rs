@@ -1,6 +1,6 @@
 //! Profiles weighed by what events carry: bytes written, sizes requested, page faults.
 
-use crate::support::programs::program;
+use crate::support::programs::{copy_program, program};
 use crate::support::recording::{Profile, can_record, finish, record, recorder};
 use crate::support::{Outcome, command, directory, require, run, skip, tool};
 
@@ -52,6 +52,12 @@ fn weighs_calls_by_an_argument() {
     // Without the number of an argument, calls are counted.
     let outcome = record(["-e", &format!("uprobe:{sizes}:grab"), "--", &sizes, "grab"]).ok();
     assert_eq!(Profile::from_stdout(&outcome).total(), 100, "{outcome:?}");
+    // A path may contain colons.
+    let folder = directory();
+    let copy = folder.path().join("sizes:1").display().to_string();
+    copy_program(&sizes, &copy);
+    let outcome = record(["-e", &format!("uprobe:{copy}:grab:2"), "--", &copy, "grab"]).ok();
+    assert_eq!(printed_numbers(&outcome), [Profile::from_stdout(&outcome).total()], "{outcome:?}");
 }
 
 /// With the BPF program, calls count in every thread from its first instant. Without it, as with a period, those of new threads

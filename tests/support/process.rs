@@ -66,8 +66,9 @@ pub fn memory_at_output(mut command: Command) -> u64 {
 
 /// Returns the CPU time of a process, which the kernel counts in ticks of 10 ms.
 pub fn cpu_time(pid: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     // utime and stime are fields 14 and 15. The name, field 2, may contain anything.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+    let stat = String::from_utf8_lossy(&stat);
     let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
     Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
@@ -124,7 +125,8 @@ pub struct Status(String);
 impl Status {
     /// Reads the status of a process. All fields are empty if it does not exist.
     pub fn read(pid: u32) -> Self {
-        Self(std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default())
+        let status = std::fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+        Self(String::from_utf8_lossy(&status).into_owned())
     }
 
     /// Returns a field by its name, as in `PPid`.

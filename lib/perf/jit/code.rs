@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::jitdump::JitDump;
 use super::perf_map;
+use crate::bytes::read_lossy;
 use crate::perf::location::Location;
 use crate::perf::objects::mount_namespace::{Folder, ProcessFolders};
 use crate::perf::symbols::frame::{AddressFrames, NamedFrame};
@@ -58,7 +59,7 @@ impl JitCode {
     pub fn add_running_process(&mut self, pid: u32, folders: &mut ProcessFolders) {
         let code = self.by_process.entry(pid).or_default();
         code.may_have_perf_map = true;
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return };
+        let Ok(status) = read_lossy(format!("/proc/{pid}/status")) else { return };
         let inner_pid = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
         let inner_pid = inner_pid.map_or(pid.to_string(), str::to_owned);
         let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));

@@ -33,7 +33,7 @@ impl SourceLines {
             entries = &entries[16 + path.len() + 1..];
             if path != SAME_FILE {
                 let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-                file = std::str::from_utf8(name).ok()?.replace(char::is_control, "_");
+                file = String::from_utf8_lossy(name).replace(char::is_control, "_");
             }
             lines.push(SourceLine { position, source: format!("{file}:{line}").into_bytes() });
         }

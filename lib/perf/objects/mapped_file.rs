@@ -121,7 +121,7 @@ pub(in crate::perf) fn map_file(file: &File) -> Result<Bytes, String> {
 #[cfg(target_os = "linux")]
 pub(in crate::perf) fn copy_vdso() -> Option<Elf> {
     use std::os::unix::fs::FileExt as _;
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let maps = crate::bytes::read_lossy("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
@@ -133,4 +133,20 @@ pub(in crate::perf) fn copy_vdso() -> Option<Elf> {
 #[cfg(not(target_os = "linux"))]
 pub(in crate::perf) fn copy_vdso() -> Option<Elf> {
     None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    #[test]
+    fn copies_the_vdso_whatever_files_are_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(OsStr::from_bytes(b"na\xefve"));
+        std::fs::write(&path, "text").unwrap();
+        let _mapped = super::map_file(&File::open(&path).unwrap()).unwrap();
+        assert!(super::copy_vdso().is_some());
+    }
 }

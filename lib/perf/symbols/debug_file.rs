@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use bstr::ByteSlice as _;
 use object::Object as _;
 
 use super::byte_arena::ByteArena;
@@ -131,7 +132,7 @@ impl<'a> DebugFileSearch<'a> {
     /// Like gdb, looks beside the object, in `.debug` beside it, and in the same folder below [`DEBUG_ROOT`].
     fn find_by_debug_link(&self, file: &object::File<'_>) -> Option<DebugFile> {
         let (name, checksum) = file.gnu_debuglink().ok()??;
-        let name = Path::new(std::str::from_utf8(name).ok()?);
+        let name = name.to_path().ok()?;
         if name.components().count() != 1 {
             return None;
         }

@@ -33,7 +33,7 @@ impl Uprobe {
     /// [`Error::Usage`] if the text is malformed, [`Error::Invalid`] if the file cannot be read or has no such
     /// function.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let (path, rest) = text.split_once(':').ok_or_else(|| malformed(text))?;
+        let (path, rest) = split_path(text).ok_or_else(|| malformed(text))?;
         let (symbol, argument) = match rest.rsplit_once(':') {
             Some((symbol, number)) if number.parse::<u32>().is_ok() => {
                 let argument = number.parse().ok().filter(|number| (1..=6).contains(number));
@@ -59,6 +59,13 @@ impl Uprobe {
 
 fn malformed(text: &str) -> Error {
     Error::Usage(format!("-e uprobe:{text}: expected uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"))
+}
+
+/// Splits a path from what follows the colon after it. Both may contain colons: the path is the shortest one that is a file.
+fn split_path(text: &str) -> Option<(&str, &str)> {
+    let mut parts = text.match_indices(':').map(|(colon, _)| (&text[..colon], &text[colon + 1..]));
+    let file = parts.clone().find(|(path, _)| Path::new(path).is_file());
+    file.or_else(|| parts.next())
 }
 
 /// Returns the absolute path and the content of a file.
@@ -183,6 +190,19 @@ mod tests {
         assert!(Uprobe::parse(&demangled).unwrap().offset > 0);
         assert!(error("/no/such:main").contains("/no/such: "));
         assert!(error("main").contains("PATH:SYMBOL") && error("/x:").contains("PATH:SYMBOL"));
+    }
+
+    #[test]
+    fn finds_a_file_whose_path_contains_colons() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::env::current_exe().unwrap();
+        std::fs::create_dir_all(folder.path().join("lib:1")).unwrap();
+        std::fs::create_dir_all(folder.path().join("lib")).unwrap();
+        std::os::unix::fs::symlink(&own, folder.path().join("lib:1/app:main")).unwrap();
+        let path = folder.path().join("lib:1/app:main").display().to_string();
+        let (with, without) = (format!("{path}:main:2"), format!("{}:main:2", own.display()));
+        assert_eq!(Uprobe::parse(&with).unwrap(), Uprobe::parse(&without).unwrap());
+        assert!(error(&format!("{path}:app::no_such")).ends_with("has no function app::no_such"));
     }
 
     #[test]
