@@ -146,7 +146,8 @@ pub struct SamplingArgs {
 
     /// Weight stacks by `samples` or by `period`
     ///
-    /// The period is the number of events since the previous sample: nanoseconds for cpu-clock.
+    /// The period is the number of events since the previous sample: nanoseconds for cpu-clock. Events that are counted one
+    /// by one, such as tracepoints and page faults, have periods with -c only.
     #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true, hide_short_help = true)]
     pub weight: SampleWeight,
 

@@ -46,6 +46,7 @@ impl Args {
         self.check_combinations()?;
         let events = self.events()?;
         let weight = self.weight(&events);
+        self.check_periods(weight, &events)?;
         let Self { target, sampling, stacks, format, .. } = self;
         let (target_to_record, workload) = target.request(to_stdout)?;
         let pair = self.pairs.request()?;
@@ -236,6 +237,23 @@ impl Args {
             // While the rate changes, samples represent different numbers of events.
             Some(_) => SampleWeight::Period,
             None => self.sampling.weight,
+        }
+    }
+
+    /// Rejects periods of events that the kernel counts in software: at a frequency, a sample has the period up to the next one,
+    /// and one of the first may have millions (`perf_swevent_event` in its `core.c`).
+    fn check_periods(&self, weight: SampleWeight, events: &[EventSpec]) -> Result<(), Error> {
+        let Self { sampling, .. } = self;
+        match events.iter().find(|event| event.is_discrete()) {
+            Some(event) if weight == SampleWeight::Period && sampling.frequency.is_some() => {
+                let option = if sampling.max_overhead.is_some() { "--max-overhead" } else { "--weight period" };
+                usage(&format!(
+                    "{option} cannot be used with -F and {}: at a frequency its periods do not add up to the number of \
+                     events; use -c N",
+                    event.name()
+                ))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -32,6 +32,17 @@ fn takes_event_names_of_perf() {
 }
 
 #[test]
+fn rejects_periods_of_software_events_at_a_frequency() {
+    for (event, option) in [("page-faults", "--weight=period"), ("cpu-clock,context-switches", "--max-overhead=5")] {
+        let outcome = record(["-e", event, "-F", "99", option, "-o", "%e.folded", "--", "true"]);
+        let (option, event) = (option.split('=').next().unwrap(), event.rsplit(',').next().unwrap());
+        let refusal = format!("fg-record: {option}");
+        assert!(outcome.code() == 2 && outcome.stderr.starts_with(&refusal), "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("-F and {event}: ")), "{outcome:?}");
+    }
+}
+
+#[test]
 fn counts_cycles_or_reports_that_it_cannot() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let outcome = record(["-e", "cycles", "--", &busy, "0.2"]);

@@ -52,6 +52,12 @@ fn weighs_calls_by_an_argument() {
     // Without the number of an argument, calls are counted.
     let outcome = record(["-e", &format!("uprobe:{sizes}:grab"), "--", &sizes, "grab"]).ok();
     assert_eq!(Profile::from_stdout(&outcome).total(), 100, "{outcome:?}");
+    // With a period, the events after the last sample are missing.
+    for (rate, totals) in [("1", [100, 100]), ("20", [80, 100])] {
+        let options = ["-c", rate, "--weight", "period", "-e", &format!("uprobe:{sizes}:grab")];
+        let outcome = finish(recorder(options).args(["--", &sizes, "grab"]).spawn().unwrap()).ok();
+        assert!(totals.contains(&Profile::from_stdout(&outcome).total()), "{outcome:?}");
+    }
     // A path may contain colons.
     let folder = directory();
     let copy = folder.path().join("sizes:1").display().to_string();
