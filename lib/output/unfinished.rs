@@ -29,12 +29,7 @@ impl UnfinishedFile {
         let content = match create_unnamed(folder(&path)) {
             Ok(file) => Content::Unnamed(file),
             // If the folder is the reason, a file with a name cannot be created either.
-            Err(_) => {
-                let mut unfinished = interrupts::lock_unfinished();
-                let file = temporary_files().tempfile_in(folder(&path))?;
-                *unfinished = Some(file.path().to_owned());
-                Content::Named(file)
-            }
+            Err(_) => Content::Named(create_named(folder(&path))?),
         };
         let file = Self { content, path };
         if let Some(permissions) = permissions {
@@ -75,6 +70,14 @@ impl Write for UnfinishedFile {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Creates a temporary file, which is removed if a signal ends the process.
+fn create_named(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut unfinished = interrupts::lock_unfinished();
+    let file = temporary_files().tempfile_in(folder)?;
+    *unfinished = Some(file.path().to_owned());
+    Ok(file)
 }
 
 fn temporary_files() -> tempfile::Builder<'static, 'static> {
@@ -124,4 +127,26 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn link(_file: &File, _path: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::{Content, UnfinishedFile, create_named};
+
+    #[test]
+    fn a_file_with_a_temporary_name_appears_when_it_is_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        for text in ["first", "second"] {
+            let content = Content::Named(create_named(folder.path()).unwrap());
+            let mut file = UnfinishedFile { content, path: path.clone() };
+            file.write_all(text.as_bytes()).unwrap();
+            file.finish().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        drop(create_named(folder.path()).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }
