@@ -92,9 +92,9 @@ const EVENTS: &[(&str, &str)] = &[
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (
         "Function calls",
-        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. PATH may contain colons. SYMBOL is \
-         a name from the file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n`uprobe:PATH:SYMBOL:N` \
-         weights each call by argument N, from 1 to 6. For example, `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` \
+        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. PATH and SYMBOL may contain colons and \
+         commas. SYMBOL is a name from the file's symbol table, a demangled name as in a flame graph, or \
+         `0xADDRESS`.\n\n`uprobe:PATH:SYMBOL:N` weights each call by argument N, from 1 to 6. For example, `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` \
          adds up the bytes that are allocated. Arguments are read as unsigned: a negative int becomes a large number.\n\n\
          With BPF, the probe slows every process of the machine that calls the function, recorded or not.\n\nWithout BPF, \
          and with --call-graph fp, -F or -c above 1, calls in threads and processes that start during the recording are \

@@ -8,7 +8,7 @@ use perf_event_open::event::dp::DynamicPmu;
 
 use super::pmu;
 use super::program_kind::ProgramKind;
-use super::uprobe::Uprobe;
+use super::uprobe::{self, Uprobe};
 use super::value::SampleValue;
 use crate::Error;
 use crate::bytes::parse_hex;
@@ -230,18 +230,13 @@ impl EventSpec {
     }
 
     fn parse_list(list: &str) -> Result<Vec<Self>, Error> {
-        let (mut names, mut start, mut in_terms) = (Vec::new(), 0, false);
-        for (index, character) in list.char_indices() {
-            // A comma between slashes separates the terms of a PMU's event. The slashes of a uprobe are those of its
-            // path.
-            in_terms ^= character == '/' && !list[start..].starts_with("uprobe:");
-            if character == ',' && !in_terms {
-                names.push(&list[start..index]);
-                start = index + 1;
-            }
+        let (mut specs, mut rest) = (Vec::new(), Some(list));
+        while let Some(list) = rest {
+            let (name, others) = if list.starts_with("uprobe:") { uprobe::split_list(list) } else { split_list(list) };
+            specs.push(Self::parse(name)?);
+            rest = others;
         }
-        names.push(&list[start..]);
-        names.into_iter().map(Self::parse).collect()
+        Ok(specs)
     }
 
     fn parse_without_modifiers(name: &str) -> Result<Self, Error> {
@@ -317,6 +312,16 @@ impl TryFrom<&EventSpec> for Event {
 }
 
 /// Finds the number of an event by its name or alias.
+/// Splits a list of events after the first one. A comma between slashes separates the terms of a PMU's event.
+fn split_list(list: &str) -> (&str, Option<&str>) {
+    let mut in_terms = false;
+    let end = list.find(|character| {
+        in_terms ^= character == '/';
+        character == ',' && !in_terms
+    });
+    end.map_or((list, None), |end| (&list[..end], Some(&list[end + 1..])))
+}
+
 fn find_number(events: &[(&str, &str, u64)], name: &str) -> Option<u64> {
     let mut named = events.iter().filter(|(known, alias, _)| *known == name || (*alias == name && !name.is_empty()));
     named.next().map(|(.., number)| *number)

@@ -57,6 +57,16 @@ impl Uprobe {
     }
 }
 
+/// Splits a list of events after the first one, `uprobe:…` or `uretprobe:…`. Its path and the name of a function may contain commas,
+/// as in `parse<int, char>`: it is the shortest one that exists.
+pub fn split_list(list: &str) -> (&str, Option<&str>) {
+    let mut ends = list.match_indices(',').map(|(comma, _)| comma).chain([list.len()]);
+    let shortest = ends.clone().next().unwrap_or(list.len());
+    let exists = |event: &str| event.split_once(':').is_some_and(|(_, probe)| Uprobe::parse(probe).is_ok());
+    let end = ends.find(|end| exists(&list[..*end])).unwrap_or(shortest);
+    (&list[..end], list.get(end + 1..))
+}
+
 fn malformed(text: &str) -> Error {
     Error::Usage(format!("-e uprobe:{text}: expected uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"))
 }
@@ -165,7 +175,7 @@ fn address_to_offset(file: &object::File<'_>, address: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Function, Uprobe, find_address};
+    use super::{Function, Uprobe, find_address, split_list};
 
     #[inline(never)]
     fn probed(number: u32) -> u32 {
@@ -203,6 +213,17 @@ mod tests {
         let (with, without) = (format!("{path}:main:2"), format!("{}:main:2", own.display()));
         assert_eq!(Uprobe::parse(&with).unwrap(), Uprobe::parse(&without).unwrap());
         assert!(error(&format!("{path}:app::no_such")).ends_with("has no function app::no_such"));
+    }
+
+    #[test]
+    fn finds_the_end_of_a_name_with_commas() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a,b");
+        std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &path).unwrap();
+        let event = format!("uprobe:{}:main:1", path.display());
+        assert_eq!(split_list(&event), (&event[..], None));
+        assert_eq!(split_list(&format!("{event},faults,uprobe:/b:c")), (&event[..], Some("faults,uprobe:/b:c")));
+        assert_eq!(split_list("uprobe:/no/such:f<a, b>,c"), ("uprobe:/no/such:f<a", Some(" b>,c")));
     }
 
     #[test]

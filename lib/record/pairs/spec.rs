@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::record::events::pmu;
-use crate::record::events::uprobe::Uprobe;
+use crate::record::events::uprobe::{self, Uprobe};
 use crate::record::events::value::TracepointField;
 
 /// Two events, and how they are paired.
@@ -68,7 +68,7 @@ impl PairSpec {
     /// [`Error::Usage`] if the text is malformed, or an event or a field does not exist; [`Error::Invalid`] if a program has no
     /// such function; [`Error::System`] if tracefs cannot be read.
     pub fn parse(option: &'static str, text: &str, first_stack: Option<bool>, over: Duration) -> Result<Self, Error> {
-        let (from, to) = text.split_once(',').ok_or_else(|| {
+        let (from, to) = split_pair(text).ok_or_else(|| {
             Error::Usage(format!(
                 "{option} {text}: expected FROM,TO or FROM,TO:KEY, such as \
                  syscalls:sys_enter_fsync,syscalls:sys_exit_fsync"
@@ -116,11 +116,22 @@ fn name_option(option: &str, error: Error) -> Error {
     }
 }
 
+fn is_function(text: &str) -> bool {
+    text.starts_with("uprobe:") || text.starts_with("uretprobe:")
+}
+
+fn split_pair(text: &str) -> Option<(&str, &str)> {
+    if !is_function(text) {
+        return text.split_once(',');
+    }
+    let (from, to) = uprobe::split_list(text);
+    Some((from, to?))
+}
+
 /// Splits the name of an event with a key at its end. Keys follow tracepoints only.
 fn split_key(text: &str) -> (&str, Option<&str>) {
-    let is_function = text.starts_with("uprobe:") || text.starts_with("uretprobe:");
     match text.match_indices(':').nth(1) {
-        Some((colon, _)) if !is_function => (&text[..colon], Some(&text[colon + 1..])),
+        Some((colon, _)) if !is_function(text) => (&text[..colon], Some(&text[colon + 1..])),
         _ => (text, None),
     }
 }
