@@ -51,6 +51,8 @@ pub(super) struct Mappings {
     pub exec_time: u64,
     /// The time of the fork; 0 if it is not known.
     pub fork_time: u64,
+    /// The process that has created this one.
+    pub parent: Option<u32>,
     /// For the first address of each mapping that was there at the fork, the time since which the parent had it.
     pub inherited: FxHashMap<u64, u64>,
     pub version: Version,

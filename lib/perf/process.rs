@@ -117,6 +117,7 @@ impl Processes {
         process.retire_all(time);
         process.exec_time = time;
         process.fork_time = time;
+        process.parent = Some(parent_pid);
         process.inherited = inherited.iter().map(|(mapping, since)| (mapping.start, *since)).collect();
         for (mapping, _) in inherited {
             process.current.insert(mapping.start, Timed::since(time, mapping));
@@ -126,6 +127,12 @@ impl Processes {
     /// Returns the process of a thread, if it is known.
     pub fn of_thread(&self, tid: u32) -> Option<u32> {
         self.of_threads.get(&tid).copied().or_else(|| self.processes.contains_key(&tid).then_some(tid))
+    }
+
+    /// Iterates over the process that has created a process, the one that has created that, and so on, as far as they are known.
+    pub fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> + '_ {
+        let parent = |pid: &u32| self.processes.get(pid)?.parent;
+        std::iter::successors(parent(&pid), parent)
     }
 
     /// Notes the end of a thread.
@@ -287,6 +294,15 @@ mod tests {
 
     fn since(processes: &Processes, time: u64) -> usize {
         processes.mappings_since(1, time).count()
+    }
+
+    #[test]
+    fn knows_the_ancestors_of_processes() {
+        let mut processes = Processes::default();
+        processes.fork((2, 2), (1, 1), 10);
+        processes.fork((3, 3), (2, 5), 20);
+        processes.fork((3, 4), (3, 3), 30);
+        assert_eq!([3, 2, 1].map(|pid| processes.ancestors(pid).collect::<Vec<_>>()), [vec![2, 1], vec![1], vec![]]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::read_lossy;
-use crate::perf::event::Mmap;
+use crate::perf::event::{Inode, Mmap};
 use crate::perf::recording::Recording;
 
 /// Returns the IDs of a process's threads.
@@ -154,7 +154,7 @@ fn parse_mapping(pid: u32, line: &[u8]) -> Option<Mmap<'_>> {
     // The kernel's own mmap events name anonymous memory like this.
     let path = if rest.is_empty() { b"//anon" } else { rest };
     let length = end.checked_sub(start)?;
-    let inode = Some(inode).filter(|inode| *inode != 0);
+    let inode = Some(Inode { device: 0, number: inode, generation: 0 }).filter(|inode| inode.number != 0);
     Some(Mmap { pid, start, length, offset, inode, build_id: None, executable, writable, path })
 }
 
@@ -196,7 +196,10 @@ mod tests {
         let line = b"55d0c0a2b000-55d0c0a4c000 r-xp 00002000 fe:00 1234                       /opt/My App/run";
         let mmap = super::parse_mapping(7, line).unwrap();
         assert_eq!((mmap.start, mmap.length, mmap.offset), (0x55d0_c0a2_b000, 0x21000, 0x2000));
-        assert_eq!((mmap.inode, mmap.executable, mmap.path), (Some(1234), true, &b"/opt/My App/run"[..]));
+        assert_eq!(
+            (mmap.inode.map(|inode| inode.number), mmap.executable, mmap.path),
+            (Some(1234), true, &b"/opt/My App/run"[..])
+        );
         let line = b"7ffc-7ffe rwxp 00000000 00:00 0 ";
         assert_eq!(super::parse_mapping(7, line).unwrap().path, b"//anon");
     }

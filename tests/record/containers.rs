@@ -71,6 +71,32 @@ fn shows_the_functions_of_node() {
     }
 }
 
+/// The recorder is stopped while the process runs, so that it reads what the process has mapped only when it has exited. The file lies
+/// in a file system that only the process and its parent have.
+#[test]
+fn names_a_process_that_exits_before_its_file_is_opened() {
+    let (true, Some(busy)) = (has_containers(), program("busy")) else { return };
+    let folder = directory();
+    std::fs::create_dir(folder.path().join("mount")).unwrap();
+    let script = "mount -t tmpfs none mount && cp \"$1\" mount/short && : > mounted && until [ -e go ]; do sleep 0.01; done; \
+                  mount/short 0.1; : > done; exec sleep 100000";
+    let mut container = command("unshare");
+    container.args(["-m", "sh", "-c", script, "sh", &busy]).current_dir(&folder);
+    let mut container = Background::start(&mut container);
+    let exists = |name: &str| folder.path().join(name).exists();
+    eventually(|| exists("mounted") || !container.is_running());
+    if !exists("mounted") {
+        return skip("unshare is not permitted here");
+    }
+    // It runs from when the counters count.
+    let beside = "kill -STOP $PPID; : > go; until [ -e done ]; do sleep 0.01; done; kill -CONT $PPID";
+    let mut recorder = recorder(["--subprocesses", "-F", "997", "-p", &container.pid(), "--", "sh", "-c", beside]);
+    let outcome = finish(recorder.current_dir(&folder).spawn().unwrap()).ok();
+    let profile = Profile::from_stdout(&outcome);
+    profile.assert_contains(&["short", "_start", "main", "spin"]);
+    profile.assert_lacks(&["[short]"]);
+}
+
 /// In a PID namespace, processes have other IDs for the recorder than for BPF programs.
 #[test]
 fn a_recorder_in_a_container_copies_stacks() {

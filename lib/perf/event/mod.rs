@@ -45,8 +45,8 @@ pub struct Mmap<'a> {
     pub length: u64,
     /// The offset of the mapping in the file, in bytes.
     pub offset: u64,
-    /// The inode number of the file, if the record has one.
-    pub inode: Option<u64>,
+    /// The inode of the file, if the record has one.
+    pub inode: Option<Inode>,
     /// The build ID of the file, if the record has one instead of the inode.
     pub build_id: Option<&'a [u8]>,
     /// True if the mapping is executable.
@@ -55,6 +55,24 @@ pub struct Mmap<'a> {
     pub writable: bool,
     /// The path as the process sees it, or a name such as `[vdso]` or `//anon`.
     pub path: &'a [u8],
+}
+
+/// A file as the kernel knows it, whatever its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inode {
+    /// The device, with the major number in the upper half.
+    pub device: u64,
+    /// The number of the inode.
+    pub number: u64,
+    /// What tells a file from an earlier one with the same number, which was removed. 0 if that is not known.
+    pub generation: u64,
+}
+
+impl Inode {
+    /// True if no other file has the same inode, not even after this one was removed.
+    pub fn is_unique(self) -> bool {
+        self.generation != 0
+    }
 }
 
 /// The content of a record.

@@ -4,7 +4,7 @@ use super::branches::Branches;
 use super::callchain::Callchain;
 use super::fields::Fields;
 use super::layout::{Layout, branch_type, record_type, sample_type as bit};
-use super::{Event, Mmap, Sample, Stamp, UserState};
+use super::{Event, Inode, Mmap, Sample, Stamp, UserState};
 
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
@@ -168,9 +168,12 @@ fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a
     let (mut inode, mut build_id) = (None, None);
     let (mut executable, mut writable) = (misc & MISC_MMAP_DATA == 0, false);
     if kind == record_type::MMAP2 {
+        let mut file = *body;
         let identity = body.take(24)?;
         if misc & MISC_MMAP_BUILD_ID == 0 {
-            inode = Some(u64::from_le_bytes(identity.get(8..16)?.try_into().ok()?)).filter(|inode| *inode != 0);
+            let device = u64::from(file.u32()?) << 32 | u64::from(file.u32()?);
+            let found = Inode { device, number: file.u64()?, generation: file.u64()? };
+            inode = Some(found).filter(|inode| inode.number != 0);
         } else {
             build_id = identity[4..].get(..usize::from(identity[0])).filter(|id| !id.is_empty());
         }

@@ -31,17 +31,24 @@ pub(in crate::perf) fn is_memory_backed(path: &[u8]) -> bool {
     prefixes.iter().any(|prefix| path.starts_with(prefix))
 }
 
-/// Opens the file of a mapping as the process sees it, and checks by the inode that it is the file that was mapped.
+/// The largest number of ancestors whose folders are searched for a file.
+const MAX_ANCESTORS: usize = 8;
+
+/// Opens the file of a mapping as the process sees it, or, if that has exited, its ancestors. Checks by the inode that it is the
+/// file that was mapped.
 ///
 /// # Errors
 /// The reason why none of the paths leads to the file.
-pub(in crate::perf) fn open_mapped(mmap: &Mmap<'_>) -> Result<(File, FileIdentity), String> {
+pub(in crate::perf) fn open_mapped(
+    mmap: &Mmap<'_>,
+    ancestors: impl Iterator<Item = u32>,
+) -> Result<(File, FileIdentity), String> {
     let mut reason = "not found".to_owned();
-    for path in candidate_paths(mmap) {
+    for path in candidate_paths(mmap, ancestors) {
         match open_without_blocking(&path).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
             Ok((file, metadata)) if metadata.is_file() => {
                 let identity = FileIdentity::from_metadata(&metadata);
-                if mmap.inode.is_none_or(|inode| inode == identity.inode) {
+                if mmap.inode.is_none_or(|inode| inode.number == identity.inode) {
                     return Ok((file, identity));
                 }
                 reason = "replaced by another file".to_owned();
@@ -54,17 +61,20 @@ pub(in crate::perf) fn open_mapped(mmap: &Mmap<'_>) -> Result<(File, FileIdentit
 }
 
 /// Returns the paths that may lead to the file of a mapping, the best first.
-fn candidate_paths(mmap: &Mmap<'_>) -> impl Iterator<Item = PathBuf> {
+fn candidate_paths(mmap: &Mmap<'_>, ancestors: impl Iterator<Item = u32>) -> impl Iterator<Item = PathBuf> {
     let path = bytes_to_path(mmap.path);
     let end = mmap.start + mmap.length;
+    let relative = path.strip_prefix("/").ok().map(Path::to_owned);
+    let processes = std::iter::once(mmap.pid).chain(ancestors.take(MAX_ANCESTORS));
+    let roots = processes.map(|pid| PathBuf::from(format!("/proc/{pid}/root")));
+    let seen_by_processes = roots.filter_map(move |root| Some(root.join(relative.as_ref()?)));
     let candidates = [
-        path.strip_prefix("/").ok().map(|relative| PathBuf::from(format!("/proc/{}/root", mmap.pid)).join(relative)),
-        Some(path.clone()),
+        Some(path),
         // Only root may open files in `map_files`; whoever may record the process may open its `exe`.
         Some(PathBuf::from(format!("/proc/{}/map_files/{:x}-{end:x}", mmap.pid, mmap.start))),
         mmap.inode.map(|_| PathBuf::from(format!("/proc/{}/exe", mmap.pid))),
     ];
-    candidates.into_iter().flatten()
+    seen_by_processes.chain(candidates.into_iter().flatten())
 }
 
 /// Opens a file of any kind without blocking: a pipe may have taken the place of a program's file.

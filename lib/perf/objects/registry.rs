@@ -6,7 +6,7 @@ use super::mapped_file::{FileIdentity, copy_vdso, is_jitdump, is_memory_backed, 
 use super::mount_namespace::ProcessFolders;
 use super::object::{Elf, JitMemory, Object, ObjectId, UPROBES};
 use crate::perf::data::files::FileSearch;
-use crate::perf::event::Mmap;
+use crate::perf::event::{Inode, Mmap};
 use crate::perf::jit::code::JitCode;
 use crate::perf::jit::jitdump::JitDump;
 use crate::perf::runtimes::functions::ScriptFrames;
@@ -17,6 +17,8 @@ use crate::perf::symbols::kallsyms::KernelSymbols;
 pub struct Objects {
     pub(in crate::perf) objects: Vec<Object>,
     pub(in crate::perf) by_file: FxHashMap<FileIdentity, ObjectId>,
+    /// The files that were opened. The inode of a mapping finds its file when the process has exited.
+    pub(in crate::perf) by_inode: FxHashMap<Inode, ObjectId>,
     pub(in crate::perf) by_name: FxHashMap<Vec<u8>, ObjectId>,
     /// The generated code of each process, by the memory that contains it.
     pub(in crate::perf) jit: FxHashMap<(u32, JitMemory), ObjectId>,
@@ -45,6 +47,7 @@ impl Default for Objects {
         Self {
             objects: vec![Object::Unknown, Object::Kernel, Object::Script],
             by_file: FxHashMap::default(),
+            by_inode: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
             free: Vec::new(),
@@ -110,6 +113,11 @@ impl Objects {
 
     /// Returns the object of a mapping. Opens its file if it is new.
     pub fn open_mapping(&mut self, mmap: &Mmap<'_>) -> ObjectId {
+        self.open_mapping_of_child(mmap, std::iter::empty())
+    }
+
+    /// Returns the object of a mapping of a process with these ancestors. If it has exited, they see the same files.
+    pub fn open_mapping_of_child(&mut self, mmap: &Mmap<'_>, ancestors: impl Iterator<Item = u32>) -> ObjectId {
         let path = mmap.path;
         if path == b"[vdso]" {
             return self.intern_by_name(path, || copy_vdso().ok_or_else(|| "not found in this process".to_owned()));
@@ -128,36 +136,42 @@ impl Objects {
             self.files = Some(files);
             return id;
         }
-        self.open_live_file(mmap)
+        self.open_live_file(mmap, ancestors)
     }
 
-    /// Returns the object of a file that a running process has mapped.
-    fn open_live_file(&mut self, mmap: &Mmap<'_>) -> ObjectId {
+    /// Returns the object of a file that a process has mapped. If the process has exited meanwhile, so that its file cannot be
+    /// reached, the file may have been opened for another process.
+    fn open_live_file(&mut self, mmap: &Mmap<'_>, ancestors: impl Iterator<Item = u32>) -> ObjectId {
         let path = mmap.path;
-        let (file, identity) = match open_mapped(mmap) {
-            Ok(opened) => opened,
-            Err(reason) if is_jitdump(mmap) => return self.add_missing_jitdump(mmap, &reason),
-            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
-            Err(reason) => return self.intern_by_name(path, || Err(reason)),
+        let inode = mmap.inode.filter(|inode| inode.is_unique());
+        let opened_before = inode.and_then(|inode| self.by_inode.get(&inode)).copied();
+        let (file, identity) = match (open_mapped(mmap, ancestors), opened_before) {
+            (Ok(opened), _) => opened,
+            (Err(_), Some(id)) => return id,
+            (Err(reason), None) if is_jitdump(mmap) => return self.add_missing_jitdump(mmap, &reason),
+            (Err(_), None) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
+            (Err(reason), None) => return self.intern_by_name(path, || Err(reason)),
         };
         if is_jitdump(mmap)
             && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
         {
             return self.add_jitdump(mmap.pid, dump);
         }
-        if let Some(id) = self.by_file.get(&identity) {
-            return *id;
-        }
-        let elf = map_file(&file)
-            .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
-        let root = self.folders.root(mmap.pid);
-        let object = match elf {
-            Ok(elf) => Object::Elf(elf.with_root(root)),
-            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
-            Err(reason) => Object::Missing { path: path.to_vec(), reason },
+        let id = match self.by_file.get(&identity) {
+            Some(id) => *id,
+            None => {
+                let elf = map_file(&file)
+                    .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+                let root = self.folders.root(mmap.pid);
+                self.push(match elf {
+                    Ok(elf) => Object::Elf(elf.with_root(root)),
+                    Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, JitMemory::Shared),
+                    Err(reason) => Object::Missing { path: path.to_vec(), reason },
+                })
+            }
         };
-        let id = self.push(object);
         self.by_file.insert(identity, id);
+        self.by_inode.extend(inode.map(|inode| (inode, id)));
         id
     }
 
@@ -184,5 +198,37 @@ impl Objects {
         let id = ObjectId(u32::try_from(self.objects.len()).expect("fewer than 2^32 objects"));
         self.objects.push(object);
         id
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{Objects, UNKNOWN};
+    use crate::perf::event::{Inode, Mmap};
+    use crate::perf::objects::object::Object;
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn finds_a_file_by_its_inode_when_its_process_has_exited() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::copy("/proc/self/exe", &path).unwrap();
+        let number = path.metadata().unwrap().ino();
+        let text = path.to_str().unwrap().as_bytes();
+        let mut objects = Objects::default();
+        let mut open = |pid, generation| {
+            let inode = Some(Inode { device: 1, number, generation });
+            let (start, length, offset, build_id) = (0, 4096, 0, None);
+            let mmap =
+                Mmap { pid, start, length, offset, inode, build_id, executable: true, writable: false, path: text };
+            objects.open_mapping(&mmap)
+        };
+        let opened = open(std::process::id(), 7);
+        std::fs::remove_file(&path).unwrap();
+        let exited = u32::MAX;
+        let found = [7, 8, 0].map(|generation| open(exited, generation));
+        assert_eq!(found[0], opened);
+        assert!(opened != UNKNOWN && matches!(objects.get(opened), Object::Elf(_)));
+        assert!(found[1..].iter().all(|id| matches!(objects.get(*id), Object::Missing { .. })));
     }
 }

@@ -171,7 +171,7 @@ impl Recording {
             return;
         }
         let Some(end) = mmap.start.checked_add(mmap.length) else { return };
-        let object = self.objects.open_mapping(mmap);
+        let object = self.objects.open_mapping_of_child(mmap, self.processes.ancestors(mmap.pid));
         let Mmap { start, offset, writable: is_writable, .. } = *mmap;
         self.processes.map(mmap.pid, Mapping { start, end, offset, object, is_writable }, time);
     }

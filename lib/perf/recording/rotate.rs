@@ -88,6 +88,7 @@ impl Objects {
         let unused = self.iter().filter(|(id, object)| !kept.contains(id) && !is_used(*id, object));
         let unused: FxHashSet<ObjectId> = unused.map(|(id, _)| id).collect();
         self.by_file.retain(|_, id| !unused.contains(id));
+        self.by_inode.retain(|_, id| !unused.contains(id));
         self.by_name.retain(|_, id| !unused.contains(id));
         self.jit.retain(|_, id| !unused.contains(id));
         let mut unused: Vec<ObjectId> = unused.into_iter().collect();
