@@ -171,7 +171,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     // An address is that of the call, or the one behind it.
-    let is_at_root = last.is_some_and(|last| roots.iter().any(|root| *root == last || *root == last + 1));
+    let is_at_root =
+        last.is_some_and(|last| roots.iter().any(|root| root.checked_sub(last).is_some_and(|after| after <= 1)));
     let has_root = has_root || total.is_some() || stack.is_empty();
     let is_in_stack = function.is_some() || !weight.is_zero() && (stack.is_empty() || total.is_some() && !is_at_root);
     push(&mut function, b"", document, &mut stack, sink);

@@ -97,7 +97,7 @@ pub(in crate::collapse) fn has_line_numbers(head: &[u8]) -> bool {
     let (mut last, mut count, mut is_counted) = (None, 0, true);
     for line in first_lines(head).filter(|line| !line.trim_ascii().is_empty()) {
         let Some((number, rest)) = split_line_number(line) else { return false };
-        is_counted &= last.is_none_or(|last| number == last + 1);
+        is_counted &= last.is_none_or(|last| number.checked_sub(1) == Some(last));
         let has_mark =
             matches!(rest, [b':' | b'\t', ..]) || is_counted && matches!(rest, [] | [b' '] | [b' ', b' ', ..]);
         if !has_mark || last.is_some_and(|last| number <= last) {
