@@ -1,5 +1,6 @@
 //! The owners of the code that runs: ELF files, the kernel, and code that processes generate.
 
+pub(super) mod elf_symbols;
 mod from_files;
 pub(super) mod mapped_file;
 pub mod mount_namespace;

@@ -8,6 +8,7 @@ use super::frame::{AddressFrames, NamedFrame, SymbolizeOptions};
 use super::go::GoFunctions;
 use super::plt::{Callee, Plt};
 use super::table::{Binding, Entry, SymbolTable, SymbolTableBuilder};
+use crate::perf::objects::elf_symbols::{CodeKind, CodeSymbol, Table, for_each_code_symbol, symbol_at};
 use crate::perf::objects::mapped_file::bytes_to_path;
 use crate::perf::objects::object::Elf;
 use crate::symbol_name::demangle::Demangler;
@@ -70,14 +71,12 @@ impl<'a> ElfNames<'a> {
         wanted.extend(plt.local_callees());
         wanted.sort_unstable();
         let mut symbols = SymbolTableBuilder::new(&wanted);
-        add_functions(file, file.symbols(), &mut symbols);
+        add_functions(file, Table::All, &mut symbols);
         if let Some(file) = debug_file.filter(|_| symbols.is_empty()) {
-            add_functions(file, file.symbols(), &mut symbols);
+            add_functions(file, Table::All, &mut symbols);
         }
         if symbols.is_empty() {
-            // A symbol without a size would cover the functions behind it whose symbols were stripped.
-            let sized = file.dynamic_symbols().filter(|symbol| symbol.size() > 0);
-            add_functions(file, sized, &mut symbols);
+            add_functions(file, Table::Dynamic, &mut symbols);
         }
         Self { symbols: symbols.finish(), plt, debug_info: None, go: None, demangler: Demangler::default() }
     }
@@ -163,22 +162,14 @@ impl<'a> ElfNames<'a> {
 }
 
 /// Adds the functions of a symbol table.
-fn add_functions<'a, 'file>(
-    file: &'file object::File<'a>,
-    symbols: impl Iterator<Item = object::Symbol<'a, 'file>>,
-    table: &mut SymbolTableBuilder<'a, '_>,
-) where
-    'a: 'file,
-{
-    for symbol in symbols {
-        let kind = symbol.kind();
-        let is_label = kind == object::SymbolKind::Unknown && !symbol.is_undefined();
-        let is_function = kind == object::SymbolKind::Text && symbol.is_definition();
-        if !is_function && !is_label {
-            continue;
+fn add_functions<'a>(file: &object::File<'a>, table: Table, symbols: &mut SymbolTableBuilder<'a, '_>) {
+    for_each_code_symbol(file, table, |CodeSymbol { index, address, size, kind, is_undefined }| {
+        // A dynamic symbol without a size would cover the functions behind it whose symbols were stripped.
+        if is_undefined || kind == CodeKind::Resolver || table == Table::Dynamic && size == 0 {
+            return;
         }
-        let address = symbol.address();
-        table.add(address, || {
+        symbols.add(address, || {
+            let symbol = symbol_at(file, table, index)?;
             // Names that begin with `$` are mapping symbols (`$x`, `$d`).
             let name = symbol.name_bytes().ok().filter(|name| !name.is_empty() && !name.starts_with(b"$"))?;
             let binding = match (symbol.is_weak(), symbol.is_global()) {
@@ -186,10 +177,13 @@ fn add_functions<'a, 'file>(
                 (false, true) => Binding::Global,
                 (false, false) => Binding::Local,
             };
-            let is_code = is_function || is_in_executable_section(file, &symbol);
-            is_code.then_some(Entry { address, size: symbol.size(), name, binding })
+            let is_code = match kind {
+                CodeKind::Function => symbol.is_definition(),
+                _ => is_in_executable_section(file, &symbol),
+            };
+            is_code.then_some(Entry { address, size, name, binding })
         });
-    }
+    });
 }
 
 /// Returns true if a label marks code, like `_start`. Labels in data, like `GCC_except_table1`, have no size and would

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use object::{ObjectSymbol as _, SymbolIndex};
 use rustc_hash::FxHashMap;
 
+use crate::perf::objects::elf_symbols::{CodeKind, CodeSymbol, Table, for_each_code_symbol, symbol_at};
 use crate::perf::objects::object::Elf;
 use crate::perf::unwind::code_paths::{MAX_INSTRUCTION, ReadInstructions};
 use crate::perf::unwind::snapshot::ProcessSnapshot;
@@ -62,17 +63,18 @@ fn read_functions(elf: &Elf, window: Range<u64>) -> Vec<Range<u64>> {
     let Ok(file) = object::File::parse(&**elf.bytes()) else { return Vec::new() };
     let first = window.start.saturating_sub(MAX_FUNCTION).max(1);
     let (mut functions, mut after) = (Vec::new(), u64::MAX);
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let start = symbol.address();
-        // Names are long, and read last.
-        if !(first..after).contains(&start) || symbol.kind() != SymbolKind::Text || is_cold_part(&symbol) {
-            continue;
-        }
-        if start < window.end {
-            functions.push((start, symbol.size()));
-        } else {
-            after = start;
-        }
+    for table in [Table::All, Table::Dynamic] {
+        for_each_code_symbol(&file, table, |CodeSymbol { index, address, size, kind, .. }| {
+            // Names are long, and read last.
+            if !(first..after).contains(&address) || kind == CodeKind::Label || is_cold_part(&file, table, index) {
+                return;
+            }
+            if address < window.end {
+                functions.push((address, size));
+            } else {
+                after = address;
+            }
+        });
     }
     // Of several symbols at one address, the one with the largest size comes last.
     functions.sort_unstable();
@@ -83,8 +85,8 @@ fn read_functions(elf: &Elf, window: Range<u64>) -> Vec<Range<u64>> {
         .collect()
 }
 
-fn is_cold_part(symbol: &object::Symbol<'_, '_>) -> bool {
-    symbol.name_bytes().is_ok_and(|name| name.ends_with(COLD))
+fn is_cold_part(file: &object::File<'_>, table: Table, index: SymbolIndex) -> bool {
+    symbol_at(file, table, index).is_some_and(|symbol| symbol.name_bytes().is_ok_and(|name| name.ends_with(COLD)))
 }
 
 /// Code that a process has generated.
