@@ -185,15 +185,15 @@ pub(super) fn fde_ranges(section: &[u8]) -> impl Iterator<Item = (Range<usize>, 
     std::iter::from_fn(move || {
         loop {
             let start = next;
-            let (body, length) = match read_number(section, start, 4)? {
-                0xffff_ffff => (start + 12, read_number(section, start + 4, 8)?),
-                length => (start + 4, length),
+            let (body, length) = match u32::from_le_bytes(read_bytes(section, start)?) {
+                u32::MAX => (start + 12, usize::try_from(u64::from_le_bytes(read_bytes(section, start + 4)?)).ok()?),
+                length => (start + 4, length as usize),
             };
             next = body.checked_add(length)?;
             if length < 4 {
                 continue;
             }
-            let distance = read_number(section, body, 4)?;
+            let distance = u32::from_le_bytes(read_bytes(section, body)?) as usize;
             if distance > 0 && next <= section.len() {
                 return Some((start..next, body.checked_sub(distance)?));
             }
@@ -201,11 +201,8 @@ pub(super) fn fde_ranges(section: &[u8]) -> impl Iterator<Item = (Range<usize>, 
     })
 }
 
-/// Reads a little-endian number of `size` bytes.
-fn read_number(section: &[u8], offset: usize, size: usize) -> Option<usize> {
-    let mut bytes = [0; 8];
-    bytes[..size].copy_from_slice(section.get(offset..offset.checked_add(size)?)?);
-    usize::try_from(u64::from_le_bytes(bytes)).ok()
+fn read_bytes<const N: usize>(section: &[u8], offset: usize) -> Option<[u8; N]> {
+    section.get(offset..)?.first_chunk().copied()
 }
 
 /// True if any byte of an FDE may be an instruction that framehop does not support.

@@ -66,7 +66,8 @@ fn scan<H: FileHeader<Endian = Endianness>>(
     endian: Endianness,
     mut visit: impl FnMut(CodeSymbol),
 ) {
-    for (index, symbol) in table.symbols().iter().enumerate() {
+    // The first symbol is none.
+    for (index, symbol) in table.symbols().iter().enumerate().skip(1) {
         let kind = match symbol.st_type() {
             STT_FUNC => CodeKind::Function,
             STT_GNU_IFUNC => CodeKind::Resolver,

@@ -20,13 +20,14 @@ mod writer;
 use std::ops::Range;
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, LittleEndian, UnwindSection as _,
+    self, BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CommonInformationEntry, EhFrame, LittleEndian,
+    UnwindSection as _,
 };
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 
 use self::compiled::RULE_MASK;
 pub use self::compiled::{CompiledRows, Rows};
-use self::plain_fde::PlainFde;
+use self::plain_fde::{PlainFde, PlainRule};
 pub use self::rules::{MAX_RULES, Rules};
 use self::rules::{kind, rule};
 use self::state::{Cfa, State};
@@ -121,20 +122,21 @@ impl Functions<'_> {
         let eh_frame = EhFrame::new(section, LittleEndian);
         self.changes.reserve(section.len() / BYTES_PER_CHANGE);
         self.ranges.reserve(section.len() / MIN_ENTRY_SIZE);
-        let mut last_cie = None::<(usize, CommonInformationEntry<_>, Option<State>)>;
+        let mut last_cie = None::<(usize, CommonInformationEntry<_>, Option<State>, Option<PlainRule>)>;
         for (range, cie_offset) in fde_ranges(section) {
             if last_cie.as_ref().is_none_or(|(offset, ..)| *offset != cie_offset) {
                 let cie = eh_frame.cie_from_offset(&bases, cie_offset.into()).ok();
                 last_cie = cie.map(|cie| {
                     let initial = State::initial(&eh_frame, &bases, &cie);
-                    (cie_offset, cie, initial)
+                    let plain = initial.as_ref().filter(|_| !cie.is_signal_trampoline()).and_then(PlainRule::initial);
+                    (cie_offset, cie, initial, plain)
                 });
             }
-            let Some((_, cie, initial)) = &last_cie else { continue };
-            if let Some(initial) = initial.filter(|_| !cie.is_signal_trampoline())
+            let Some((_, cie, initial, plain)) = &last_cie else { continue };
+            if let Some(initial) = *plain
                 && let Some(fde) = PlainFde::parse(section, address, range.clone(), cie)
                 && self.is_in_code(&fde.function)
-                && self.read_plain(fde, &eh_frame, initial)
+                && self.read_plain(fde, initial)
             {
                 continue;
             }
@@ -147,10 +149,7 @@ impl Functions<'_> {
             }
             let is_known = match initial {
                 _ if cie.is_signal_trampoline() => self.push(function.start, rule(kind::SIGNAL, 0, 0)),
-                Some(initial) => {
-                    let mut instructions = fde.instructions(&eh_frame, &bases);
-                    self.run(|| instructions.next().ok(), &eh_frame, *initial, function.clone())
-                }
+                Some(initial) => self.run(fde.instructions(&eh_frame, &bases), &eh_frame, *initial, function.clone()),
                 None => None,
             };
             if is_known.is_none() {
@@ -163,15 +162,15 @@ impl Functions<'_> {
     }
 
     /// Adds the rules of a function. Returns false, and adds nothing, if it has instructions that are read otherwise.
-    fn read_plain(&mut self, mut fde: PlainFde<'_>, eh_frame: &EhFrame<Slice<'_>>, initial: State) -> bool {
+    fn read_plain(&mut self, fde: PlainFde<'_>, initial: PlainRule) -> bool {
         let first = self.changes.len();
-        if self.run(|| fde.instructions.next(), eh_frame, initial, fde.function.clone()).is_none() {
+        let is_plain = fde.for_each_rule(initial, |address, rule| _ = self.push(address, rule)).is_some();
+        if is_plain {
+            self.add_function(fde.function, first);
+        } else {
             self.changes.truncate(first);
-            self.handler_call = None;
-            return false;
         }
-        self.add_function(fde.function, first);
-        true
+        is_plain
     }
 
     /// Adds a function, whose changes begin at `first`.
@@ -216,16 +215,15 @@ impl Functions<'_> {
     }
 
     /// Runs the instructions of a function, and adds its rules. `None` if they cannot be read.
-    #[inline]
     fn run(
         &mut self,
-        mut next_instruction: impl FnMut() -> Option<Option<CallFrameInstruction<usize>>>,
+        mut instructions: CallFrameInstructionIter<'_, Slice<'_>>,
         eh_frame: &EhFrame<Slice<'_>>,
         initial: State,
         function: Range<u64>,
     ) -> Option<()> {
         let (mut state, mut saved_states, mut address, mut last) = (initial, Vec::new(), function.start, None);
-        while let Some(instruction) = next_instruction()? {
+        while let Some(instruction) = instructions.next().ok()? {
             let next = match instruction {
                 CallFrameInstruction::AdvanceLoc { delta } => {
                     address.checked_add(u64::from(delta).checked_mul(state.code_alignment)?)?

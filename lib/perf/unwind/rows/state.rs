@@ -99,6 +99,11 @@ impl State {
         }
     }
 
+    /// True if addresses advance by bytes, and registers are saved in words below the CFA.
+    pub(super) fn has_usual_units(&self) -> bool {
+        self.code_alignment == 1 && self.data_alignment == -8
+    }
+
     fn set_offset(&mut self, offset: i64) {
         self.cfa =
             if let Cfa::Register(register, _) = self.cfa { Cfa::Register(register, offset) } else { Cfa::Unknown };
