@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::diff::ComparedRuns;
-use crate::folded::{LineKind, StackSink, read_all, read_parallel};
+use crate::folded::{LineKind, StackSink, read_parallel, read_sums};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 use crate::stats::judgement::{Design, Observation};
@@ -108,7 +108,7 @@ pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> 
 /// Sums up the stacks of all sources while they are read; a single file is read on all cores.
 ///
 /// # Errors
-/// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
+/// [`Error::Overflow`] if a sum does not fit, and those of [`read_sums`].
 pub fn count(sources: &[Source], by: GroupBy, diagnostics: &mut Diagnostics) -> Result<Counts, Error> {
     // Most stacks appear once, so merging sums of stacks costs as much as computing them: not in parallel.
     if let [source] = sources
@@ -118,7 +118,7 @@ pub fn count(sources: &[Source], by: GroupBy, diagnostics: &mut Diagnostics) -> 
         return merge_parts(parts);
     }
     let mut accumulator = Accumulator::new(by);
-    read_all(sources, &mut accumulator, diagnostics)?;
+    read_sums(sources, &mut accumulator, diagnostics)?;
     merge_parts(vec![accumulator])
 }
 

@@ -37,7 +37,7 @@ pub(crate) use message::{Messages, NO_MESSAGE, is_message};
 pub(crate) use other_input::{GREP_OUTPUT, is_grep_output};
 pub(crate) use parallel_merge::merge_parallel;
 pub use parallel_read::read_parallel;
-pub use read::{no_stacks, read_all, read_into, read_profile, read_profiles, read_selected};
+pub use read::{no_stacks, read_all, read_into, read_profile, read_profiles, read_selected, read_sums};
 pub use sort_file::{SortedFile, sort_files};
 pub use sortedness::{SortedSummary, check_sorted};
 pub(crate) use stack_order::shares_frame;

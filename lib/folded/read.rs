@@ -31,6 +31,14 @@ pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut 
     read_selected(sources, None, sink, diagnostics)
 }
 
+/// Like [`read_all`], but passes stacks on in any order: the weights of equal ones may be added up before.
+///
+/// # Errors
+/// Those of [`read_all`].
+pub fn read_sums(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    read_some(sources, StackParser::new(sink, None).in_any_order(), diagnostics)
+}
+
 /// Like [`read_all`], but passes on only stacks with one weight whose lines a filter selects; `None` selects all.
 ///
 /// Lines that are not selected count as stacks; see [`LineFilter`].
