@@ -259,6 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn a_framework_makes_two_services_no_program() {
+        let stacks = |program: &str, functions: [&str; 2]| {
+            let gin = format!("{program};runtime.goexit;net/http.serve;github.com/gin-gonic/gin.(*Engine).ServeHTTP");
+            let own = functions.map(|function| format!("{gin};main.main.func1;main.{function}"));
+            let names = ["Next", "getValue", "reset", "JSON", "Write", "Abort", "Bind", "Set"];
+            let framework = names.map(|name| format!("{gin};github.com/gin-gonic/gin.(*Context).{name}"));
+            own.into_iter().chain(framework).collect::<Vec<String>>()
+        };
+        let find = |before: &[String], after: &[String]| {
+            let [before, after] = [before, after].map(|side| side.iter().map(String::as_str).collect::<Vec<_>>());
+            find(&before, &after)
+        };
+        let before = stacks("authd", ["login", "check"]);
+        assert_eq!(find(&before, &stacks("cartd", ["addItem", "total"])), []);
+        assert_eq!(find(&before, &stacks("accountd", ["login", "check"])), [pair("authd", "accountd")]);
+    }
+
+    #[test]
     fn versions_may_have_less_in_common() {
         assert_eq!(find_program_with_one_common_call("app-1", "app-2"), [pair("app-1", "app-2")]);
         assert_eq!(find_program_with_one_common_call("one", "other"), []);

@@ -29,9 +29,17 @@ const LARGEST_FUNCTION: f64 = 0.1;
 /// Fewest hexadecimal digits that are a hash if one is a number.
 const MIN_HASH: usize = 6;
 
+/// Smallest part of the large functions of two programs that both have, if they are one under other names.
+///
+/// Four of six functions were renamed in the recordings of `tests/cli/report/renames.rs`.
+const MIN_OWN_PART: usize = 5;
+
+/// Longest name of a thread in the kernel: that of a program may be cut.
+const MAX_COMM: usize = 15;
+
 /// Beginnings of functions that every program has.
-const STARTUP: [&str; 8] =
-    ["main", "_start", "__libc_start", "start_thread", "clone", "<module>", "_init", "thread_start"];
+const STARTUP: [&str; 9] =
+    ["main", "main.main", "_start", "__libc_start", "start_thread", "clone", "<module>", "_init", "thread_start"];
 
 /// A program: the first frame of its stacks.
 #[derive(Default)]
@@ -49,9 +57,27 @@ impl Program {
     pub fn is_same(&self, name: &str, other: &Self, other_name: &str) -> bool {
         let are_versions = without_version(name) == without_version(other_name);
         match self.common_share(other) {
-            Some(share) => share >= if are_versions { MIN_COMMON_OF_VERSIONS } else { MIN_COMMON },
+            Some(share) if are_versions => share >= MIN_COMMON_OF_VERSIONS,
+            Some(share) => share >= MIN_COMMON && !self.has_other_functions(name, other, other_name),
             None => are_versions,
         }
+    }
+
+    /// True if the large functions of the two are others, whatever they have in common of a framework.
+    fn has_other_functions(&self, name: &str, other: &Self, other_name: &str) -> bool {
+        let [own, new] = [(self, name), (other, other_name)].map(|(program, name)| program.plain_names(name, 0.0));
+        let [large, new_large] =
+            [(self, name), (other, other_name)].map(|(program, name)| program.plain_names(name, LARGE_FUNCTION));
+        let all: BTreeSet<&&str> = large.iter().chain(&new_large).collect();
+        let common = all.iter().filter(|name| own.contains(**name) && new.contains(**name)).count();
+        !large.is_empty() && !new_large.is_empty() && common * MIN_OWN_PART < all.len()
+    }
+
+    /// Returns the names of the functions of no framework with at least this share of the program, without the crate that is named
+    /// like the program.
+    fn plain_names(&self, program: &str, share: f64) -> BTreeSet<&str> {
+        let own = self.functions_from(share).filter(|name| !is_of_hosted_package(name));
+        own.map(|name| without_crate(name, program)).collect()
     }
 
     /// True if most of the functions are the same, and all of the largest, whatever they cost: one that grew much changes the share
@@ -94,6 +120,14 @@ fn is_of_hosted_package(function: &str) -> bool {
     host.contains('.') && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
 }
 
+/// Returns the name of a function without the crate that is named like the program: `app::run` of `app` becomes `::run`.
+fn without_crate<'n>(function: &'n str, program: &str) -> &'n str {
+    let (package, rest) = function.split_at(function.find("::").unwrap_or(0));
+    let is_of_program = package == program.replace('-', "_")
+        || program.len() == MAX_COMM && package.starts_with(&program.replace('-', "_"));
+    if is_of_program { rest } else { function }
+}
+
 /// Returns a name with `#` for each number and each hash.
 fn without_version(name: &str) -> String {
     let mut text = String::new();
@@ -134,13 +168,29 @@ pub(super) fn is_evidence(function: &str) -> bool {
     !function.starts_with('[')
         && !STARTUP.iter().any(|name| match *name {
             "main" => plain == "main",
+            "main.main" => plain == "main.main" || plain.starts_with("main.main.func"),
             _ => plain.starts_with(name),
         })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_version;
+    use super::{is_evidence, without_crate, without_version};
+
+    #[test]
+    fn crates_are_named_like_their_programs() {
+        assert_eq!(without_crate("my_app::run", "my-app"), "::run");
+        assert_eq!(without_crate("my_application::run", "my-application-"), "my_application::run");
+        assert_eq!(without_crate("my_application_x::run", "my-application-"), "::run");
+        assert_eq!(without_crate("run", "run"), "run");
+    }
+
+    #[test]
+    fn all_programs_of_go_have_the_closures_of_main() {
+        for (function, expected) in [("main.main", false), ("main.main.func1", false), ("main.mainLoop", true)] {
+            assert_eq!(is_evidence(function), expected);
+        }
+    }
 
     #[test]
     fn versions_and_hashes_are_no_names() {
