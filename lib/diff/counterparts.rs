@@ -48,6 +48,16 @@ impl Counterparts {
         Ok(found)
     }
 
+    /// Creates the counterparts from modules that were renamed.
+    pub(super) fn of_modules(modules: Vec<Counterpart>) -> Self {
+        Self(modules)
+    }
+
+    /// Adds other counterparts.
+    pub(super) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// Returns the counterparts, folders first.
     pub fn iter(&self) -> impl Iterator<Item = &Counterpart> {
         self.0.iter()

@@ -5,6 +5,7 @@ mod comparison;
 mod counterpart;
 mod counterparts;
 mod join_renamed;
+mod modules;
 mod options;
 mod path_name;
 mod program;
@@ -20,7 +21,7 @@ pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
 pub use counterpart::{Counterpart, NamePart};
 pub use counterparts::Counterparts;
-pub use join_renamed::find_renamed_in_sums;
+pub use join_renamed::{RenamedInSums, find_renamed_in_sums};
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;
@@ -56,11 +57,15 @@ use crate::tally::GroupBy;
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    let RenamedSides { mut before, mut after, counterparts } = rename_sides(before, after, options)?;
+    let RenamedSides { mut before, mut after, mut counterparts } = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
-        let (compared, _) = compare(before, after, options)?;
+        let (mut compared, _) = compare(before, after, options)?;
+        if !options.exact_names {
+            compared = compared.join_modules()?;
+        }
         renamed = compared.find_renamed()?;
+        counterparts.extend(compared.counterparts);
         (before, after) = (rename_functions(&compared.runs.before, &renamed)?, compared.runs.after);
     }
     let (mut both, mut comparison) = match options.significant {

@@ -25,6 +25,12 @@ const MIN_WEIGHT_RATIO: f64 = 0.5;
 /// Largest similarity of another candidate, relative to that of the best one.
 const MAX_RIVAL: f64 = 0.8;
 
+/// Functions that call nothing are pairs if at least this part of the functions of a side is.
+const MIN_FOUND_PART: usize = 2;
+
+/// A function calls others if these have this part of its weight.
+const MIN_CALLEES: f64 = 0.1;
+
 /// Most functions of a side that are matched: the heaviest.
 const MOST_FUNCTIONS: usize = 1000;
 
@@ -70,6 +76,7 @@ pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Resu
     let roots = Roots::new(both)?;
     let mut unmatched = [(0, 1), (1, 0)].map(|(this, other)| roots.functions_only_in(&sides[this], &sides[other]));
     let distinct = both.frames.iter().filter(|(_, name)| distinct.contains(*name)).map(|(frame, _)| frame).collect();
+    let all = [0, 1].map(|side| unmatched[side].intersection(&distinct).count()).into_iter().max();
     let mut names = BTreeMap::new();
     // A pair makes the callers and callees of others known.
     loop {
@@ -82,6 +89,10 @@ pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Resu
             unmatched[1].remove(&pair.new);
             names.insert(pair.vanished, pair.new);
         }
+    }
+    // Two functions that call nothing are alike by their weight alone.
+    if names.len() * MIN_FOUND_PART < all.unwrap_or(0) {
+        names.retain(|vanished, _| sides[0][vanished].calls_others());
     }
     let names = names.into_iter().map(|pair: (FrameId, FrameId)| (both.frames.name(pair.0), both.frames.name(pair.1)));
     let mut renamed: Vec<Renamed> =
@@ -231,6 +242,12 @@ impl Relations {
         }
     }
 
+    /// True for a function with much weight of functions that it calls.
+    fn calls_others(&self) -> bool {
+        let itself = self.callees.get(&None).copied().unwrap_or_default();
+        itself <= (1.0 - MIN_CALLEES) * self.inclusive
+    }
+
     /// Returns how similar two functions are, up to 1; `None` if they are not.
     fn similarity(&self, other: &Self) -> Option<f64> {
         // That two callers are not matched does not make them one.
@@ -310,6 +327,15 @@ mod tests {
             &["main;work;strconv.Itoa 50 0", "main;work;fmt.Sprintf 0 50"],
             &["main;work;do_read_[k] 50 0", "main;work;do_write_[k] 0 50"],
             &["main;old 50 1", "main;new 0 50"],
+            // Most functions are others.
+            &[
+                "main;old 50 0",
+                "main;new 0 50",
+                "main;a;read 99 0",
+                "main;b 70 0",
+                "main;x;read;y 0 40",
+                "main;z;read 0 20",
+            ],
             // Their callers are not the same.
             &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],
         ] {

@@ -64,7 +64,7 @@ use self::waits::Waits;
 use self::work::Work;
 use crate::Error;
 use crate::csv::Categories;
-use crate::diff::{ComparedRuns, Counterparts};
+use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
 use crate::profile::{Profile, Weights};
 use crate::stats::sample_weight::WeightOptions;
@@ -168,8 +168,7 @@ pub enum Inputs {
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
-    let (subject, renamed) = renamed::find(subject, &options)?;
-    let mut counterparts = Counterparts::default();
+    let renamed::Found { subject, functions: renamed, mut counterparts } = renamed::find(subject, &options)?;
     let (mut profile, mut evidence) = match subject {
         Subject::Profile(profile) => {
             tally::check_not_flattened(profile.is_flattened())?;

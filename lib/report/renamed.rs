@@ -9,26 +9,37 @@ use super::context::Context;
 use super::page::{Fact, Item, Number, Value};
 use super::{Options, Subject};
 use crate::Error;
-use crate::diff::{self, Renamed};
+use crate::diff::{self, Counterparts, Renamed};
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
-/// Returns the subject, and the functions of a comparison that were probably renamed.
+/// The subject of a report with what was probably renamed.
+pub(super) struct Found {
+    /// The subject, with modules that were renamed under their names after.
+    pub(super) subject: Subject,
+    pub(super) functions: Vec<Renamed>,
+    /// The modules of a comparison that was read.
+    pub(super) counterparts: Counterparts,
+}
+
+/// Finds what was probably renamed in a comparison.
 ///
 /// # Errors
 /// [`Error::Overflow`].
-pub(super) fn find(subject: Subject, options: &Options) -> Result<(Subject, Vec<Renamed>), Error> {
-    match subject {
-        _ if options.exact_names => Ok((subject, Vec::new())),
+pub(super) fn find(subject: Subject, options: &Options) -> Result<Found, Error> {
+    let (subject, functions, counterparts) = match subject {
+        _ if options.exact_names => (subject, Vec::new(), Counterparts::default()),
         Subject::Profile(profile) if profile.is_differential() && !profile.is_flattened() => {
-            let (profile, renamed) = diff::find_renamed_in_sums(profile, options.weights)?;
-            Ok((Subject::Profile(profile), renamed))
+            let found = diff::find_renamed_in_sums(profile, options.weights)?;
+            (Subject::Profile(found.profile), found.renamed, found.counterparts)
         }
-        Subject::Profile(_) => Ok((subject, Vec::new())),
+        Subject::Profile(_) => (subject, Vec::new(), Counterparts::default()),
         Subject::Runs(compared) => {
+            let compared = compared.join_modules()?;
             let renamed = compared.find_renamed()?;
-            Ok((Subject::Runs(compared), renamed))
+            (Subject::Runs(compared), renamed, Counterparts::default())
         }
-    }
+    };
+    Ok(Found { subject, functions, counterparts })
 }
 
 /// The frames of functions that were probably renamed.

@@ -37,7 +37,7 @@ fn a_renamed_function_has_not_grown() {
 #[test]
 fn renamed_functions_are_ordered_by_change_and_never_left_out_silently() {
     let folder = directory();
-    let name = |number: usize, side: &str| format!("a_module_with_a_long_name::{side}::function_{number}");
+    let name = |number: usize, side: &str| format!("module::{side}_function_{number}");
     let write = |side: &str, changes: [usize; 6]| {
         let stacks = (0..6).map(|number| {
             let (function, weight) = (name(number, side), 3000 + changes[number]);
@@ -60,4 +60,43 @@ fn renamed_functions_are_ordered_by_change_and_never_left_out_silently() {
     let page = run(&[]);
     let fact: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("renamed?")).take(2).collect();
     assert!(fact[0].contains("function_1") && fact[1].starts_with("   ") && fact[1].ends_with(", …"), "{page}");
+}
+
+#[test]
+fn a_function_that_grew_is_compared_under_the_name_of_its_module() {
+    let both = |old: &str, new: &str| {
+        let stack = |module: &str, function: &str| format!("app;main;{module}::{function};std::{function}");
+        ["parse", "check", "render"].map(|name| format!("{} 0 511\n", stack(new, name))).concat()
+            + &["parse", "check", "render"].map(|name| format!("{} 503 0\n", stack(old, name))).concat()
+            + &format!("{} 301 0\n{} 0 1502\n", stack(old, "price"), stack(new, "price"))
+    };
+    let page = run("fg-report", [""; 0], both("shop::cart", "shop::basket").as_bytes()).ok().text();
+    assert!(page.contains("names     shop::cart:: is compared as shop::basket::\n"), "{page}");
+    assert!(page.contains("1 grew") && page.contains("301 1,502 +66.4% <0.001  shop::basket::price"), "{page}");
+    assert!(!page.contains("renamed?") && !page.contains("vanished"), "{page}");
+    let apart = run("fg-report", ["--exact-names"], both("shop::cart", "shop::basket").as_bytes()).ok().text();
+    assert!(apart.contains("4 appeared, 4 vanished"), "{apart}");
+}
+
+#[test]
+fn fg_diff_prints_modules_that_were_renamed() {
+    let folder = directory();
+    let write = |side: &str, module: &str, price: usize| {
+        let stacks = ["parse", "check", "render"].map(|name| format!("app;main;{module}::{name};std::{name} 507\n"));
+        let text = stacks.concat() + &format!("app;main;{module}::price;std::price {price}\n");
+        std::fs::write(folder.path().join(side), text).unwrap();
+    };
+    write("old", "cart", 301);
+    write("new", "basket", 1502);
+    let files = ["old", "new"].map(|name| folder.path().join(name));
+    let all = |options: &[&str]| {
+        let arguments = options.iter().map(PathBuf::from).chain(files.clone());
+        run("fg-diff", arguments.collect::<Vec<_>>(), b"").ok()
+    };
+    let joined = all(&["--match-renames"]);
+    assert!(joined.stderr.contains("cart:: is compared as basket::"), "{}", joined.stderr);
+    assert!(joined.text().contains("app;main;basket::price;std::price 301 1502\n"), "{}", joined.text());
+    for options in [&[][..], &["--match-renames", "--exact-names"]] {
+        assert!(!all(options).text().contains("basket::price;std::price 301 1502"), "{options:?}");
+    }
 }
