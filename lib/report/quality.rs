@@ -45,6 +45,13 @@ fn is_flat(context: &Context<'_>) -> bool {
     leaves >= MIN_FLAT_FUNCTIONS && context.survey.depths.keys().all(|depth| *depth <= 2)
 }
 
+/// True if much of the weight is that of threads of Go that wait in the scheduler: goroutines wait without a thread.
+fn lacks_waits_of_goroutines(context: &Context<'_>) -> bool {
+    let Weights { before, after } = context.survey.quality.go_scheduler;
+    let all = context.all_samples();
+    percent(before, all.before).max(percent(after, all.after)) >= MIN_DEFECT
+}
+
 /// Returns what is missing from the stacks, for each side of a comparison.
 pub(super) fn quality(context: &Context<'_>) -> Fact {
     let missing = context.missing;
@@ -83,6 +90,12 @@ pub(super) fn quality(context: &Context<'_>) -> Fact {
         numbers.push(("flat", 1.0));
         parts.push("no stack has more than two frames: recorded without call graphs?".to_owned());
     }
+    if lacks_waits_of_goroutines(context) {
+        numbers.push(("without_waits_of_goroutines", 1.0));
+        parts.push(
+            "no waits of goroutines, which need no thread (pprof's block and mutex profiles show them)".to_owned(),
+        );
+    }
     if missing.has_inputs {
         numbers.push(("missing_inputs", 1.0));
         parts.push("an input could not be read".to_owned());
@@ -120,7 +133,7 @@ impl Side {
 
 /// Returns the kinds of defects with their weights.
 fn defects(context: &Context<'_>) -> [Defect; 6] {
-    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts } = context.survey.quality;
+    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts, .. } = context.survey.quality;
     let middle = "or more without their outermost callers";
     let without = match context.origins.can_record_scripts() {
         true => "in an interpreter or virtual machine, without the functions that it runs (fg-record shows them)",

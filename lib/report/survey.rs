@@ -49,6 +49,8 @@ pub(super) struct Quality {
     pub(super) unsampled: Weights,
     /// Stacks in an interpreter, if no function of a script has a frame.
     pub(super) without_scripts: Weights,
+    /// Waits of threads in the scheduler of Go, which have left the stacks of goroutines that wait.
+    pub(super) go_scheduler: Weights,
 }
 
 /// The weights of a function.
@@ -173,7 +175,11 @@ impl Quality {
         if origins.origin(leaf) == Origin::Unknown {
             self.unknown.add(weights)?;
         }
-        let mut states = names.rev().take_while(|name| markers::is_thread_state(name));
+        let mut states = names.clone().rev().take_while(|name| markers::is_thread_state(name)).peekable();
+        let waits = states.peek().is_some_and(|state| *state == markers::OFF_CPU);
+        if waits && names.clone().any(|name| name == b"runtime.schedule") {
+            self.go_scheduler.add(weights)?;
+        }
         if states.any(|state| state == markers::UNSAMPLED) {
             self.unsampled.add(weights)?;
         }

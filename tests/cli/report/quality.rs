@@ -170,3 +170,22 @@ fn an_interpreter_without_functions_of_scripts_says_how_to_record_them() {
     let text = page(&[], b"perl;_start;main;perl_parse 5\nperl;_start;main;perl_run;Perl_runops_standard 95\n");
     assert!(text.contains("without the") && !text.contains("(fg-record"), "{text}");
 }
+
+/// Goroutines wait without a thread: off-CPU time shows the scheduler alone.
+#[test]
+fn waits_of_goroutines_are_known_to_be_missing() {
+    let scheduler = "app;runtime.mcall;runtime.park_m;runtime.schedule;runtime.findRunnable;runtime.stopm";
+    let go = format!(
+        "{scheduler};futex_wait;schedule;[off-cpu] 900000\napp;runtime.goexit;main.run;read;[off-cpu] 100000\n"
+    );
+    let text = page(&[], go.as_bytes());
+    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("quality   no waits of goroutines")), "{text}");
+    for profile in [
+        &go.replace(";[off-cpu]", ""),
+        &go.replace("runtime.schedule", "schedule_all"),
+        "app;_start;main;read;schedule;[off-cpu] 900000\n",
+    ] {
+        let text = page(&[], profile.as_bytes());
+        assert!(!text.contains("goroutines"), "{text}");
+    }
+}
