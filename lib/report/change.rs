@@ -120,11 +120,20 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     // What grew is what most readers look for.
     let largest = changes.iter().find(|change| change.counts).map(|change| change.frame);
     let leading = grown.own.first().map(|(frame, _)| *frame).or(grown.inclusive).or(largest);
-    let commands = commands.for_function(context, leading, rows.commands);
+    let commands =
+        commands.for_function(context, leading.map(|frame| without_root(context, frame, &judgement)), rows.commands);
     let tables = [grew, shrank, noise, tree].into_iter().filter(Table::has_content).map(Block::Table);
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect(), source: context.single_source().map(str::to_owned) })
+}
+
+/// Returns the function of a library that changed most itself for threads that run no function of the program, if there is one.
+fn without_root(context: &Context<'_>, leading: FrameId, judgement: &Judgement) -> FrameId {
+    let origins = context.origins;
+    let is_thread = origins.has_thread_names() && !context.is_own_function(leading);
+    let mut callees = judgement.callees.iter().map(|(frame, _)| *frame).filter(|_| is_thread);
+    callees.find(|frame| origins.says_something(*frame) && !origins.is_kernel(*frame)).unwrap_or(leading)
 }
 
 /// Returns the changes of all own functions, the largest first. Waits for other threads come after work of a quarter of their

@@ -40,6 +40,7 @@ mod survey;
 mod tables;
 mod text;
 mod thread_entries;
+mod thread_start;
 mod totals;
 mod waits;
 mod wakes;

@@ -11,7 +11,7 @@ use super::context::{Context, display_name};
 use super::idle::{self, Inactivity, InactivityFinder, Rank};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
-use super::thread_entries::ThreadEntries;
+use super::thread_entries::{Entry, ThreadEntries};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -38,6 +38,9 @@ const THREAD_JOIN: &str = "thread join";
 
 /// A group of threads with this share in percent is nearly all.
 const SINGLE_GROUP: f64 = 75.0;
+
+/// The name of a group of stacks that do not show which function their threads begin with, where others do.
+const UNKNOWN_ENTRY: &str = "unknown entry";
 
 /// Groups below this share in percent do not count.
 const LARGE_GROUP: f64 = 5.0;
@@ -84,7 +87,7 @@ impl GroupName {
 #[derive(Debug, Default)]
 pub(super) struct Overview {
     /// By the name of the thread, and by the own function with which it begins.
-    groups: BTreeMap<(String, Option<FrameId>), Group>,
+    groups: BTreeMap<(String, Entry), Group>,
     /// By kind of work, and by the own function that it is done for.
     kinds: BTreeMap<&'static str, Functions>,
     /// By kind of the functions that do the work, where it counts as the kind of a function that asked for it.
@@ -104,12 +107,12 @@ impl Overview {
         let roots = context.survey.roots.keys().filter(|root| !context.is_state(**root));
         let names: BTreeMap<FrameId, GroupName> =
             roots.map(|root| (*root, GroupName::new(&context.name(*root)))).collect();
-        let entries = ThreadEntries::new(context, &names);
+        let entries = ThreadEntries::new(context);
         let finder = InactivityFinder::new(&context.profile.frames, context.origins, context.work);
         context.profile.for_each(|stack, weights| {
             let Some((root, name)) = stack.first().and_then(|root| names.get_key_value(root)) else { return Ok(()) };
             let own = context.origins.place(stack).own;
-            let entry = entries.find(context, name, stack);
+            let entry = entries.find(context, name.is_numbered, stack);
             let group = overview.groups.entry((name.text.clone(), entry)).or_default();
             group.weights.add(weights)?;
             group.threads.insert(*root);
@@ -148,8 +151,9 @@ impl Overview {
     pub(super) fn has_single_group(&self, context: &Context<'_>) -> bool {
         let shares = self.groups.iter().filter_map(|((thread, entry), group)| {
             let joins = is_at_least(group.joins.after.millionths(), (9, 10), group.weights.after.millionths());
-            let counts = entry.is_some() || !self.has_entry(thread);
-            (counts && !joins).then(|| (entry.is_some(), context.share(group.weights.after)))
+            let is_own = matches!(entry, Entry::Function(_));
+            let counts = is_own || !self.has_entry(thread);
+            (counts && !joins).then(|| (is_own, context.share(group.weights.after)))
         });
         let large: Vec<(bool, f64)> = shares.filter(|(_, share)| *share >= LARGE_GROUP).collect();
         large.len() == 1 || large.iter().any(|(is_own, share)| *is_own && *share >= SINGLE_GROUP)
@@ -157,7 +161,7 @@ impl Overview {
 
     /// True if threads of this name run functions of the program.
     fn has_entry(&self, thread: &str) -> bool {
-        self.groups.keys().any(|(other, entry)| other == thread && entry.is_some())
+        self.groups.keys().any(|(other, entry)| other == thread && matches!(entry, Entry::Function(_)))
     }
 
     /// Returns the weight by group of threads, if there are several.
@@ -181,13 +185,14 @@ impl Overview {
 
     /// Returns the name of a group: of its threads, with its outermost own function if others have the same threads, and
     /// how many threads it has.
-    fn name_group(&self, context: &Context<'_>, key: &(String, Option<FrameId>), group: &Group) -> String {
+    fn name_group(&self, context: &Context<'_>, key: &(String, Entry), group: &Group) -> String {
         let (thread, entry) = key;
         let is_shared = self.groups.keys().filter(|(other, _)| other == thread).count() > 1;
         let name = match entry {
             // The name of a thread says more than that of its pool.
-            Some(entry) if is_shared && group.threads.contains(entry) => context.name(*entry),
-            Some(entry) if is_shared => format!("{thread}: {}", context.name(*entry)),
+            Entry::Function(entry) if is_shared && group.threads.contains(entry) => context.name(*entry),
+            Entry::Function(entry) if is_shared => format!("{thread}: {}", context.name(*entry)),
+            Entry::Unknown if is_shared => format!("{thread}: {UNKNOWN_ENTRY}"),
             _ => thread.clone(),
         };
         if group.threads.len() > 1 { format!("{name} ×{}", group.threads.len()) } else { name }
@@ -271,13 +276,13 @@ fn kind_of_work(
 }
 
 /// Returns the place in which a group of threads spent most of its time.
-fn place(context: &Context<'_>, entry: Option<FrameId>, group: &Group) -> Option<Item> {
+fn place(context: &Context<'_>, entry: Entry, group: &Group) -> Option<Item> {
     let ranks = context.ranks();
     let ((own, callee), weights) = group.places.iter().max_by_key(|((own, callee), weights)| {
         (weights.after, Reverse(ranks[own.index()]), callee.map(|callee| ranks[callee.index()]))
     })?;
     let part = 100.0 * weights.after.as_f64() / group.weights.after.as_f64().max(f64::MIN_POSITIVE);
-    let is_thread = group.threads.contains(own) || entry == Some(*own);
+    let is_thread = group.threads.contains(own) || entry == Entry::Function(*own);
     let name = match callee {
         Some(callee) if is_thread => context.name(*callee),
         Some(callee) => format!("{} > {}", context.name(*own), context.name(*callee)),

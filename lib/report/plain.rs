@@ -128,39 +128,69 @@ fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunctio
     own
 }
 
-/// Returns the function that a closer look is worth: that of the first row which the page shows, or the one that its threads spend
-/// most in if they run no function of the program.
+/// A row that the page shows, and its share in percent.
+#[derive(Clone, Copy)]
+struct ShownRow {
+    frame: FrameId,
+    share: f64,
+    /// True for the name of threads or of a process, with the weight that no function of the program has.
+    is_thread: bool,
+    /// True for threads that something of a run time started.
+    is_of_run_time: bool,
+    is_idle: bool,
+}
+
+/// Returns the function that a closer look is worth: that of the first row which the page shows. A row of threads that run no
+/// function of the program has the one that they spend most in.
 ///
 /// # Errors
 /// [`Error::Overflow`].
 fn function_to_look_at(context: &Context<'_>, rows: &[(&FrameId, &OwnFunction)]) -> Result<Option<FrameId>, Error> {
     let (least, _) = limits(context, rows.iter().map(|(_, function)| function.weights.after).max(), rows.len());
-    let mut shown = rows.iter().filter(|(_, function)| context.share(function.weights.after) >= least);
-    let Some((first, function)) = shown.clone().next() else { return Ok(None) };
-    let is_thread = context.origins.has_thread_names() && !context.is_own_function(**first);
-    let lacks_scripts = context.origins.lacks_scripts(**first);
-    if !is_thread && !function.is_thread && !lacks_scripts {
-        return Ok(Some(**first));
+    let rows = rows.iter().map(|(frame, function)| ShownRow {
+        frame: **frame,
+        share: context.share(function.weights.after),
+        is_thread: context.origins.has_thread_names() && !context.is_own_function(**frame)
+            || function.is_thread
+            || context.origins.lacks_scripts(**frame),
+        is_of_run_time: function.is_thread,
+        is_idle: function.is_idle_thread(),
+    });
+    let rows: Vec<ShownRow> = rows.filter(|row| row.share >= least).collect();
+    let Some(first) = rows.first().copied() else { return Ok(None) };
+    let own = rows.iter().find(|row| !row.is_thread && context.is_own_function(row.frame));
+    let is_worth = |row: &&ShownRow| match own {
+        Some(_) => {
+            row.share >= MOST && !row.is_idle || context.origins.lacks_scripts(row.frame) && row.frame == first.frame
+        }
+        None => true,
+    };
+    let threads = rows.iter().filter(|row| row.is_thread).filter(is_worth);
+    // The first row comes before what does not have much more.
+    let least = if first.is_thread { MIN_CALLED } else { 2.0 * first.share };
+    let callee = largest_callee(context, &threads.map(|row| row.frame).collect::<Vec<_>>())?;
+    if let Some((callee, _)) = callee.filter(|(_, share)| *share >= least) {
+        return Ok(Some(callee));
     }
-    // A function of the program says more than one of the run time, unless that has most of the whole.
-    let own = shown.find(|(frame, _)| context.is_own_function(**frame)).map(|(frame, _)| **frame);
-    let is_large = lacks_scripts || own.is_none() || context.share(function.weights.after) >= MOST;
-    let callee = if is_large { largest_callee(context, **first)? } else { None };
-    Ok(callee.or(own).or(Some(**first)))
+    // A function of the program says more than a thread, unless it has little of the weight of a process.
+    let own = own.filter(|own| first.is_of_run_time || !first.is_thread || own.share * 4.0 >= first.share);
+    Ok(own.filter(|_| first.is_thread).map(|own| own.frame).or(Some(first.frame)))
 }
 
-/// Returns the function that threads without own functions spend most in, if it has much of the whole.
+/// Returns the function outside of the kernel that threads without own functions spend most in, with its share.
 ///
 /// # Errors
 /// [`Error::Overflow`].
-fn largest_callee(context: &Context<'_>, root: FrameId) -> Result<Option<FrameId>, Error> {
-    let below = below::find(context, &[root])?;
+fn largest_callee(context: &Context<'_>, threads: &[FrameId]) -> Result<Option<(FrameId, f64)>, Error> {
+    let below = below::find(context, threads)?;
     let parts = below.iter().flat_map(|below| &below.parts);
     let functions =
         parts.filter_map(|part| Some((part.inner.map_or(part.callee?, |(inner, _)| inner), part.weights.after)));
-    let mut functions = functions
-        .filter(|(frame, weight)| context.origins.says_something(*frame) && context.share(*weight) >= MIN_CALLED);
-    Ok(functions.next().map(|(frame, _)| frame))
+    let functions =
+        functions.filter(|(frame, _)| context.origins.says_something(*frame) && !context.origins.is_kernel(*frame));
+    // Of equal ones the first.
+    let largest = functions.reduce(|largest, other| if other.1 > largest.1 { other } else { largest });
+    Ok(largest.map(|(frame, weight)| (frame, context.share(weight))))
 }
 
 /// Returns the weight of a row without what is idle, or waits for the end of others.

@@ -12,6 +12,7 @@ mod long_names;
 mod own_functions;
 mod quality;
 mod renames;
+mod threads;
 
 /// A server that copies too much, with a kernel part and a second thread.
 const PROFILE: &[u8] = b"app;main;serve;encode;alloc::vec::Vec::extend;memmove 410
@@ -312,8 +313,8 @@ fn a_function_whose_caller_is_missing_is_no_thread() {
 
 #[test]
 fn a_closer_look_is_at_the_largest_function_of_the_page() {
-    let thread = "python3;clone3;start_thread;flusher;compress_chunk";
-    let script = "python3;_start;Py_BytesMain;<module> (a.py);serve (a.py)";
+    let thread = "node;clone3;start_thread;worker;node::ThreadPoolWork::Run;compress_chunk";
+    let script = "node;_start;node::Start;(anonymous) (a.js);serve (a.js)";
     for (profile, expected) in [
         (format!("{thread} 95\n{script} 5\n"), "compress_chunk"),
         (format!("{thread} 55\n{script} 45\n"), "serve"),

@@ -8,7 +8,8 @@ use regex::bytes::RegexSet;
 use rustc_hash::FxBuildHasher;
 
 use super::Origins;
-use super::by_name::{Calls, Origin};
+use super::by_name::{Calls, INTERPRETER, Origin};
+use super::run_time_names::may_be_of_run_time;
 use crate::pattern_list::compile_list as patterns;
 use crate::profile::{FrameId, Profile};
 use crate::report::measure::is_at_least;
@@ -94,12 +95,15 @@ impl Interpreters {
         found
     }
 
-    /// Returns for each frame true if it is in stacks of interpreters only.
-    pub(super) fn find_only_inside(&self, profile: &Profile) -> Vec<bool> {
+    /// Returns for each frame true if it is in stacks of interpreters only. Threads that an extension starts for itself are not the
+    /// interpreter's.
+    pub(super) fn find_only_inside(&self, origins: &Origins<'_>, profile: &Profile) -> Vec<bool> {
         let (mut inside, mut outside) = (vec![false; profile.frames.len()], vec![false; profile.frames.len()]);
+        let run_time_threads = find_run_time_threads(origins, profile);
         let _ = profile.for_each(|stack, _| {
             let Some((root, callees)) = stack.split_first() else { return Ok::<(), ()>(()) };
-            let seen = if self.threads[root.index()] { &mut inside } else { &mut outside };
+            let is_of_extension = native_entry(origins, stack).is_some_and(|entry| !run_time_threads[entry.index()]);
+            let seen = if self.threads[root.index()] && !is_of_extension { &mut inside } else { &mut outside };
             callees.iter().for_each(|frame| seen[frame.index()] = true);
             // A function may be called as a thread is.
             outside[root.index()] = true;
@@ -107,6 +111,32 @@ impl Interpreters {
         });
         inside.into_iter().zip(outside).map(|(inside, outside)| inside && !outside).collect()
     }
+}
+
+/// Returns for each frame true if threads that begin with it run functions of a run time.
+fn find_run_time_threads(origins: &Origins<'_>, profile: &Profile) -> Vec<bool> {
+    let mut found = vec![false; profile.frames.len()];
+    let _ = profile.for_each(|stack, _| {
+        if let Some(entry) = native_entry(origins, stack) {
+            let mut below = stack.iter().skip_while(|frame| **frame != entry);
+            let is_of_run_time = |frame: &FrameId| {
+                let known = &origins.known[frame.index()];
+                known.kind == INTERPRETER
+                    || is_evidence(origins, profile, *frame)
+                    || may_be_of_run_time(profile.frames.name(*frame))
+            };
+            found[entry.index()] |= below.any(is_of_run_time);
+        }
+        Ok::<(), ()>(())
+    });
+    found
+}
+
+/// Returns the function of the program below the start of a thread.
+fn native_entry(origins: &Origins<'_>, stack: &[FrameId]) -> Option<FrameId> {
+    origins.is_in_thread(stack).then_some(())?;
+    let below = stack.iter().skip(1).find(|frame| !origins.is_start(**frame))?;
+    (origins.origin(*below) == Origin::Own).then_some(*below)
 }
 
 /// True for a function of a script, one that runs scripts, and a library of an interpreter.

@@ -37,3 +37,8 @@ impl AbsentRunTimes {
         found.peek().is_some() && found.all(|index| self.is_absent[index])
     }
 }
+
+/// True for a name of a function of any run time, if it runs.
+pub(super) fn may_be_of_run_time(name: &[u8]) -> bool {
+    PATTERNS.iter().any(|patterns| patterns.is_match(name))
+}
