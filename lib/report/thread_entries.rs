@@ -69,12 +69,16 @@ impl Calls {
     fn add(&mut self, context: &Context<'_>, stack: &[FrameId], weights: Weights) {
         let weight = weights.after.millionths();
         let own = context.own_on_path(stack);
+        if own.first() == Some(&0) {
+            // The root is no thread.
+            return;
+        }
         let first = own.first().map(|index| stack[*index]);
         let Some(found) = Start::find(context, stack, own.first().copied()) else {
-            if !is_of_no_program(context, stack) {
+            if first.is_some() || !is_of_no_program(context, stack) {
                 let native = Start::native_after_cut(context, stack).copied();
                 add(self.without_start.entry((native, first)).or_default(), weight);
-                let is_marked = context.origins.is_marker(stack[1]);
+                let is_marked = stack.get(1).is_some_and(|mark| context.origins.is_marker(*mark));
                 add(&mut self.cut, if is_marked { 0 } else { weight });
             }
             return;
@@ -167,9 +171,9 @@ fn exceeds(part: u128, most: (u128, u128), whole: u128) -> bool {
 
 /// True for stacks of the kernel or of Go's scheduler alone, and those without any function.
 fn is_of_no_program(context: &Context<'_>, stack: &[FrameId]) -> bool {
-    let first = stack.get(1).filter(|first| !context.is_state(**first));
-    let is_scheduler = |first: FrameId| context.profile.frames.name(first).starts_with(b"runtime.");
-    first.is_none_or(|first| context.origins.is_kernel(*first) || is_scheduler(*first))
+    let first = stack.iter().skip(1).find(|first| !context.origins.is_marker(**first));
+    let is_of_go = |name: &[u8]| name.starts_with(b"runtime.") || name.starts_with(b"_rt0_");
+    first.is_none_or(|first| context.origins.is_kernel(*first) || is_of_go(context.profile.frames.name(*first)))
 }
 
 /// The functions with which threads of one name begin.
@@ -303,7 +307,7 @@ impl ThreadEntries {
         let found = Start::find(context, stack, outermost).map(|found| found.start);
         let start = found.or_else(|| entries.start_with(Start::native_after_cut(context, stack).copied()));
         match entries.find(start, outermost.map(|index| stack[index]), is_numbered) {
-            Entry::Unknown if start.is_none() && is_of_no_program(context, stack) => Entry::None,
+            Entry::Unknown if start.is_none() && outermost.is_none() && is_of_no_program(context, stack) => Entry::None,
             entry => entry,
         }
     }

@@ -50,7 +50,7 @@ fn functions_that_certainly_begin_threads_are_named() {
         ("app-1/7;start_thread;hash 60\napp-1/8;start_thread;sort 40\n", &["app-1/N: hash 60", "app-1/N: sort 40"]),
         (
             "app;runtime.goexit.abi0;main.main.func1;main.f 40\napp;runtime.goexit.abi0;main.main.func2;main.g 40\n\
-             app;runtime.goexit.abi0;runtime.gcBgMarkWorker 10\napp;runtime.mcall;runtime.park_m 10\n",
+             app;runtime.goexit.abi0;runtime.gcBgMarkWorker 10\napp;runtime.mcall;runtime.park_m 5\napp;[truncated];runtime.clone 5\n",
             &["app: main.main.func1 40", "app: main.main.func2 40", "app 20"],
         ),
         (
