@@ -65,7 +65,8 @@ struct ContentArgs {
     ///
     /// By default, all functions are the program's own, except those of the kernel and of well-known libraries and
     /// runtimes. In threads of an interpreter or virtual machine, such as python3 or java, only functions of scripts and
-    /// methods are, so that native functions of an extension are shown with the run time's.
+    /// methods are, so that native functions of an extension are shown with the run time's, except in threads that the
+    /// extension starts.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 
@@ -110,7 +111,7 @@ const PARTS: &[(&str, &str)] = &[
     (
         "quality",
         "What is missing: lost samples, stacks that were cut before their root, functions without a symbol, and time \
-         without a stack; in a comparison, for each side. Stacks that begin with a wrong return address ([unknown], \
+         without a stack; in a comparison, for each side. Time off the CPU lacks the waits of goroutines. Stacks that begin with a wrong return address ([unknown], \
          where the profile names the files of other code without symbols), or with a function of the C library that \
          calls no function of the program, lack their outermost callers: unwinding by frame pointers ends in code \
          that keeps none. Stacks that begin with other functions may lack them, too; those are not counted. If no \
@@ -123,7 +124,9 @@ const PARTS: &[(&str, &str)] = &[
         "Shares of threads, if several do different work. Threads that run the same own function and whose names \
          differ only in a number are shown as one, also on the hot path and in the call tree: `worker-N ×8`. In \
          parentheses is the place where a thread spent most of its time; a percentage followed by `of it` is the \
-         share of the thread's time. If nearly all weight is in one thread, or all other threads only wait for \
+         share of the thread's time. The function is named only if stacks show for certain that threads begin with it. \
+         Unwinding by frame pointers leaves out callers, and any function may seem to be the first. `unknown entry` \
+         are stacks of one of the threads named, or of others. If nearly all weight is in one thread, or all other threads only wait for \
          threads to end, this part comes after the own functions.",
     ),
     (
@@ -174,7 +177,8 @@ const PARTS: &[(&str, &str)] = &[
     (
         "renamed?",
         "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames. \
-         They count as one function that has neither grown nor shrunk. --exact-names keeps them apart.",
+         They count as one function that has neither grown nor shrunk. If several have the new name of their crate, namespace or package, all of its functions \
+         are compared under it, and the names are listed as `names`. --exact-names keeps them apart.",
     ),
     (
         "verdict",

@@ -29,9 +29,8 @@ const LARGEST_FUNCTION: f64 = 0.1;
 /// Fewest hexadecimal digits that are a hash if one is a number.
 const MIN_HASH: usize = 6;
 
-/// Smallest part of the large functions of two programs that both have, if they are one under other names.
-///
-/// Four of six functions were renamed in the recordings of `tests/cli/report/renames.rs`.
+/// At least one of so many large functions is one of both programs, if they are one under other names: of six functions, four may
+/// have been renamed.
 const MIN_OWN_PART: usize = 5;
 
 /// Longest name of a thread in the kernel: that of a program may be cut.
