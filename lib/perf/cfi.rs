@@ -1,8 +1,8 @@
 //! Call frame information of an object, for the frames that framehop cannot step.
 //!
-//! These are signal frames and functions that realign their stack. Their CFA is an expression that reads memory
-//! (`DW_CFA_def_cfa_expression`), or an offset from a register that framehop does not follow. They are few (5 in glibc,
-//! 84 in OpenSSL, 16 in rustc), so the unwind information of an object is searched for them once. The unwinder steps
+//! These are signal frames, functions that realign their stack, and functions without a caller. The CFA of the former is an
+//! expression that reads memory (`DW_CFA_def_cfa_expression`), or an offset from a register that framehop does not follow. They are
+//! few (8 in glibc, 84 in OpenSSL, 16 in rustc), so the unwind information of an object is searched for them once. The unwinder steps
 //! them by the rules of DWARF 5, section 6.4.
 
 use std::ops::{Deref, Range};
@@ -211,13 +211,13 @@ fn read_bytes<const N: usize>(section: &[u8], offset: usize) -> Option<[u8; N]> 
 fn may_be_unsupported(fde: &[u8], cie: &CommonInformationEntry<Slice<'_>>) -> bool {
     use gimli::constants::{
         DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf, DW_CFA_register,
-        DW_EH_PE_sdata4,
+        DW_CFA_undefined, DW_EH_PE_sdata4,
     };
     // After the length and the CIE distance, and after the address and size of the function if both have 4 bytes.
     let is_short = cie.fde_address_encoding().is_some_and(|encoding| encoding.format() == DW_EH_PE_sdata4);
     let instructions = fde.get(if is_short { 16 } else { 8 }..).unwrap_or_default();
     memchr::memchr3(DW_CFA_def_cfa.0, DW_CFA_def_cfa_expression.0, DW_CFA_def_cfa_register.0, instructions)
-        .or_else(|| memchr::memchr2(DW_CFA_def_cfa_sf.0, DW_CFA_register.0, instructions))
+        .or_else(|| memchr::memchr3(DW_CFA_def_cfa_sf.0, DW_CFA_register.0, DW_CFA_undefined.0, instructions))
         .is_some()
 }
 
@@ -240,6 +240,8 @@ fn is_unsupported(
             | CallFrameInstruction::DefCfaRegister { register } => !followed.contains(&register),
             // The caller's return address is in a register, as in vfork, which must not leave it on the stack.
             CallFrameInstruction::Register { dest_register, .. } => dest_register == return_address,
+            // The function has no caller, which framehop says of words that are zero by chance, too.
+            CallFrameInstruction::Undefined { register } => register == return_address,
             _ => false,
         };
         if is_unsupported {

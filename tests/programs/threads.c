@@ -1,13 +1,23 @@
 /* `threads names` starts a thread for each odd name. `threads churn` starts threads one after another beside the main
-   one, until it is killed. Linked with busy.c. */
+   one, until it is killed. `threads empty COUNT` starts that many threads that end at once. Linked with busy.c. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 void spin(double);
 static void *work(void *name) { prctl(PR_SET_NAME, name); spin(0.03); return 0; }
+static void *end(void *nothing) { return nothing; }
+static void start_empty(int count) {
+    pthread_t threads[50];
+    for (; count > 0; count -= 50) {
+        for (int n = 0; n < 50; n++) pthread_create(threads + n, 0, end, 0);
+        for (int n = 0; n < 50; n++) pthread_join(threads[n], 0);
+    }
+}
 static const char *names[] = {"a;b", "new\nline", "", "   ", "two words", "\x1b[31mred", "\xff\xfe", "  lead", "1 2 3"};
 int main(int count, char **words) {
     pthread_t thread;
+    if (count > 2 && !strcmp(words[1], "empty")) return start_empty(atoi(words[2])), 0;
     int churn = count > 1 && !strcmp(words[1], "churn");
     for (unsigned n = 0; churn || n < sizeof names / sizeof *names; n++) {
         pthread_create(&thread, 0, work, (void *) (churn ? "passing" : names[n]));

@@ -52,6 +52,22 @@ fn every_leaf_has_its_own_caller_at_any_depth() {
 }
 
 #[test]
+fn threads_that_have_just_been_created_have_no_caller() {
+    let (true, Some(threads)) = (can_record(), program("threads")) else { return };
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "4999", "--", &threads, "empty", "20000"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        let is_creation = |frame: &String| frame.starts_with("clone") || frame.starts_with("__clone");
+        let cut = profile
+            .0
+            .iter()
+            .filter(|stack| stack.frames[1] == "[truncated]" && stack.frames.get(2).is_some_and(is_creation));
+        assert_eq!(cut.count(), 0, "{graph}: {profile:?}");
+        assert!(profile.0.iter().any(|stack| is_creation(&stack.frames[1])), "{graph}: {profile:?}");
+    }
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();

@@ -19,6 +19,7 @@ mod go;
 mod module;
 mod modules;
 pub mod native;
+mod new_thread;
 pub mod rows;
 mod snapshot;
 mod sparse;

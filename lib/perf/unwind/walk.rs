@@ -48,6 +48,9 @@ impl Unwinder {
                     return StopReason::Root;
                 }
             }
+            let is_first = self.frames.len() == 1;
+            let after_creation = code.as_ref().filter(|_| is_first).and_then(|code| code.after_creation(registers));
+            let code = after_creation.or(code);
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
                 // The kernel interrupted this function, which runs on another stack than the handler.
@@ -60,7 +63,7 @@ impl Unwinder {
                 StepOutcome::Failed => return StopReason::NoUnwindInformation,
                 StepOutcome::Caller(next) => next,
             };
-            if self.frames.len() == 1 {
+            if is_first {
                 checks_calls = Native::READS_CODE && code.is_some_and(|code| self.steps_by_cfi(&code));
             }
             // At its end, a function that unwinds for an exception (`_Unwind_Resume`) writes the address of the handler over a

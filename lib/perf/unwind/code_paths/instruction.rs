@@ -6,7 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 pub(in crate::perf::unwind) const MAX_INSTRUCTION: usize = 15;
 
 /// Decodes an instruction. `None` if the bytes are none.
-pub(super) fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
+pub(in crate::perf::unwind) fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     let bytes = &bytes[..bytes.len().min(MAX_INSTRUCTION)];
     let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
     (!instruction.is_invalid()).then_some(instruction)

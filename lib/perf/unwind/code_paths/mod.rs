@@ -28,8 +28,7 @@ use std::ops::Range;
 use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use rustc_hash::FxHashSet;
 
-use self::instruction::decode;
-pub(super) use self::instruction::{MAX_INSTRUCTION, direct_call_target, ends_with_call};
+pub(super) use self::instruction::{MAX_INSTRUCTION, decode, direct_call_target, ends_with_call};
 pub(super) use self::rule::CallerRule;
 use self::rule::{rule_from_entry, rule_of_return};
 use self::state::State;

@@ -1,0 +1,90 @@
+//! Threads that have not left the function that created them.
+//!
+//! A system call that creates a thread returns 0 in it, and the code behind branches to where the thread begins: `syscall; test rax,
+//! rax; jl error; je start; ret` in glibc's `clone` and `clone3`. Up to the branch, the unwind information is that of the thread that
+//! called, whose return address is on another stack. What follows is certain, so the frame is that of the code after the branch.
+
+use iced_x86::{Mnemonic, Register};
+
+use super::arch::{Architecture as _, Registers};
+use super::code::Code;
+use super::code_paths::decode;
+use super::native::Native;
+
+/// The instruction that calls the kernel.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
+const MAX_DISTANCE: u64 = 9;
+
+/// The kernel's number of the register with the result of a system call.
+const RESULT: u32 = 0;
+
+impl<'a> Code<'a> {
+    /// Returns the code to which an instruction behind a system call leads, if the call has returned 0 and that is compared.
+    pub(super) fn after_creation(&self, registers: &Registers<'_>) -> Option<Self> {
+        if !Native::READS_CODE || registers.get(RESULT) != Some(0) {
+            return None;
+        }
+        let svma = (0..=MAX_DISTANCE).find_map(|distance| {
+            let start = self.svma.checked_sub(distance)?;
+            let code = self.elf.code_from(start.checked_sub(SYSCALL.len() as u64)?).strip_prefix(&SYSCALL)?;
+            find_branch(code, start, self.svma)
+        })?;
+        Some(Self { svma, ..*self })
+    }
+}
+
+/// Returns the target of the branch that the code at `start` takes if rax is 0, if it is at `address` on its way.
+fn find_branch(code: &[u8], start: u64, address: u64) -> Option<u64> {
+    let (mut next, mut is_compared, mut has_passed) = (start, false, false);
+    loop {
+        has_passed |= next == address;
+        let instruction = decode(code.get((next - start) as usize..)?, next)?;
+        let is_result = |register| matches!(register, Register::RAX | Register::EAX);
+        match instruction.mnemonic() {
+            Mnemonic::Test if is_result(instruction.op0_register()) && is_result(instruction.op1_register()) => {
+                is_compared = true;
+            }
+            // 0 is not negative.
+            Mnemonic::Jl | Mnemonic::Js if is_compared => {}
+            Mnemonic::Je if is_compared => return has_passed.then(|| instruction.near_branch_target()),
+            _ => return None,
+        }
+        next = instruction.next_ip();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_branch;
+
+    #[test]
+    fn follows_the_branch_of_a_new_thread() {
+        // test rax, rax; jl 0x101d; je 0x1008; ret
+        let code = [0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 0x01, 0xc3];
+        let found = (0x1000..0x1009).map(|address| find_branch(&code, 0x1000, address));
+        let branch = Some(0x1008);
+        assert!(found.eq([branch, None, None, branch, None, branch, None, None, None]));
+        // test eax, eax; js; je with 4 bytes
+        let code = [0x85, 0xc0, 0x78, 0x18, 0x0f, 0x84, 0, 1, 0, 0];
+        assert_eq!(find_branch(&code, 0x1000, 0x1004), Some(0x110a));
+    }
+
+    #[test]
+    fn other_code_behind_system_calls_is_followed_nowhere() {
+        for code in [
+            // test rbx, rbx; je
+            &[0x48, 0x85, 0xdb, 0x74, 0x01][..],
+            // je without a comparison
+            &[0x74, 0x01],
+            // cmp rax, -4096; ja; ret
+            &[0x48, 0x3d, 0, 0xf0, 0xff, 0xff, 0x77, 0x01, 0xc3],
+            // test rax, rax; jne
+            &[0x48, 0x85, 0xc0, 0x75, 0x01],
+            &[],
+        ] {
+            assert_eq!(find_branch(code, 0x1000, 0x1000), None, "{code:x?}");
+        }
+    }
+}
