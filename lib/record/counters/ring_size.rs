@@ -12,10 +12,6 @@ pub(in crate::record) const MAX_STACK_COPY: u32 = 65528;
 /// The sizes of copies that are chosen from, in bytes.
 const STACK_COPIES: [u32; 4] = [MAX_STACK_COPY, 32768, 16384, 8192];
 
-/// The assumed size of a stack that a program takes, in bytes. Most are walked, and smaller; those that are not have their words
-/// of at most 1 MiB. With rings of 512 KiB for each CPU, a build with rustc at 997 Hz lost no sample.
-const STACK_RECORD: u32 = 8192;
-
 /// The size of a sample beside its copy of the stack, in bytes: registers, and callchains that are deep.
 const SAMPLE_OVERHEAD: u64 = 1024;
 
@@ -82,8 +78,8 @@ impl Sampling {
             (None, CallGraph::Dwarf(copy)) => {
                 let affordable = (memory / MEMORY_DIVISOR / cpus.max(1) as u64 / 4096).max(1).ilog2() as u8;
                 let (least, most) = (*STACK_RING_ORDERS.start(), *STACK_RING_ORDERS.end());
-                let largest = if self.takes_stacks { STACK_RECORD } else { copy.unwrap_or(MAX_STACK_COPY) };
-                let preferred = order_for(self.expected_bytes(largest, PREFERRED_RING_TIME));
+                // Stacks of words, which a program sends until it has the rows of a large library, may be as large.
+                let preferred = order_for(self.expected_bytes(copy.unwrap_or(MAX_STACK_COPY), PREFERRED_RING_TIME));
                 (preferred.min(affordable).clamp(least, most), self.min_ring_order())
             }
         }
@@ -187,15 +183,8 @@ mod tests {
         assert_eq!(sizes(Rate::Frequency(997), AUTOMATIC, MEMORY), ((12, 2), Some(65528)));
         assert_eq!(sizes(Rate::Frequency(997), CallGraph::Dwarf(Some(16384)), MEMORY), ((10, 3), Some(16384)));
         assert_eq!(sizes(Rate::Frequency(99_999), CallGraph::Dwarf(Some(65528)), MEMORY), ((12, 5), Some(65528)));
-    }
-
-    #[test]
-    fn rings_of_stacks_that_a_program_takes_are_smaller() {
-        for (hertz, order) in [(99, 9), (997, 9), (4999, 12)] {
-            let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(hertz), AUTOMATIC);
-            let sampling = Sampling { takes_stacks: true, ..sampling };
-            assert_eq!(sampling.ring_orders(MEMORY, 2), (order, 6), "{hertz}");
-        }
+        let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), AUTOMATIC);
+        assert_eq!(Sampling { takes_stacks: true, ..sampling }.ring_orders(MEMORY, 2), (12, 6));
     }
 
     #[test]
