@@ -58,10 +58,13 @@ fn weighs_calls_by_an_argument() {
         let outcome = finish(recorder(options).args(["--", &sizes, "grab"]).spawn().unwrap()).ok();
         assert!(totals.contains(&Profile::from_stdout(&outcome).total()), "{outcome:?}");
     }
-    // A path may contain colons and commas.
+    // A path may contain colons, commas and blanks.
     let folder = directory();
-    let copy = folder.path().join("sizes:1,2").display().to_string();
+    let copy = folder.path().join("sizes:1, 2").display().to_string();
     copy_program(&sizes, &copy);
+    let script = record(["--script", "-e", &format!("uprobe:{copy}:grab"), "--", &copy, "grab"]).ok();
+    let folded = run("fg-collapse", ["-"], &script.stdout).ok();
+    assert_eq!(Profile::from_stdout(&folded).total(), 100, "{folded:?}");
     let outcome = record(["-e", &format!("uprobe:{copy}:grab:2"), "--", &copy, "grab"]).ok();
     assert_eq!(printed_numbers(&outcome), [Profile::from_stdout(&outcome).total()], "{outcome:?}");
 }

@@ -79,7 +79,8 @@ fn write_header(
     if let Some(period) = period {
         write!(out, "{period:10} ")?;
     }
-    writeln!(out, "{event}: ")
+    // Readers divide the line at blanks; names of functions that are probed may contain some.
+    writeln!(out, "{}: ", event.replace(char::is_whitespace, "_"))
 }
 
 /// Writes the `[truncated]` frame of a stack that was cut before its root.

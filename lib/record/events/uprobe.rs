@@ -58,13 +58,19 @@ impl Uprobe {
 }
 
 /// Splits a list of events after the first one, `uprobe:…` or `uretprobe:…`. Its path and the name of a function may contain commas,
-/// as in `parse<int, char>`: it is the shortest one that exists.
+/// as in `parse<int, char>`: it is the shortest one that exists, or that looks like one if none does.
 pub fn split_list(list: &str) -> (&str, Option<&str>) {
-    let mut ends = list.match_indices(',').map(|(comma, _)| comma).chain([list.len()]);
-    let shortest = ends.clone().next().unwrap_or(list.len());
+    let ends = || list.match_indices(',').map(|(comma, _)| comma).chain([list.len()]);
     let exists = |event: &str| event.split_once(':').is_some_and(|(_, probe)| Uprobe::parse(probe).is_ok());
-    let end = ends.find(|end| exists(&list[..*end])).unwrap_or(shortest);
+    let found = ends().find(|end| exists(&list[..*end])).or_else(|| ends().find(|end| is_complete(&list[..*end])));
+    let end = found.or_else(|| ends().next()).unwrap_or(list.len());
     (&list[..end], list.get(end + 1..))
+}
+
+/// True if an event has a path and a function, and closes all brackets.
+fn is_complete(event: &str) -> bool {
+    let count = |bracket| event.matches(bracket).count();
+    event.matches(':').count() >= 2 && count('<') == count('>') && count('(') == count(')')
 }
 
 fn malformed(text: &str) -> Error {
@@ -223,7 +229,8 @@ mod tests {
         let event = format!("uprobe:{}:main:1", path.display());
         assert_eq!(split_list(&event), (&event[..], None));
         assert_eq!(split_list(&format!("{event},faults,uprobe:/b:c")), (&event[..], Some("faults,uprobe:/b:c")));
-        assert_eq!(split_list("uprobe:/no/such:f<a, b>,c"), ("uprobe:/no/such:f<a", Some(" b>,c")));
+        assert_eq!(split_list("uprobe:/no/such:f<a, b>,c"), ("uprobe:/no/such:f<a, b>", Some("c")));
+        assert_eq!(split_list("uprobe:/no,such:f,c"), ("uprobe:/no,such:f", Some("c")));
     }
 
     #[test]

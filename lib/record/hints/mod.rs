@@ -36,6 +36,7 @@ impl Hints<'_> {
             self.earlier_sleeps(),
             self.unread_stacks(),
             self.lost_samples(),
+            self.lost_stacks(),
             self.lost_switches(),
             self.low_coverage(),
             self.throttled(),
@@ -169,6 +170,16 @@ impl Hints<'_> {
         let all = samples + lost;
         let help = self.reduce_samples();
         (lost > 0).then(|| format!("lost {lost} of {all} samples ({}); raise -m or {help}", percentage(lost, all)))
+    }
+
+    /// Says that stacks which the BPF program took were lost, if no sample was: a stack is written before its sample.
+    fn lost_stacks(&self) -> Option<String> {
+        let FinishedRecording { copy_reason, stack_copies, totals, .. } = self.finished;
+        let Counts { lost, samples, .. } = *self.counts();
+        let (missing, help) = (self.counts().truncated.missing, self.reduce_samples());
+        let are_taken = copy_reason.is_none() && stack_copies.is_none() && totals.is_none();
+        (are_taken && lost == 0 && missing * 1000 > samples)
+            .then(|| format!("lost the stacks of {}; raise -m or {help}", plural(missing, "sample")))
     }
 
     fn lost_switches(&self) -> Option<String> {
