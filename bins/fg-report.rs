@@ -121,13 +121,18 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "threads",
-        "Shares of threads, if several do different work. Threads that run the same own function and whose names \
-         differ only in a number are shown as one, also on the hot path and in the call tree: `worker-N ×8`. In \
-         parentheses is the place where a thread spent most of its time; a percentage followed by `of it` is the \
-         share of the thread's time. The function is named only if stacks show for certain that threads begin with it. \
-         Unwinding by frame pointers leaves out callers, and any function may seem to be the first. `unknown entry` \
-         are stacks of one of the threads named, or of others. If nearly all weight is in one thread, or all other threads only wait for \
-         threads to end, this part comes after the own functions.",
+        "Shares of threads by name, if there are several. Those whose names differ only in a number are shown as one, \
+         also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place where a thread spent \
+         most of its time; a percentage followed by `of it` is the share of the thread's time. If nearly all weight is \
+         in one thread, or all other threads only wait for threads to end, this part comes after the own functions.",
+    ),
+    (
+        "entries",
+        "Shares of the own functions that are the outermost of their stacks, if there are several and they are not \
+         those of the table: `main`, functions with which threads begin, tasks of a pool, callbacks of an event loop, \
+         handlers of requests. In parentheses is the place where most of this weight is spent. Unwinding by frame \
+         pointers leaves out callers, and any function may be the outermost. This part comes after the own functions \
+         if threads with several names divide the weight, or if nearly all weight is in one entry.",
     ),
     (
         "work",

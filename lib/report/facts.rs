@@ -59,14 +59,12 @@ pub(super) fn plain(
     } else {
         second.push(quality)
     }
-    let threads = overview.threads(context);
-    let (first_threads, second_threads) =
-        if overview.has_single_group(context) { (None, threads) } else { (threads, None) };
-    let path = hot_path(context, tree, first_threads.is_some());
+    let groups = overview.groups(context);
+    let path = hot_path(context, tree, groups.first.is_some());
     first.extend(overview.work(context)?);
-    first.extend(first_threads);
+    first.extend(groups.first);
     first.extend(path);
-    second.extend(second_threads);
+    second.extend(groups.others);
     second.extend(charged_threads(context)?);
     second.extend(states(context));
     // Lost samples have neither code nor depth.
@@ -165,7 +163,7 @@ fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>)
 /// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions
 /// that the program calls are shown, and the last one of all. If the path ends where the weight is divided, the branches
 /// follow.
-fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl Iterator<Item = Fact> {
+fn hot_path(context: &Context<'_>, tree: &CallTree, has_groups: bool) -> impl Iterator<Item = Fact> {
     // Recursion is shown once, with the share of the outermost call.
     let path = context.hot_path(tree);
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
@@ -188,9 +186,9 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_threads: bool) -> impl I
         false => Vec::new(),
     };
     let lines = if branches.len() > 1 { PathLines::One } else { PathLines::Two };
-    // A path that ends at the entry of a thread, and its branches, say what the threads say.
+    // A path that ends at an entry, and its branches, say what the threads or entries say.
     let own = context.origins.find_own(&frames).into_iter().filter(|is_own| *is_own).count();
-    let is_known = has_threads && is_own_end && own <= 1;
+    let is_known = has_groups && is_own_end && own <= 1;
     let path = (!items.is_empty() && !is_known).then(|| Fact::new("hot path", Value::Path(items, lines)));
     let branches = (branches.len() > 1 && !is_known).then(|| Fact::new("branches", Value::List(branches)));
     path.into_iter().chain(branches)

@@ -39,8 +39,6 @@ mod renamed;
 mod survey;
 mod tables;
 mod text;
-mod thread_entries;
-mod thread_start;
 mod totals;
 mod waits;
 mod wakes;

@@ -1,4 +1,4 @@
-//! The weight of a profile by group of threads, and by kind of work.
+//! The weight of a profile by group of threads, by entry of the program, and by kind of work.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,6 @@ use super::context::{Context, display_name};
 use super::idle::{self, Inactivity, InactivityFinder, Rank};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
-use super::thread_entries::{Entry, ThreadEntries};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -27,6 +26,9 @@ const MOST_FUNCTIONS: usize = 2;
 /// A function that has nearly all of a kind of work is named without a share.
 const NEARLY_ALL: f64 = 0.95;
 
+/// The same as a part.
+const NEARLY_ALL_OF_GROUP: (u128, u128) = (19, 20);
+
 /// The kind of the program's own functions themselves.
 const OWN_CODE: &str = "own code";
 
@@ -36,11 +38,11 @@ const WAITING_FOR_CPU: &str = "waiting for a CPU";
 /// The kind of waits for the end of a thread.
 const THREAD_JOIN: &str = "thread join";
 
-/// A group of threads with this share in percent is nearly all.
+/// A group with this share in percent is nearly all.
 const SINGLE_GROUP: f64 = 75.0;
 
-/// The name of a group of stacks that do not show which function their threads begin with, where others do.
-const UNKNOWN_ENTRY: &str = "unknown entry";
+/// Threads run functions of the program if stacks with some have this part of their weight.
+const OWN_PART: (u128, u128) = (1, 10);
 
 /// Groups below this share in percent do not count.
 const LARGE_GROUP: f64 = 5.0;
@@ -48,10 +50,12 @@ const LARGE_GROUP: f64 = 5.0;
 /// A kind that counts for others is named with all its weight if that has this share in percent.
 const MIN_WHOLE_KIND: f64 = 10.0;
 
-/// Threads with equal names but for digits that run the same function of the program.
+/// Threads whose names are equal but for digits, or stacks with the same entry.
 #[derive(Debug, Default)]
 struct Group {
     weights: Weights,
+    /// The weight of its stacks with functions of the program.
+    own: Weights,
     /// The weight of its stacks that are idle, or wait for the end of others.
     inactive: Weights,
     /// The weight of waits for the end of threads.
@@ -61,33 +65,58 @@ struct Group {
     places: HashMap<(FrameId, Option<FrameId>), Weights, FxBuildHasher>,
 }
 
+/// A stack that is added to a group.
+struct Added {
+    weights: Weights,
+    is_own: bool,
+    is_inactive: bool,
+    is_join: bool,
+    root: FrameId,
+    place: (FrameId, Option<FrameId>),
+}
+
+/// The weight by thread and by entry.
+pub(super) struct Groups {
+    /// The one that tells what the program does.
+    pub(super) first: Option<Fact>,
+    pub(super) others: Vec<Fact>,
+}
+
 impl Group {
+    fn add(&mut self, added: &Added) -> Result<(), Error> {
+        let Added { weights, is_own, is_inactive, is_join, root, place } = *added;
+        self.weights.add(weights)?;
+        self.threads.insert(root);
+        self.places.entry(place).or_default().add(weights)?;
+        for (sum, _) in [(&mut self.own, is_own), (&mut self.inactive, is_inactive), (&mut self.joins, is_join)]
+            .into_iter()
+            .filter(|(_, counts)| *counts)
+        {
+            sum.add(weights)?;
+        }
+        Ok(())
+    }
+
+    /// True if nearly all of its stacks count for this own function.
+    fn is_of(&self, own: FrameId) -> bool {
+        let weights =
+            self.places.iter().filter(|((other, _), _)| *other == own).map(|(_, weights)| weights.after.millionths());
+        is_at_least(weights.fold(0, u128::saturating_add), NEARLY_ALL_OF_GROUP, self.weights.after.millionths())
+    }
+
     /// Returns the weight of its stacks that are not idle, and do not wait for the end of others.
     fn work(&self) -> Weight {
         self.weights.after.saturating_sub(self.inactive.after)
     }
 }
 
-/// The name of the threads with a root.
-pub(super) struct GroupName {
-    /// The name with `N` for the number of the thread.
-    pub(super) text: String,
-    /// True if the root has that number: its stacks are those of one thread.
-    pub(super) is_numbered: bool,
-}
-
-impl GroupName {
-    fn new(root: &str) -> Self {
-        let text = generic_name(root);
-        Self { is_numbered: text != root, text }
-    }
-}
-
 /// Sums over all stacks.
 #[derive(Debug, Default)]
 pub(super) struct Overview {
-    /// By the name of the thread, and by the own function with which it begins.
-    groups: BTreeMap<(String, Entry), Group>,
+    /// By the name of the thread.
+    threads: BTreeMap<String, Group>,
+    /// By the outermost own function.
+    entries: BTreeMap<FrameId, Group>,
     /// By kind of work, and by the own function that it is done for.
     kinds: BTreeMap<&'static str, Functions>,
     /// By kind of the functions that do the work, where it counts as the kind of a function that asked for it.
@@ -105,17 +134,11 @@ impl Overview {
     pub(super) fn new(context: &Context<'_>) -> Result<Self, Error> {
         let mut overview = Self::default();
         let roots = context.survey.roots.keys().filter(|root| !context.is_state(**root));
-        let names: BTreeMap<FrameId, GroupName> =
-            roots.map(|root| (*root, GroupName::new(&context.name(*root)))).collect();
-        let entries = ThreadEntries::new(context);
+        let names: BTreeMap<FrameId, String> = roots.map(|root| (*root, generic_name(&context.name(*root)))).collect();
         let finder = InactivityFinder::new(&context.profile.frames, context.origins, context.work);
         context.profile.for_each(|stack, weights| {
             let Some((root, name)) = stack.first().and_then(|root| names.get_key_value(root)) else { return Ok(()) };
             let own = context.origins.place(stack).own;
-            let entry = entries.find(context, name.is_numbered, stack);
-            let group = overview.groups.entry((name.text.clone(), entry)).or_default();
-            group.weights.add(weights)?;
-            group.threads.insert(*root);
             let index = own.unwrap_or(0);
             let end = stack.iter().rposition(|frame| !context.is_state(*frame)).map_or(0, |last| last + 1);
             let below = &stack[(index + 1).min(end)..end];
@@ -125,18 +148,24 @@ impl Overview {
                 Activity::Runnable => None,
                 _ => context.origins.callee(below).map(|callee| below[callee]),
             };
-            group.places.entry((stack[index], callee)).or_default().add(weights)?;
             let inactivity = finder.find(&context.profile.frames, stack);
-            if matches!(inactivity, Some(Inactivity::Idle | Inactivity::Join)) {
-                group.inactive.add(weights)?;
+            let kind = kind_of_work(context, stack, own, below, activity);
+            let added = Added {
+                weights,
+                is_own: own.is_some_and(|own| own > 0),
+                is_inactive: matches!(inactivity, Some(Inactivity::Idle | Inactivity::Join)),
+                is_join: inactivity != Some(Inactivity::Idle) && kind == Some(THREAD_JOIN),
+                root: *root,
+                place: (stack[index], callee),
+            };
+            overview.threads.entry(name.clone()).or_default().add(&added)?;
+            if let Some(entry) = context.own_on_path(stack).first().filter(|entry| **entry > 0) {
+                overview.entries.entry(stack[*entry]).or_default().add(&added)?;
             }
             if inactivity == Some(Inactivity::Idle) {
                 return overview.kinds.entry(idle::MARK).or_default().entry(stack[index]).or_default().add(weights);
             }
-            let Some(kind) = kind_of_work(context, stack, own, below, activity) else { return Ok(()) };
-            if kind == THREAD_JOIN {
-                group.joins.add(weights)?;
-            }
+            let Some(kind) = kind else { return Ok(()) };
             overview.kinds.entry(kind).or_default().entry(stack[index]).or_default().add(weights)?;
             let inner = context.work.inner_kind(kind, below).filter(|_| activity == Activity::Running);
             inner.map_or(Ok(()), |inner| {
@@ -146,56 +175,34 @@ impl Overview {
         Ok(overview)
     }
 
-    /// True if nearly all weight is that of one group that runs functions of the program, or if all other groups that do only wait
-    /// for the end of threads: then the groups say little.
-    pub(super) fn has_single_group(&self, context: &Context<'_>) -> bool {
-        let shares = self.groups.iter().filter_map(|((thread, entry), group)| {
-            let joins = is_at_least(group.joins.after.millionths(), (9, 10), group.weights.after.millionths());
-            let is_own = matches!(entry, Entry::Function(_));
-            let counts = is_own || !self.has_entry(thread);
-            (counts && !joins).then(|| (is_own, context.share(group.weights.after)))
-        });
-        let large: Vec<(bool, f64)> = shares.filter(|(_, share)| *share >= LARGE_GROUP).collect();
-        large.len() == 1 || large.iter().any(|(is_own, share)| *is_own && *share >= SINGLE_GROUP)
+    /// Returns the weight by thread, if there are several, and by entry, if there are several. The first one that tells what the
+    /// program does comes first; `None` in its place if neither does.
+    pub(super) fn groups(&self, context: &Context<'_>) -> Groups {
+        let [mut threads, mut entries] = [self.threads(context), self.entries(context)];
+        let first = match () {
+            () if is_divided(context, self.threads.values()) => threads.take(),
+            () if is_divided(context, self.entries.values()) => entries.take(),
+            () => None,
+        };
+        Groups { first, others: threads.into_iter().chain(entries).collect() }
     }
 
-    /// True if threads of this name run functions of the program.
-    fn has_entry(&self, thread: &str) -> bool {
-        self.groups.keys().any(|(other, entry)| other == thread && matches!(entry, Entry::Function(_)))
+    /// Returns the weight by group of threads.
+    fn threads(&self, context: &Context<'_>) -> Option<Fact> {
+        let name = |name: &String, group: &Group| match group.threads.len() {
+            ..=1 => name.clone(),
+            count => format!("{name} ×{count}"),
+        };
+        groups_fact(context, "threads", &self.threads, name, |_, group, own| group.threads.contains(own))
     }
 
-    /// Returns the weight by group of threads, if there are several.
-    pub(super) fn threads(&self, context: &Context<'_>) -> Option<Fact> {
-        if context.origins.has_function_roots() {
+    /// Returns the weight by outermost own function, unless these are those of the table of own functions.
+    fn entries(&self, context: &Context<'_>) -> Option<Fact> {
+        if self.entries.iter().all(|(entry, group)| group.is_of(*entry)) {
             return None;
         }
-        let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(_, group)| (Reverse(group.work()), Reverse(group.weights.after)));
-        let items: Vec<Item> = groups
-            .iter()
-            .map(|(key, group)| (*key, *group, context.share(group.weights.after)))
-            .filter(|(_, _, share)| *share >= MIN_SHARE)
-            .map(|(key, group, share)| Item {
-                parts: place(context, key.1, group).into_iter().collect(),
-                ..Item::share(self.name_group(context, key, group), share)
-            })
-            .collect();
-        (items.len() > 1).then(|| Fact::new("threads", Value::List(items)))
-    }
-
-    /// Returns the name of a group: of its threads, with its outermost own function if others have the same threads, and
-    /// how many threads it has.
-    fn name_group(&self, context: &Context<'_>, key: &(String, Entry), group: &Group) -> String {
-        let (thread, entry) = key;
-        let is_shared = self.groups.keys().filter(|(other, _)| other == thread).count() > 1;
-        let name = match entry {
-            // The name of a thread says more than that of its pool.
-            Entry::Function(entry) if is_shared && group.threads.contains(entry) => context.name(*entry),
-            Entry::Function(entry) if is_shared => format!("{thread}: {}", context.name(*entry)),
-            Entry::Unknown if is_shared => format!("{thread}: {UNKNOWN_ENTRY}"),
-            _ => thread.clone(),
-        };
-        if group.threads.len() > 1 { format!("{name} ×{}", group.threads.len()) } else { name }
+        let name = |entry: &FrameId, _: &Group| context.name(*entry);
+        groups_fact(context, "entries", &self.entries, name, |entry, _, own| entry == own)
     }
 
     /// Returns the weight by kind of work.
@@ -275,21 +282,68 @@ fn kind_of_work(
     }
 }
 
-/// Returns the place in which a group of threads spent most of its time.
-fn place(context: &Context<'_>, entry: Entry, group: &Group) -> Option<Item> {
+/// Returns the groups as a fact, the largest first, if there are several. `is_named` tells whether the name of a group is that of an
+/// own function.
+fn groups_fact<K: Ord>(
+    context: &Context<'_>,
+    label: &'static str,
+    groups: &BTreeMap<K, Group>,
+    name: impl Fn(&K, &Group) -> String,
+    is_named: impl Fn(&K, &Group, &FrameId) -> bool,
+) -> Option<Fact> {
+    if context.origins.has_function_roots() {
+        return None;
+    }
+    let mut groups: Vec<_> = groups.iter().map(|(key, group)| (name(key, group), key, group)).collect();
+    groups.sort_by(|(a, _, one), (b, _, other)| {
+        (Reverse(one.work()), Reverse(one.weights.after), a).cmp(&(
+            Reverse(other.work()),
+            Reverse(other.weights.after),
+            b,
+        ))
+    });
+    let items: Vec<Item> = groups
+        .into_iter()
+        .map(|(name, key, group)| (name, key, group, context.share(group.weights.after)))
+        .filter(|(.., share)| *share >= MIN_SHARE)
+        .map(|(name, key, group, share)| Item {
+            parts: place(context, group, |own| is_named(key, group, own)).into_iter().collect(),
+            ..Item::share(name, share)
+        })
+        .collect();
+    (items.len() > 1).then(|| Fact::new(label, Value::List(items)))
+}
+
+/// Returns the place in which a group spent most of its time.
+fn place(context: &Context<'_>, group: &Group, is_named: impl Fn(&FrameId) -> bool) -> Option<Item> {
     let ranks = context.ranks();
     let ((own, callee), weights) = group.places.iter().max_by_key(|((own, callee), weights)| {
         (weights.after, Reverse(ranks[own.index()]), callee.map(|callee| ranks[callee.index()]))
     })?;
     let part = 100.0 * weights.after.as_f64() / group.weights.after.as_f64().max(f64::MIN_POSITIVE);
-    let is_thread = group.threads.contains(own) || entry == Entry::Function(*own);
     let name = match callee {
-        Some(callee) if is_thread => context.name(*callee),
+        Some(callee) if is_named(own) => context.name(*callee),
         Some(callee) => format!("{} > {}", context.name(*own), context.name(*callee)),
-        None if is_thread => return None,
+        None if is_named(own) => return None,
         None => context.name(*own),
     };
     (part >= MIN_PART).then(|| Item::new(name, Some(Number::Part(part))))
+}
+
+/// True if several groups do different work: not if nearly all weight is that of one which runs functions of the program, or if all
+/// others that do only wait for the end of threads.
+fn is_divided<'g>(context: &Context<'_>, groups: impl Iterator<Item = &'g Group> + Clone) -> bool {
+    let is_own = |group: &Group| is_at_least(group.own.after.millionths(), OWN_PART, group.weights.after.millionths());
+    let has_own = groups.clone().any(is_own);
+    let counting = groups.filter(|group| {
+        let joins = is_at_least(group.joins.after.millionths(), (9, 10), group.weights.after.millionths());
+        (is_own(group) || !has_own) && !joins
+    });
+    let large: Vec<(bool, f64)> = counting
+        .map(|group| (is_own(group), context.share(group.weights.after)))
+        .filter(|(_, share)| *share >= LARGE_GROUP)
+        .collect();
+    large.len() > 1 && !large.iter().any(|(is_own, share)| *is_own && *share >= SINGLE_GROUP)
 }
 
 /// Returns the functions that have most of a kind of work, with their shares.

@@ -186,11 +186,6 @@ impl<'a> Origins<'a> {
         known.is_script && known.origin == Origin::Own
     }
 
-    /// True for functions of scripts whose names have their file.
-    pub(super) fn has_script_file(&self, frame: FrameId) -> bool {
-        self.known[frame.index()].has_script_file
-    }
-
     /// True if the profile names the file of code without a symbol.
     pub(super) fn names_files(&self) -> bool {
         self.names_files
@@ -209,22 +204,6 @@ impl<'a> Origins<'a> {
     /// True if a stack is that of a thread that was started, not of a process.
     pub(super) fn is_in_thread(&self, stack: &[FrameId]) -> bool {
         stack.iter().take(4).any(|frame| self.known[frame.index()].starts_thread)
-    }
-
-    /// True for the outermost function of all threads that a system starts.
-    pub(super) fn is_outermost(&self, frame: FrameId) -> bool {
-        self.known[frame.index()].is_outermost
-    }
-
-    /// True for a function of a library that a thread may begin with: it may call functions of the program.
-    pub(super) fn may_begin_thread(&self, frame: FrameId) -> bool {
-        let known = &self.known[frame.index()];
-        known.origin == Origin::Library && matches!(known.calls, Calls::Any | Calls::Scripts) && !self.is_kernel(frame)
-    }
-
-    /// True for a frame that is no function: a thread state, `[lost]` or `[truncated]`.
-    pub(super) fn is_marker(&self, frame: FrameId) -> bool {
-        self.known[frame.index()].origin == Origin::Marker
     }
 
     /// Returns the index of the function among those below an own one that says most about the call. That is a function

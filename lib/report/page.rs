@@ -102,7 +102,7 @@ impl Fact {
 
     /// Returns the number of lines that a list may take.
     pub(super) fn most_list_lines(&self) -> usize {
-        if matches!(self.label, "threads" | "renamed?") { 2 } else { 1 }
+        if matches!(self.label, "threads" | "entries" | "renamed?") { 2 } else { 1 }
     }
 }
 

@@ -267,51 +267,6 @@ fn the_page_of_a_function_says_whom_it_waits_for() {
 }
 
 #[test]
-fn a_thread_is_named_with_its_function_if_several_have_its_name() {
-    let pool = b"app;clone3;start_thread;worker;charge 6\napp;clone3;start_thread;keeper;publish 4\n";
-    let page = report(&[], pool);
-    let threads = page.lines().find(|line| line.starts_with("threads")).unwrap();
-    assert!(threads.contains("app: worker 60.0%") && threads.contains("app: keeper 40.0%"), "{page}");
-}
-
-/// Returns the names and shares of threads, and the command that looks closer.
-fn threads_and_focus(profile: &str) -> [String; 2] {
-    let page = report(&[], profile.as_bytes());
-    let threads = page.lines().skip_while(|line| !line.starts_with("threads "));
-    let threads: Vec<&str> = threads.take_while(|line| line.starts_with(['t', ' '])).collect();
-    let focus = page.lines().find(|line| line.contains("--focus")).unwrap_or_default();
-    [threads.join(" "), focus.to_owned()]
-}
-
-#[test]
-fn a_function_whose_caller_is_missing_is_no_thread() {
-    let go = "go;runtime.goexit;runtime.main;main.";
-    let lock = "ReentrantLock.lock";
-    for (profile, expected) in [
-        (
-            format!("{go}main;main.encode 50\n{go}hash 48\ngo;runtime.goexit;runtime.gcBgMarkWorker 2\n"),
-            "go: main.main 98.0%",
-        ),
-        ("game;render 73\ngame;[unknown];simulate 25\ngame;_start;dl_main 2\n".to_owned(), ""),
-        (
-            format!("pool-1;start_thread;Work.run;{lock} 60\npool-1;{lock} 30\njava;start_thread;GCThread 10\n"),
-            "pool-N 90.0%",
-        ),
-        // Threads begin with functions that the main thread calls, too.
-        ("app;_start;main;pack 30\napp;start_thread;pack 70\n".to_owned(), "app: pack 70.0%, app: main 30.0%"),
-        (
-            "app;start_thread;serve;hash 50\napp;start_thread;hash 40\napp;_start;main 10\n".to_owned(),
-            "app: serve 90.0%",
-        ),
-    ] {
-        let [threads, _] = threads_and_focus(&profile);
-        assert!(threads.contains(expected), "{profile}{threads}");
-        assert!(!threads.is_empty() || expected.is_empty(), "{profile}{threads}");
-        assert!(!threads.contains("main.hash 4") && !threads.contains("render"), "{profile}{threads}");
-    }
-}
-
-#[test]
 fn a_closer_look_is_at_the_largest_function_of_the_page() {
     let thread = "node;clone3;start_thread;worker;node::ThreadPoolWork::Run;compress_chunk";
     let script = "node;_start;node::Start;(anonymous) (a.js);serve (a.js)";
@@ -320,7 +275,8 @@ fn a_closer_look_is_at_the_largest_function_of_the_page() {
         (format!("{thread} 55\n{script} 45\n"), "serve"),
         ("go;runtime.goexit;runtime.schedule;[off-cpu] 9999\ngo;runtime.goexit;main.tick 1\n".to_owned(), "runtime"),
     ] {
-        let [_, focus] = threads_and_focus(&profile);
+        let page = report(&[], profile.as_bytes());
+        let focus = page.lines().find(|line| line.contains("--focus")).unwrap_or_default();
         assert!(focus.contains(expected), "{profile}{focus}");
     }
 }

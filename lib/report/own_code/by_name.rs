@@ -38,11 +38,6 @@ static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
     patterns(r"^(_?_?clone3?|start_thread|thread_start|thread_native_entry|runtime\.(goexit|mstart[01]?)(\.abi0)?)$")
 });
 
-/// Patterns of those that nothing calls.
-static OUTERMOST: LazyLock<RegexSet> = LazyLock::new(|| {
-    patterns(r"^(_?_?(GI___)?clone3?|thread_start|RtlUserThreadStart|runtime\.(goexit|mstart)(\.abi0)?)$")
-});
-
 /// Patterns of functions that run code of an interpreted or managed language.
 static RUN_TIMES: LazyLock<RegexSet> =
     LazyLock::new(|| patterns(&[include_str!("../run_times.txt"), java::ENTRIES].concat()));
@@ -127,8 +122,6 @@ pub(super) struct Known<'a> {
     pub(super) is_glue: bool,
     /// True for a function that starts a thread.
     pub(super) starts_thread: bool,
-    /// True for a function that is the outermost of a thread.
-    pub(super) is_outermost: bool,
     /// True for a library without symbols that is not an interpreter.
     pub(super) is_library_file: bool,
     /// True for a name like those of functions of the kernel, which a program may have, too.
@@ -151,7 +144,6 @@ impl<'a> Known<'a> {
             has_script_file: false,
             is_glue: false,
             starts_thread: false,
-            is_outermost: false,
             is_library_file: false,
             may_be_kernel: false,
         }
@@ -280,7 +272,6 @@ impl<'a> Classifier<'a> {
             has_script_file,
             is_glue,
             starts_thread,
-            is_outermost: starts_thread && OUTERMOST.is_match(plain),
             is_library_file: false,
             may_be_kernel,
         }

@@ -1,81 +1,55 @@
-//! Threads are told apart by the functions with which they certainly begin.
+//! The weight by thread and by entry: names of threads, and the outermost functions of the program.
 
 use super::report;
 
-/// Returns the names of the threads on the page, with their shares, and the function of the first command.
-fn threads(profile: &str) -> Vec<String> {
+/// Returns the names in a list of the page, with their shares.
+fn list(label: &str, profile: &str) -> Vec<String> {
     let page: serde_json::Value = serde_json::from_str(&report(&["--json"], profile.as_bytes())).unwrap();
-    let items = page["threads"]["items"].as_array().into_iter().flatten();
+    let items = page[label]["items"].as_array().into_iter().flatten();
     items.map(|item| format!("{} {:.0}", item["name"].as_str().unwrap(), item["percent"].as_f64().unwrap())).collect()
 }
 
 #[test]
-fn functions_without_a_frame_pointer_begin_no_thread() {
-    for profile in [
-        // The function that calls both has a frame, but theirs is missing.
-        "app;start_thread;hash_block 60\napp;start_thread;scan_block 40\n",
-        "app;start_thread;hash_block;<u32>::wrapping_mul 60\napp;start_thread;scan_block 40\n",
-        // Frame pointers in the C library alone.
-        "app;clone3;hash_block 60\napp;clone3;scan_block 40\n",
-        // Frame pointers in the standard library of Rust alone.
-        "app;clone3;start_thread;app::hash;<u32>::wrapping_mul 60\napp;clone3;start_thread;app::scan 40\n",
-        "app;start_thread;sort_loop;sort 20\napp;start_thread;hash_block 60\napp;__vfprintf_internal 20\n",
-        // A function of Go that calls none has no frame.
-        "app;runtime.goexit.abi0;main.hash 50\napp;runtime.goexit.abi0;main.main.func1;main.sort 50\n",
-        // The main thread of Java, with `main` in the interpreter.
-        "java;start_thread;ThreadJavaMain;JavaMain;Interpreter;Hot.maps 60\n\
-         java;start_thread;ThreadJavaMain;JavaMain;Interpreter;Hot.streams 40\n",
-        // The callbacks of an event loop.
-        "node;_start;main;node::Start;a (/app.js) 60\nnode;_start;main;node::Start;b (/app.js) 40\n",
-    ] {
-        assert_eq!(threads(profile), [""; 0], "{profile}");
-    }
-}
-
-#[test]
-fn functions_that_certainly_begin_threads_are_named() {
+fn entries_are_the_outermost_own_functions() {
     for (profile, expected) in [
         (
             "app;clone3;start_thread;hasher;hash 60\napp;clone3;start_thread;sorter;sort 40\n",
-            &["app: hasher 60", "app: sorter 40"][..],
+            &["hasher 60", "sorter 40"][..],
         ),
+        // Tasks of a pool, one thread or several.
         (
-            "app;clone3;start_thread;std::sys::thread_start;app::a;app::f 60\n\
-             app;clone3;start_thread;std::sys::thread_start;app::b;app::g 40\n",
-            &["app: app::a 60", "app: app::b 40"],
+            "python3;clone3;start_thread;pack (/a.py);zip (/a.py) 40\npython3;clone3;start_thread;send (/a.py) 60\n",
+            &["send (/a.py) 60", "pack (/a.py) 40"],
         ),
-        // Both call functions in their stacks, and nothing calls them.
-        ("app;start_thread;hasher;hash 60\napp;start_thread;sorter;sort 40\n", &["app: hasher 60", "app: sorter 40"]),
-        // Threads have numbers.
-        ("app-1/7;start_thread;hash 60\napp-1/8;start_thread;sort 40\n", &["app-1/N: hash 60", "app-1/N: sort 40"]),
+        // The callbacks of an event loop.
+        (
+            "node;_start;main;node::Start;a (/app.js);f (/app.js) 60\nnode;_start;main;node::Start;b (/app.js) 40\n",
+            &["a (/app.js) 60", "b (/app.js) 40"],
+        ),
+        // Threads begin with functions that the main thread calls, too.
+        ("app;_start;main;pack 30\napp;start_thread;pack 70\n", &["pack 70", "main 30"]),
+        // Stacks without functions of the program have none.
         (
             "app;runtime.goexit.abi0;main.main.func1;main.f 40\napp;runtime.goexit.abi0;main.main.func2;main.g 40\n\
-             app;runtime.goexit.abi0;runtime.gcBgMarkWorker 10\napp;runtime.mcall;runtime.park_m 5\napp;[truncated];runtime.clone 5\n",
-            &["app: main.main.func1 40", "app: main.main.func2 40", "app 20"],
+             app;runtime.goexit.abi0;runtime.gcBgMarkWorker 20\n",
+            &["main.main.func1 40", "main.main.func2 40"],
         ),
-        (
-            "python3;clone3;start_thread;pack (/a.py) 40\npython3;clone3;start_thread;send (/a.py) 60\n",
-            &["python3: send (/a.py) 60", "python3: pack (/a.py) 40"],
-        ),
-        // Stacks that do not show which of the threads they are of.
-        (
-            "app;clone3;start_thread;hasher;hash 45\napp;clone3;start_thread;sorter;sort 40\napp;[truncated];copy 15\n",
-            &["app: hasher 45", "app: sorter 40", "app: unknown entry 15"],
-        ),
+        // The table of own functions says the same.
+        ("app;start_thread;hash_block 60\napp;start_thread;scan_block 40\n", &[]),
+        ("app;_start;main;parse;lex 60\napp;_start;main;print 40\n", &[]),
+        ("game;render 73\ngame;[unknown];simulate 27\n", &[]),
     ] {
-        assert_eq!(threads(profile), expected, "{profile}");
+        assert_eq!(list("entries", profile), expected, "{profile}");
+        assert_eq!(list("threads", profile), [""; 0], "{profile}");
     }
 }
 
-/// Node's workers run functions of their own, and of the run time alone.
 #[test]
-fn threads_of_a_run_time_are_those_of_their_scripts() {
-    let worker = "node;clone3;start_thread;node::worker::StartThread::_FUN";
-    let profile = format!(
-        "{worker};work (/app.js) 50\n{worker};node::CreateEnvironment 20\nnode;[truncated];node::worker::StartThread::_FUN;f 10\n\
-         node;_start;main;node::Start 15\nnode;clone3;start_thread;node::PlatformWorkerThread;v8::Run 5\n"
-    );
-    assert_eq!(threads(&profile), ["node: work (/app.js) 80", "node 20"], "{profile}");
+fn threads_are_told_apart_by_their_names() {
+    let profile = "reader;clone3;start_thread;work;read_all 30\nwriter-1;clone3;start_thread;work;write_all 40\n\
+                   writer-2;clone3;start_thread;work;write_all 30\n";
+    assert_eq!(list("threads", profile), ["writer-N ×2 70", "reader 30"]);
+    assert_eq!(list("entries", profile), [""; 0]);
 }
 
 /// Functions of an extension are the program's own in a thread that the extension started.
