@@ -217,7 +217,9 @@ fn may_be_unsupported(fde: &[u8], cie: &CommonInformationEntry<Slice<'_>>) -> bo
     let is_short = cie.fde_address_encoding().is_some_and(|encoding| encoding.format() == DW_EH_PE_sdata4);
     let instructions = fde.get(if is_short { 16 } else { 8 }..).unwrap_or_default();
     memchr::memchr3(DW_CFA_def_cfa.0, DW_CFA_def_cfa_expression.0, DW_CFA_def_cfa_register.0, instructions)
-        .or_else(|| memchr::memchr3(DW_CFA_def_cfa_sf.0, DW_CFA_register.0, DW_CFA_undefined.0, instructions))
+        .or_else(|| memchr::memchr2(DW_CFA_def_cfa_sf.0, DW_CFA_register.0, instructions))
+        // The number of `DW_CFA_undefined` is that of a register, too, which many entries name.
+        .or_else(|| memchr::memmem::find(instructions, &[DW_CFA_undefined.0, cie.return_address_register().0 as u8]))
         .is_some()
 }
 
