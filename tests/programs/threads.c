@@ -1,9 +1,14 @@
 /* `threads names` starts a thread for each odd name. `threads churn` starts threads one after another beside the main
-   one, until it is killed. `threads empty COUNT` starts that many threads that end at once. Linked with busy.c. */
+   one, until it is killed. `threads empty COUNT` starts that many threads that end at once, `threads
+   children COUNT` that many processes on stacks of their own. Linked with busy.c. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 void spin(double);
 static void *work(void *name) { prctl(PR_SET_NAME, name); spin(0.03); return 0; }
 static void *end(void *nothing) { return nothing; }
@@ -14,10 +19,17 @@ static void start_empty(int count) {
         for (int n = 0; n < 50; n++) pthread_join(threads[n], 0);
     }
 }
+static int exit_child(void *nothing) { return 0; }
+/* What follows the stack of a child must not be taken for its caller. */
+static struct { char stack[16384] __attribute__((aligned(16))); void *other; } memory = {.other = (char *) start_empty + 8};
+static void start_children(int count) {
+    for (; count > 0; count--) waitpid(clone(exit_child, memory.stack + sizeof memory.stack, CLONE_VM | SIGCHLD, 0), 0, 0);
+}
 static const char *names[] = {"a;b", "new\nline", "", "   ", "two words", "\x1b[31mred", "\xff\xfe", "  lead", "1 2 3"};
 int main(int count, char **words) {
     pthread_t thread;
     if (count > 2 && !strcmp(words[1], "empty")) return start_empty(atoi(words[2])), 0;
+    if (count > 2 && !strcmp(words[1], "children")) return start_children(atoi(words[2])), 0;
     int churn = count > 1 && !strcmp(words[1], "churn");
     for (unsigned n = 0; churn || n < sizeof names / sizeof *names; n++) {
         pthread_create(&thread, 0, work, (void *) (churn ? "passing" : names[n]));

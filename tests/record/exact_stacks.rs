@@ -68,6 +68,21 @@ fn threads_that_have_just_been_created_have_no_caller() {
 }
 
 #[test]
+fn what_a_system_call_interrupts_is_unwound_as_the_call() {
+    let (true, Some(threads)) = (can_record(), program("threads")) else { return };
+    let outcome = record(["-v", "-F", "4999", "--", &threads, "children", "4000"]).ok();
+    if !took_stacks(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    let is_clone = |frame: &String| frame.starts_with("clone") || frame.starts_with("__clone");
+    // A child that exits is behind the last instruction of its part of `clone`.
+    let stacks = || profile.0.iter().filter(|stack| stack.frames.iter().any(is_clone));
+    assert!(stacks().all(|stack| is_clone(&stack.frames[1]) || stack.contains(&["main"])), "{profile:?}");
+    assert!(stacks().any(|stack| is_clone(&stack.frames[1]) && stack.contains(&["do_exit"])), "{profile:?}");
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();

@@ -9,6 +9,7 @@
 //!   the words that the program kept (`sparse`).
 
 mod aarch64;
+mod after_syscall;
 mod arch;
 mod bare_code;
 mod cfi_stepper;
@@ -19,7 +20,6 @@ mod go;
 mod module;
 mod modules;
 pub mod native;
-mod new_thread;
 pub mod rows;
 mod snapshot;
 mod sparse;

@@ -4,6 +4,7 @@ use addr2line::gimli;
 use framehop::FrameAddress;
 
 use super::Unwinder;
+use super::after_syscall::is_behind_syscall;
 use super::arch::{Architecture, Registers, StepOutcome};
 use super::bare_code::is_return_address;
 use super::cfi_stepper::CfiStepper;
@@ -34,7 +35,11 @@ impl Unwinder {
         let mut mapping = snapshot.find_mapping(address);
         let mut checks_calls = false;
         loop {
-            self.frames.push(Frame { address, mapping, stack_pointer: Native::stack_pointer(regs) });
+            let is_first = self.frames.is_empty();
+            let is_behind_syscall = is_first && is_behind_syscall(ip, registers);
+            // Its name is that of the function that calls.
+            let named = Address { exact: address.exact && !is_behind_syscall, ..address };
+            self.frames.push(Frame { address: named, mapping, stack_pointer: Native::stack_pointer(regs) });
             if self.frames.len() >= self.max_frames {
                 return StopReason::TooDeep;
             }
@@ -48,9 +53,10 @@ impl Unwinder {
                     return StopReason::Root;
                 }
             }
-            let is_first = self.frames.len() == 1;
             let after_creation = code.as_ref().filter(|_| is_first).and_then(|code| code.after_creation(registers));
-            let code = after_creation.or(code);
+            let at_syscall = code.as_ref().filter(|_| is_behind_syscall).and_then(Code::at_syscall);
+            let at_syscall = at_syscall.filter(|code| self.has_unwind_information(code));
+            let code = after_creation.or(at_syscall).or(code);
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
                 // The kernel interrupted this function, which runs on another stack than the handler.
@@ -126,6 +132,12 @@ impl Unwinder {
             false => FrameAddress::from_return_address(base + svma),
         };
         self.step_with_framehop(lookup, address, regs, stack)
+    }
+
+    /// True if some code has unwind information.
+    fn has_unwind_information(&mut self, code: &Code<'_>) -> bool {
+        self.modules.load(code);
+        self.modules.find_go_rule(code).is_some() || self.modules.is_covered(code)
     }
 
     /// True in a function that framehop cannot step, of an object that was loaded. The frame of a signal is none.

@@ -40,7 +40,7 @@ struct task_struct {
     struct thread_struct thread;
     struct uprobe_task *utask;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, di, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, cx, di, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -706,7 +706,8 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         w->pc = regs->ip;
         w->sp = sp;
         w->bp = regs->bp;
-        w->exact = 1;
+        // A system call leaves the address behind it in rcx. What is there may be another function.
+        w->exact = regs->cx != regs->ip;
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         w->process = process;
         begin_probed_returns(s, task);

@@ -1,4 +1,7 @@
-//! Threads that have not left the function that created them.
+//! Code behind system calls.
+//!
+//! The function that a thread ends with makes its last system call, and the code behind it may be another function: what a system
+//! call interrupts is unwound as the instruction that calls.
 //!
 //! A system call that creates a thread returns 0 in it, and the code behind branches to where the thread begins: `syscall; test rax,
 //! rax; jl error; je start; ret` in glibc's `clone` and `clone3`. Up to the branch, the unwind information is that of the thread that
@@ -17,10 +20,22 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
 const MAX_DISTANCE: u64 = 9;
 
-/// The kernel's number of the register with the result of a system call.
+/// The kernel's numbers of the registers with the result of a system call, and with the address behind it.
 const RESULT: u32 = 0;
+const RETURN: u32 = 2;
+
+/// True if the thread is in a system call, or has just left it.
+pub(super) fn is_behind_syscall(ip: u64, registers: &Registers<'_>) -> bool {
+    Native::READS_CODE && registers.get(RETURN) == Some(ip)
+}
 
 impl<'a> Code<'a> {
+    /// Returns the code of the system call right before an instruction, if there is one.
+    pub(super) fn at_syscall(&self) -> Option<Self> {
+        let start = self.svma.checked_sub(SYSCALL.len() as u64)?;
+        self.elf.code_from(start).starts_with(&SYSCALL).then_some(Self { svma: start, ..*self })
+    }
+
     /// Returns the code to which an instruction behind a system call leads, if the call has returned 0 and that is compared.
     pub(super) fn after_creation(&self, registers: &Registers<'_>) -> Option<Self> {
         if !Native::READS_CODE || registers.get(RESULT) != Some(0) {
