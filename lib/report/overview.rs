@@ -88,11 +88,14 @@ impl Group {
         self.weights.add(weights)?;
         self.threads.insert(root);
         self.places.entry(place).or_default().add(weights)?;
-        for (sum, _) in [(&mut self.own, is_own), (&mut self.inactive, is_inactive), (&mut self.joins, is_join)]
-            .into_iter()
-            .filter(|(_, counts)| *counts)
-        {
-            sum.add(weights)?;
+        if is_own {
+            self.own.add(weights)?;
+        }
+        if is_inactive {
+            self.inactive.add(weights)?;
+        }
+        if is_join {
+            self.joins.add(weights)?;
         }
         Ok(())
     }

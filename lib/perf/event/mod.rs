@@ -64,7 +64,7 @@ pub struct Inode {
     pub device: u64,
     /// The number of the inode.
     pub number: u64,
-    /// What tells a file from an earlier one with the same number, which was removed. 0 if that is not known.
+    /// Tells a file from an earlier one with the same number, which was removed. 0 if that is not known.
     pub generation: u64,
 }
 
