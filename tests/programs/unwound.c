@@ -7,7 +7,8 @@
    `shallows`: like `turns`, but one of the two is shallow and takes longer.
    `alarmed`: a signal handler that interrupts qsort's callback.
    `realigned`: a function that keeps its frame address in rbx.
-   `switched`: a thread that works on a stack at a higher address than its own. */
+   `switched`: a thread that works on a stack at a higher address than its own.
+   `repeated`: a loop of one instruction, the first of a function whose address is where a system call leaves the one behind it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 static volatile unsigned long sink;
 static void work(unsigned rounds) { for (unsigned n = 0; n < rounds; n++) sink += n * sink; }
 __attribute__((noinline)) unsigned long deep(int depth) {
@@ -146,8 +148,20 @@ __asm__(
     "mov %rdi, %rsp\ncall saver\nmov %rbp, %rsp\n"
     "pop %rbp\n.cfi_def_cfa rsp, 8\nret\n"
     ".cfi_endproc\n.size switched, . - switched\n");
+/* `unused` is right before `repeated`, and is never called. */
+void repeater(void);
+__asm__(
+    ".text\n.globl repeater\n.type repeater, @function\nrepeater:\n.cfi_startproc\n"
+    "sub $8, %rsp\n.cfi_def_cfa_offset 16\nlea repeated(%rip), %rcx\ncall *%rcx\n"
+    "add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size repeater, . - repeater\n"
+    ".type unused, @function\nunused:\n.cfi_startproc\n"
+    "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nud2\n.cfi_endproc\n.size unused, . - unused\n"
+    ".type repeated, @function\nrepeated:\n.cfi_startproc\n"
+    "jmp repeated\n.cfi_endproc\n.size repeated, . - repeated\n");
 #else
 void saver(void) { work(20000000); }
+__attribute__((noinline)) void repeated(void) { for (;;) __asm__(""); }
+void repeater(void) { repeated(); __asm__(""); }
 void realigned(void) { saver(); __asm__(""); }
 void switched(char *top) { saver(); __asm__(""); }
 #endif
@@ -163,8 +177,15 @@ static void start_switched(void) {
     pthread_create(&thread, 0, run_switched, stack + SIZE);
     pthread_join(thread, 0);
 }
+static void end(int signal) { _exit(0); }
+static void start_repeated(void) {
+    signal(SIGVTALRM, end);
+    setitimer(ITIMER_VIRTUAL, &(struct itimerval){{0, 0}, {0, 300000}}, 0);
+    repeater();
+}
 int main(int count, char **words) {
     if (!strcmp(words[1], "switched")) start_switched();
+    if (!strcmp(words[1], "repeated")) start_repeated();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
     naps = !strcmp(words[1], "naps");
     if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);

@@ -83,6 +83,20 @@ fn what_a_system_call_interrupts_is_unwound_as_the_call() {
 }
 
 #[test]
+fn a_function_that_is_called_by_a_register_is_no_system_call() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "997", "--", &unwound, "repeated"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        assert!(!profile.0.iter().any(|stack| stack.contains(&["unused"])), "{graph}: {profile:?}");
+        assert!(
+            profile.0.iter().any(|stack| stack.contains(&["main", "start_repeated", "repeater", "repeated"])),
+            "{graph}: {profile:?}"
+        );
+    }
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();

@@ -24,14 +24,14 @@ const MAX_DISTANCE: u64 = 9;
 const RESULT: u32 = 0;
 const RETURN: u32 = 2;
 
-/// True if the thread is in a system call, or has just left it.
-pub(super) fn is_behind_syscall(ip: u64, registers: &Registers<'_>) -> bool {
-    Native::READS_CODE && registers.get(RETURN) == Some(ip)
-}
-
 impl<'a> Code<'a> {
-    /// Returns the code of the system call right before an instruction, if there is one.
-    pub(super) fn at_syscall(&self) -> Option<Self> {
+    /// Returns the code of the system call in which the thread is at `ip`, or that it has just left.
+    ///
+    /// The call leaves the address behind it in a register. So does a call of a function whose address is there.
+    pub(super) fn at_syscall(&self, ip: u64, registers: &Registers<'_>) -> Option<Self> {
+        if !Native::READS_CODE || registers.get(RETURN) != Some(ip) {
+            return None;
+        }
         let start = self.svma.checked_sub(SYSCALL.len() as u64)?;
         self.elf.code_from(start).starts_with(&SYSCALL).then_some(Self { svma: start, ..*self })
     }

@@ -4,7 +4,6 @@ use addr2line::gimli;
 use framehop::FrameAddress;
 
 use super::Unwinder;
-use super::after_syscall::is_behind_syscall;
 use super::arch::{Architecture, Registers, StepOutcome};
 use super::bare_code::is_return_address;
 use super::cfi_stepper::CfiStepper;
@@ -36,14 +35,16 @@ impl Unwinder {
         let mut checks_calls = false;
         loop {
             let is_first = self.frames.is_empty();
-            let is_behind_syscall = is_first && is_behind_syscall(ip, registers);
+            let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
+            let after_creation = code.as_ref().filter(|_| is_first).and_then(|code| code.after_creation(registers));
+            let at_syscall = code.as_ref().filter(|_| is_first).and_then(|code| code.at_syscall(ip, registers));
+            let at_syscall = at_syscall.filter(|_| mapping.is_some_and(|mapping| mapping.start < ip));
             // Its name is that of the function that calls.
-            let named = Address { exact: address.exact && !is_behind_syscall, ..address };
+            let named = Address { exact: address.exact && at_syscall.is_none(), ..address };
             self.frames.push(Frame { address: named, mapping, stack_pointer: Native::stack_pointer(regs) });
             if self.frames.len() >= self.max_frames {
                 return StopReason::TooDeep;
             }
-            let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
             if let Some(code) = &code {
                 // The registers of another architecture must not be taken for ours.
                 if !Native::runs(code.elf.architecture()) {
@@ -53,8 +54,6 @@ impl Unwinder {
                     return StopReason::Root;
                 }
             }
-            let after_creation = code.as_ref().filter(|_| is_first).and_then(|code| code.after_creation(registers));
-            let at_syscall = code.as_ref().filter(|_| is_behind_syscall).and_then(Code::at_syscall);
             let at_syscall = at_syscall.filter(|code| self.has_unwind_information(code));
             let code = after_creation.or(at_syscall).or(code);
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {

@@ -42,7 +42,7 @@ struct task_struct {
 } KERNEL;
 struct pt_regs___kernel { u64 r15, r14, r13, bp, cx, di, ip, cs, sp; } KERNEL;
 
-enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
+enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096, SYSCALL = 0x050f };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
 enum { HELD, WANTED };                    // a target: before and after it runs its program
 
@@ -671,6 +671,13 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     }
 }
 
+// True in a system call, and right after it. The call leaves the address behind it in rcx, where another function may be. So does
+// a call of a function whose address is in rcx.
+static __always_inline int is_behind_syscall(struct pt_regs___kernel *regs) {
+    u16 code = 0;
+    return regs->cx == regs->ip && !bpf_probe_read_user(&code, sizeof code, (void *)(regs->ip - 2)) && code == SYSCALL;
+}
+
 // Writes the user stack of the current thread into the ring, if it has one.
 static __always_inline int take_user_stack(void *context, u32 process) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -706,8 +713,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         w->pc = regs->ip;
         w->sp = sp;
         w->bp = regs->bp;
-        // A system call leaves the address behind it in rcx. What is there may be another function.
-        w->exact = regs->cx != regs->ip;
+        w->exact = !is_behind_syscall(regs);
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         w->process = process;
         begin_probed_returns(s, task);
