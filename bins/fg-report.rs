@@ -121,18 +121,22 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "threads",
-        "Shares of threads by name, if there are several. Those whose names differ only in a number are shown as one, \
-         also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place where a thread spent \
-         most of its time; a percentage followed by `of it` is the share of the thread's time. If nearly all weight is \
-         in one thread, or all other threads only wait for threads to end, this part comes after the own functions.",
+        "Shares of threads by name, if several have 1% or more. Those whose names differ only in a number are shown as \
+         one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place where a thread spent \
+         most of its time; a percentage followed by `of it` is the share of the thread's time. The order is that of the \
+         weight without what is idle or waits for the end of threads. If nearly all weight is in one thread, or all \
+         other threads only wait for threads to end, this part comes after the own functions. Comparisons have no such \
+         part. Neither do profiles whose stacks begin with functions, as those of pprof and py-spy do.",
     ),
     (
         "entries",
-        "Shares of the own functions that are the outermost of their stacks, if there are several and they are not \
-         those of the table: `main`, functions with which threads begin, tasks of a pool, callbacks of an event loop, \
-         handlers of requests. In parentheses is the place where most of this weight is spent. Unwinding by frame \
-         pointers leaves out callers, and any function may be the outermost. This part comes after the own functions \
-         if threads with several names divide the weight, or if nearly all weight is in one entry.",
+        "Shares of the own functions that no other own function called, if several have 1% or more: `main`, functions \
+         with which threads begin, tasks of a pool, and what native code calls back. Handlers that the program's own \
+         `main` waits for are not among them; see `branches`. In parentheses is the place where most of this weight is \
+         spent. Unwinding by frame pointers leaves out callers, and any function may be the outermost then. This part \
+         is left out if more than 10% of the weight is in stacks that begin with functions of libraries, and if \
+         `threads` or the table of own functions says the same. It comes after that table if threads with several \
+         names divide the weight, or if nearly all weight is in one entry. Order and exceptions are those of `threads`.",
     ),
     (
         "work",
@@ -147,7 +151,8 @@ const PARTS: &[(&str, &str)] = &[
         "hot path, branches",
         "The path from the root to the largest callee, its largest callee, and so on, while each has at least three \
          fifths of its caller's weight. The share is shown where it drops. If the path ends in an own function, the \
-         branches are the largest callees there.",
+         branches are the largest callees there; if it ends in a library, they are the own functions that it calls: \
+         the handlers of an event loop.",
     ),
     (
         "own functions",

@@ -235,12 +235,13 @@ pub fn plural(count: u64, noun: &str) -> String {
     }
 }
 
-/// Returns the text with control and bidirectional characters escaped, so that it cannot send commands to a terminal.
+/// Returns the text with control and bidirectional characters and ends of lines escaped, so that it cannot send commands to a
+/// terminal.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => {
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => {
                 shown.extend(character.escape_unicode());
             }
             '\t' => shown.push(character),
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn escapes_control_characters() {
-        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\td"), "a\\u{1b}[31mb\\u{202e}c\td");
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\td\u{2028}"), "a\\u{1b}[31mb\\u{202e}c\td\\u{2028}");
     }
 
     #[test]

@@ -167,7 +167,6 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_groups: bool) -> impl It
     // Recursion is shown once, with the share of the outermost call.
     let path = context.hot_path(tree);
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
-    // Where a library divides the weight is no choice of the program's.
     let is_own_end = context.origins.place(&frames).own.is_none_or(|own| own + 1 == frames.len());
     let shown = context.shown_on_path(&frames, Called::Each);
     let (mut last, mut items) = (100.0, Vec::new());
@@ -181,10 +180,7 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_groups: bool) -> impl It
         items.push(if is_stated { Item::share(name, share) } else { Item::new(name, None) });
     }
     let items = context.shorten_path(items, Item::new("…", None));
-    let branches = match is_own_end {
-        true => branches(context, tree, path.last().copied().unwrap_or(tree.root())),
-        false => Vec::new(),
-    };
+    let branches = branches(context, tree, path.last().copied().unwrap_or(tree.root()), is_own_end);
     let lines = if branches.len() > 1 { PathLines::One } else { PathLines::Two };
     // A path that ends at an entry, and its branches, say what the threads or entries say.
     let own = context.origins.find_own(&frames).into_iter().filter(|is_own| *is_own).count();
@@ -194,15 +190,17 @@ fn hot_path(context: &Context<'_>, tree: &CallTree, has_groups: bool) -> impl It
     path.into_iter().chain(branches)
 }
 
-/// Returns the largest branches below a node, each named by the first own function on it.
-fn branches(context: &Context<'_>, tree: &CallTree, node: &Node) -> Vec<Item> {
+/// Returns the largest branches below a node, each named by the first own function on it. Where a library divides the weight is
+/// no choice of the program's, unless it calls the program: only such branches count there.
+fn branches(context: &Context<'_>, tree: &CallTree, node: &Node, is_own: bool) -> Vec<Item> {
     // Of different functions with the same short name, each is a branch of its own.
     let mut sums: Vec<(FrameId, u128)> = Vec::new();
     for branch in tree.children(node) {
         let chain = tree.chain(branch);
         let own = chain.iter().find(|frame| context.origins.origin(**frame) == Origin::Own);
         let named = chain.iter().find(|frame| context.origins.says_something(**frame));
-        let Some(frame) = own.or(named).or(chain.first()) else { continue };
+        let other = named.or(chain.first()).filter(|_| is_own);
+        let Some(frame) = own.or(other) else { continue };
         let weight = branch.weights.after.millionths();
         match sums.iter_mut().find(|(other, _)| other == frame) {
             Some((_, sum)) => *sum += weight,

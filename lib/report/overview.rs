@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
-use super::context::{Context, display_name};
+use super::context::Context;
 use super::idle::{self, Inactivity, InactivityFinder, Rank};
 use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
@@ -19,6 +19,9 @@ const MIN_SHARE: f64 = 1.0;
 
 /// The place where a group of threads spent most is named if it has at least this part of the group in percent.
 const MIN_PART: f64 = 10.0;
+
+/// Callers are missing if a larger share of the weight in percent is in stacks that begin with a function of a library.
+const MOST_STARTLESS: f64 = 10.0;
 
 /// Most functions that are named for a kind of work.
 const MOST_FUNCTIONS: usize = 2;
@@ -120,6 +123,8 @@ pub(super) struct Overview {
     threads: BTreeMap<String, Group>,
     /// By the outermost own function.
     entries: BTreeMap<FrameId, Group>,
+    /// The weight of stacks without own functions that begin with a function that nothing starts.
+    startless: Weights,
     /// By kind of work, and by the own function that it is done for.
     kinds: BTreeMap<&'static str, Functions>,
     /// By kind of the functions that do the work, where it counts as the kind of a function that asked for it.
@@ -137,7 +142,8 @@ impl Overview {
     pub(super) fn new(context: &Context<'_>) -> Result<Self, Error> {
         let mut overview = Self::default();
         let roots = context.survey.roots.keys().filter(|root| !context.is_state(**root));
-        let names: BTreeMap<FrameId, String> = roots.map(|root| (*root, generic_name(&context.name(*root)))).collect();
+        let names: BTreeMap<FrameId, String> =
+            roots.map(|root| (*root, context.name(context.pools.pool(*root)))).collect();
         let finder = InactivityFinder::new(&context.profile.frames, context.origins, context.work);
         context.profile.for_each(|stack, weights| {
             let Some((root, name)) = stack.first().and_then(|root| names.get_key_value(root)) else { return Ok(()) };
@@ -162,8 +168,11 @@ impl Overview {
                 place: (stack[index], callee),
             };
             overview.threads.entry(name.clone()).or_default().add(&added)?;
-            if let Some(entry) = context.own_on_path(stack).first().filter(|entry| **entry > 0) {
-                overview.entries.entry(stack[*entry]).or_default().add(&added)?;
+            // The root is the name of a thread.
+            match context.own_on_path(stack).into_iter().find(|entry| *entry > 0) {
+                Some(entry) => overview.entries.entry(stack[entry]).or_default().add(&added)?,
+                None if lacks_start(context, stack) => overview.startless.add(weights)?,
+                None => {}
             }
             if inactivity == Some(Inactivity::Idle) {
                 return overview.kinds.entry(idle::MARK).or_default().entry(stack[index]).or_default().add(weights);
@@ -181,7 +190,8 @@ impl Overview {
     /// Returns the weight by thread, if there are several, and by entry, if there are several. The first one that tells what the
     /// program does comes first; `None` in its place if neither does.
     pub(super) fn groups(&self, context: &Context<'_>) -> Groups {
-        let [mut threads, mut entries] = [self.threads(context), self.entries(context)];
+        let mut threads = self.threads(context);
+        let mut entries = self.entries(context, threads.is_some());
         let first = match () {
             () if is_divided(context, self.threads.values()) => threads.take(),
             () if is_divided(context, self.entries.values()) => entries.take(),
@@ -192,19 +202,27 @@ impl Overview {
 
     /// Returns the weight by group of threads.
     fn threads(&self, context: &Context<'_>) -> Option<Fact> {
-        let name = |name: &String, group: &Group| match group.threads.len() {
-            ..=1 => name.clone(),
-            count => format!("{name} ×{count}"),
-        };
+        let name = |name: &String| name.clone();
         groups_fact(context, "threads", &self.threads, name, |_, group, own| group.threads.contains(own))
     }
 
-    /// Returns the weight by outermost own function, unless these are those of the table of own functions.
-    fn entries(&self, context: &Context<'_>) -> Option<Fact> {
-        if self.entries.iter().all(|(entry, group)| group.is_of(*entry)) {
+    /// Returns the weight by outermost own function, unless these are those of the table of own functions, or each is that of threads
+    /// with another name, which are shown. Nothing is known of entries if many stacks lack their callers.
+    fn entries(&self, context: &Context<'_>, has_threads: bool) -> Option<Fact> {
+        let shown = self.entries.iter().filter(|(_, group)| context.share(group.weights.after) >= MIN_SHARE);
+        let mut names = HashSet::<FrameId, FxBuildHasher>::default();
+        let mut has_own_name = |group: &Group| {
+            let mut names_of_group = group.threads.iter().map(|thread| context.pools.pool(*thread));
+            let first = names_of_group.next();
+            names_of_group.all(|name| Some(name) == first) && first.is_some_and(|name| names.insert(name))
+        };
+        if context.share(self.startless.after) > MOST_STARTLESS
+            || shown.clone().all(|(entry, group)| group.is_of(*entry))
+            || has_threads && shown.clone().all(|(_, group)| has_own_name(group))
+        {
             return None;
         }
-        let name = |entry: &FrameId, _: &Group| context.name(*entry);
+        let name = |entry: &FrameId| context.name(*entry);
         groups_fact(context, "entries", &self.entries, name, |entry, _, own| entry == own)
     }
 
@@ -251,6 +269,12 @@ impl Overview {
     }
 }
 
+/// True for a stack that begins below the name of its thread with neither the start of a thread nor the kernel.
+fn lacks_start(context: &Context<'_>, stack: &[FrameId]) -> bool {
+    let first = stack.get(1).filter(|first| !context.is_state(**first));
+    first.is_some_and(|first| !context.origins.is_start(*first) && !context.origins.is_kernel(*first))
+}
+
 /// Returns the rank of a kind: work comes before waits for others, and what is idle last.
 fn rank_of_kind(kind: &str) -> Rank {
     match kind {
@@ -291,13 +315,13 @@ fn groups_fact<K: Ord>(
     context: &Context<'_>,
     label: &'static str,
     groups: &BTreeMap<K, Group>,
-    name: impl Fn(&K, &Group) -> String,
+    name: impl Fn(&K) -> String,
     is_named: impl Fn(&K, &Group, &FrameId) -> bool,
 ) -> Option<Fact> {
     if context.origins.has_function_roots() {
         return None;
     }
-    let mut groups: Vec<_> = groups.iter().map(|(key, group)| (name(key, group), key, group)).collect();
+    let mut groups: Vec<_> = groups.iter().map(|(key, group)| (name(key), key, group)).collect();
     groups.sort_by(|(a, _, one), (b, _, other)| {
         (Reverse(one.work()), Reverse(one.weights.after), a).cmp(&(
             Reverse(other.work()),
@@ -371,31 +395,4 @@ fn largest_functions(
         items.truncate(1);
     }
     items
-}
-
-/// Returns the name of a thread with `N` for each run of digits at its end: `worker-12` becomes `worker-N`.
-pub(super) fn generic_name(name: &str) -> String {
-    let stem = name.trim_end_matches(|last: char| last.is_ascii_digit());
-    match stem.is_empty() || stem.len() == name.len() || !stem.ends_with(['-', '_', '#', ' ', ':', '/']) {
-        true => name.to_owned(),
-        false => format!("{}N", display_name(stem.as_bytes())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::generic_name;
-
-    #[test]
-    fn threads_of_a_pool_have_one_name() {
-        for (name, expected) in [
-            ("clerk-12", "clerk-N"),
-            ("GC Thread#0", "GC Thread#N"),
-            ("python3.11", "python3.11"),
-            ("7", "7"),
-            ("md5", "md5"),
-        ] {
-            assert_eq!(generic_name(name), expected);
-        }
-    }
 }

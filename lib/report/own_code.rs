@@ -16,6 +16,8 @@ use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CO
 use self::interpreters::Interpreters;
 
 use super::measure::is_at_least;
+use memchr::memmem;
+
 use crate::csv::Categories;
 use crate::filter::FrameMatcher;
 use crate::markers;
@@ -23,6 +25,9 @@ use crate::profile::{FrameId, Frames, Profile};
 
 /// Roots are functions if stacks of a single frame have this part of the weight.
 const MIN_SINGLE: (u128, u128) = (1, 20);
+
+/// Roots are functions if those whose names no thread has have this part of the weight.
+const MIN_QUALIFIED: (u128, u128) = (1, 2);
 
 /// The parts of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,10 +111,11 @@ impl<'a> Origins<'a> {
     /// Learns from the stacks if their roots are names of threads or functions.
     ///
     /// They are names of threads if the start of a thread comes below one, and then no functions of the program, whatever
-    /// they are called. They are functions if one is `main`, the start of a process or a function of a script, or if stacks of a
-    /// single frame have much of the weight: threads have frames.
+    /// they are called. They are functions if one is `main`, the start of a process or a function of a script, if most have
+    /// names like `net/http.(*conn).serve` or `app::serve`, or if stacks of a single frame have much of the weight: threads have
+    /// frames.
     pub(super) fn find_roots(&mut self, profile: &Profile) {
-        let (mut single, mut total) = (0_u128, 0_u128);
+        let (mut single, mut qualified, mut total) = (0_u128, 0_u128, 0_u128);
         let (mut has_start, mut has_function) = (false, false);
         let _ = profile.for_each(|stack, weights| {
             let weight = weights.before.millionths().saturating_add(weights.after.millionths());
@@ -119,6 +125,9 @@ impl<'a> Origins<'a> {
             let known = &self.known[root.index()];
             has_function |=
                 profile.frames.name(*root) == b"main" || known.calls == Calls::Start || known.has_script_file;
+            if is_qualified(profile.frames.name(*root)) {
+                qualified = qualified.saturating_add(weight);
+            }
             let is_single = stack[1..].iter().all(|frame| self.origin(*frame) == Origin::Marker);
             if is_single && known.origin == Origin::Own {
                 single = single.saturating_add(weight);
@@ -127,7 +136,8 @@ impl<'a> Origins<'a> {
         });
         self.has_thread_names = has_start;
         let has_single = single > 0 && is_at_least(single, MIN_SINGLE, total);
-        self.has_function_roots = !has_start && (has_function || has_single);
+        let has_qualified = qualified > 0 && is_at_least(qualified, MIN_QUALIFIED, total);
+        self.has_function_roots = !has_start && (has_function || has_single || has_qualified);
     }
 
     /// Learns from the stacks which native functions are those of an interpreter or its extensions: those that only its threads call.
@@ -319,6 +329,12 @@ impl<'a> Origins<'a> {
 /// True if a function is the program's own. Below the entry of an interpreter, only functions of scripts are.
 fn is_own(known: &Known<'_>, is_managed: bool) -> bool {
     known.origin == Origin::Own && (known.is_script || !is_managed)
+}
+
+/// True for names that functions have, and threads do not.
+fn is_qualified(name: &[u8]) -> bool {
+    let go = name.starts_with(b"runtime.") || name.starts_with(b"main.") || memmem::find(name, b".(*").is_some();
+    go || memmem::find(name, b"::").is_some()
 }
 
 #[cfg(test)]

@@ -153,6 +153,11 @@ impl Item {
         Self::new(name, Some(Number::Share(percent)))
     }
 
+    /// Returns the item with at most this many of its parts.
+    pub(super) fn with_parts(&self, most: usize) -> Self {
+        Self { parts: self.parts.iter().take(most).cloned().collect(), ..self.clone() }
+    }
+
     /// Returns the share in percent, or 0 if the number is none.
     pub(super) fn share_percent(&self) -> f64 {
         match self.number {

@@ -7,7 +7,6 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::display_name;
-use super::overview::generic_name;
 use crate::Error;
 use crate::profile::{FrameId, Profile};
 
@@ -32,6 +31,15 @@ fn without_ids(name: &str) -> String {
         }
     }
     out
+}
+
+/// Returns the name of a thread with `N` for each run of digits at its end: `worker-12` becomes `worker-N`.
+pub(super) fn generic_name(name: &str) -> String {
+    let stem = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    match stem.is_empty() || stem.len() == name.len() || !stem.ends_with(['-', '_', '#', ' ', ':', '/']) {
+        true => name.to_owned(),
+        false => format!("{}N", display_name(stem.as_bytes())),
+    }
 }
 
 impl Pools {
@@ -90,7 +98,20 @@ impl Pools {
 
 #[cfg(test)]
 mod tests {
-    use super::without_ids;
+    use super::{generic_name, without_ids};
+
+    #[test]
+    fn threads_of_a_pool_have_one_name() {
+        for (name, expected) in [
+            ("clerk-12", "clerk-N"),
+            ("GC Thread#0", "GC Thread#N"),
+            ("python3.11", "python3.11"),
+            ("7", "7"),
+            ("md5", "md5"),
+        ] {
+            assert_eq!(generic_name(name), expected);
+        }
+    }
 
     #[test]
     fn ids_are_no_part_of_the_name_of_a_pool() {

@@ -102,8 +102,34 @@ fn paint(text: &str, paint: Style, style: TextStyle) -> String {
 /// Items on lines.
 struct FittedItems {
     lines: Vec<String>,
-    /// True if some items do not fit.
-    has_rest: bool,
+    /// The number of items that fit.
+    fitting: usize,
+}
+
+/// Returns the items of a list that fit on the lines. Items after the first lose their parts before a large one is left out.
+fn fit_groups(items: &[Item], room: usize, max_lines: usize) -> Vec<String> {
+    let large = items.iter().rposition(|item| item.share_percent() >= WIDE_SHARE).map_or(0, |last| last + 1);
+    // The parts of the first item, and those of the others.
+    let fitted = [(usize::MAX, usize::MAX), (1, 1), (1, 0)].map(|(of_first, of_others)| {
+        let parts = std::iter::once(of_first).chain(std::iter::repeat(of_others));
+        let items: Vec<Item> = items.iter().zip(parts).map(|(item, parts)| item.with_parts(parts)).collect();
+        fit_with_rest(&items, room, max_lines)
+    });
+    let most = fitted.iter().map(|fitted| fitted.fitting).max().unwrap_or(0).min(large);
+    let chosen = fitted.into_iter().find(|fitted| fitted.fitting >= most);
+    chosen.map_or_else(Vec::new, |fitted| fitted.lines)
+}
+
+/// Returns the items that fit on the lines, with a mark behind them if some do not.
+fn fit_with_rest(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
+    let mut fitted = fit_items(items, room, max_lines);
+    let has_rest = |fitted: &FittedItems| fitted.fitting < items.len();
+    if has_rest(&fitted) && fitted.lines.last().is_some_and(|last| width(last) + width(REST) > room) {
+        fitted = fit_items(items, room.saturating_sub(width(REST)), max_lines);
+    }
+    let is_cut = has_rest(&fitted);
+    fitted.lines.last_mut().filter(|_| is_cut).into_iter().for_each(|last| last.push_str(REST));
+    fitted
 }
 
 /// Returns as many items as fit on the lines, at least part of the first, with short forms of long names. An item that
@@ -115,8 +141,7 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
         let inner = item.inner.as_ref().map(|inner| last_parts(&shortened(inner)));
         let without_path = Item { inner, ..item.clone() };
         let bare = Item { inner: None, ..item.clone() };
-        let first_part = Item { parts: item.parts[..item.parts.len().min(1)].to_vec(), ..bare.clone() };
-        let barest = Item { parts: Vec::new(), ..bare.clone() };
+        let [first_part, barest] = [1, 0].map(|parts| bare.with_parts(parts));
         let forms = [item, &without_path, &bare, &first_part, &barest].map(|item| item.text_with(&shortened));
         let used = lines.last().map_or(0, |line| width(line));
         // A line that is not the last one ends in a comma.
@@ -143,7 +168,7 @@ fn fit_items(items: &[Item], room: usize, max_lines: usize) -> FittedItems {
             }
         }
     }
-    FittedItems { lines, has_rest: fitting < items.len() }
+    FittedItems { lines, fitting }
 }
 
 fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
@@ -157,16 +182,8 @@ fn push_fact(text: &mut String, fact: &Fact, style: TextStyle) {
             }
             lines
         }
-        Value::List(items) => {
-            let most_lines = fact.most_list_lines();
-            let FittedItems { mut lines, has_rest } = fit_items(items, room, most_lines);
-            let is_full = lines.last().is_some_and(|last| width(last) + REST.chars().count() > room);
-            if has_rest && is_full {
-                lines = fit_items(items, room.saturating_sub(REST.chars().count()), most_lines).lines;
-            }
-            lines.last_mut().filter(|_| has_rest).into_iter().for_each(|last| last.push_str(REST));
-            lines
-        }
+        Value::List(items) if fact.most_list_lines() > 1 => fit_groups(items, room, fact.most_list_lines()),
+        Value::List(items) => fit_with_rest(items, room, fact.most_list_lines()).lines,
         Value::Path(items, lines) => {
             let names: Vec<String> = items.iter().map(Item::text).collect();
             if *lines == PathLines::One { vec![fit_path(&names, room)] } else { wrap_path(&names, room) }

@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
-use super::overview::generic_name;
 use super::page::{Item, Number, Row, Table};
+use super::pools::generic_name;
 use super::tables::{column, table};
 use crate::Error;
 use crate::markers::{self, WAKER_SEPARATOR};

@@ -11,8 +11,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::below::Activity;
 use super::context::Context;
-use super::overview::generic_name;
 use super::page::{Item, Note, Number};
+use super::pools::generic_name;
 use super::waits::{self, ChargedWaits};
 use crate::Error;
 use crate::markers;

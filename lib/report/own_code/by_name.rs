@@ -248,8 +248,9 @@ impl<'a> Classifier<'a> {
         };
         let calls = match () {
             () if is_own && (has_script_file || self.own.is_some()) => Calls::Any,
-            () if is_kernel || category == "allocator" || calls_no_program(plain) => Calls::Closed,
+            () if is_kernel => Calls::Closed,
             () if START.is_match(plain) => Calls::Start,
+            () if category == "allocator" || calls_no_program(plain) => Calls::Closed,
             () if RUN_TIMES.is_match(plain) => Calls::Scripts,
             () => Calls::Any,
         };

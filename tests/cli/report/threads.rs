@@ -26,6 +26,13 @@ fn entries_are_the_outermost_own_functions() {
             "node;_start;main;node::Start;a (/app.js);f (/app.js) 60\nnode;_start;main;node::Start;b (/app.js) 40\n",
             &["a (/app.js) 60", "b (/app.js) 40"],
         ),
+        // Nothing shows where threads begin.
+        ("app;on_read;parse 25\napp;on_read;copy 20\napp;on_timer;sweep 55\n", &["on_timer 55", "on_read 45"]),
+        // What the C library calls when a thread ends.
+        (
+            "app;clone3;start_thread;__nptl_deallocate_tsd;free_cache;spin 40\napp;clone3;start_thread;work;spin 60\n",
+            &["work 60", "free_cache 40"],
+        ),
         // Threads begin with functions that the main thread calls, too.
         ("app;_start;main;pack 30\napp;start_thread;pack 70\n", &["pack 70", "main 30"]),
         // Stacks without functions of the program have none.
@@ -38,6 +45,11 @@ fn entries_are_the_outermost_own_functions() {
         ("app;start_thread;hash_block 60\napp;start_thread;scan_block 40\n", &[]),
         ("app;_start;main;parse;lex 60\napp;_start;main;print 40\n", &[]),
         ("game;render 73\ngame;[unknown];simulate 27\n", &[]),
+        ("app;start_thread;hash 60\napp;start_thread;scan 39.5\napp;start_thread;tiny;helper 0.5\n", &[]),
+        // Callers are missing.
+        ("app;hasher;hash 50\napp;compare 20\napp;msort_with_tmp.part.0 30\n", &[]),
+        // Stacks begin with functions.
+        ("net/http.(*conn).serve;main.search;f 60\nmain.compact;sort.Ints 40\n", &[]),
     ] {
         assert_eq!(list("entries", profile), expected, "{profile}");
         assert_eq!(list("threads", profile), [""; 0], "{profile}");
@@ -50,6 +62,24 @@ fn threads_are_told_apart_by_their_names() {
                    writer-2;clone3;start_thread;work;write_all 30\n";
     assert_eq!(list("threads", profile), ["writer-N ×2 70", "reader 30"]);
     assert_eq!(list("entries", profile), [""; 0]);
+}
+
+/// A number belongs to the name of a thread that has no other like it.
+#[test]
+fn a_thread_alone_has_its_own_name() {
+    let profile =
+        "reader;clone3;start_thread;work;read_all 60\npool-1-thread-1;clone3;start_thread;work;write_all 40\n";
+    assert_eq!(list("threads", profile), ["reader 60", "pool-1-thread-1 40"]);
+}
+
+#[test]
+fn waits_of_a_virtual_machine_are_none_of_the_programs() {
+    let page = report(
+        &[],
+        b"Finalizer;start_thread;JVM_MonitorWait;ObjectMonitor::wait;PlatformEvent::park;pthread_cond_wait;[off-cpu] 60\n\
+          main;start_thread;JavaMain;App.main;App.price 40\n",
+    );
+    assert!(!page.contains("%  PlatformEvent::park"), "{page}");
 }
 
 /// Functions of an extension are the program's own in a thread that the extension started.
