@@ -81,7 +81,7 @@ impl EventFilter {
             _ if self.names.is_some() => self.names.iter().flatten().any(|wanted| wanted == name),
             EventChoice::First => self.seen.is_empty(),
             EventChoice::All => true,
-            EventChoice::Named(wanted) => name == wanted || strip_modifiers(name) == &wanted[..],
+            EventChoice::Named(wanted) => [name, strip_modifiers(name)].iter().any(|name| is_named(name, wanted)),
         }
     }
 
@@ -107,6 +107,13 @@ impl EventFilter {
     }
 }
 
+/// True if an event has the wanted name. The lines of `perf script` separate fields by blanks: `fg-record` writes `_` for those in
+/// names, as in `uprobe:./app:parse<int,_char>`.
+fn is_named(name: &[u8], wanted: &[u8]) -> bool {
+    let is_same = |(name, wanted): (&u8, &u8)| name == wanted || (*name, *wanted) == (b'_', b' ');
+    name.len() == wanted.len() && name.iter().zip(wanted).all(is_same)
+}
+
 /// Returns the event's name without modifiers such as `:ppp` or `:u`. The colon in a tracepoint's name is no modifier.
 pub(in crate::collapse) fn strip_modifiers(name: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', name) {
@@ -128,6 +135,9 @@ mod tests {
         assert!(events.accept(b"cycles:u") && !events.accept(b"cycles:ppp") && !events.accept(b"cycles"));
         let mut events = EventFilter::new(EventChoice::Named(b"sched".to_vec()));
         assert!(!events.accept(b"sched:sched_switch"));
+        let mut events = EventFilter::new(EventChoice::Named(b"uprobe:./a:f<int, char>".to_vec()));
+        assert!(events.accept(b"uprobe:./a:f<int,_char>") && events.accept(b"uprobe:./a:f<int, char>"));
+        assert!(!events.accept(b"uprobe:./a:f<int,-char>") && !events.accept(b"uprobe:./a:f<int,_char>_"));
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl EventSpec {
     fn parse_list(list: &str) -> Result<Vec<Self>, Error> {
         let (mut specs, mut rest) = (Vec::new(), Some(list));
         while let Some(list) = rest {
-            let (name, others) = if list.starts_with("uprobe:") { uprobe::split_list(list) } else { split_list(list) };
+            let (name, others) = if uprobe::is_function(list) { uprobe::split_list(list) } else { split_list(list) };
             specs.push(Self::parse(name)?);
             rest = others;
         }
@@ -389,5 +389,10 @@ mod tests {
         let events = EventSpec::parse_list("cycles,faults:u").unwrap();
         assert_eq!(events.iter().map(EventSpec::name).collect::<Vec<_>>(), ["cycles", "faults:u"]);
         assert!(EventSpec::parse_list("cycles,,faults").is_err());
+        // Only pairs of events have returns.
+        for event in ["uprobe:./a,b", "uretprobe:./a b/c:f<int, char>"] {
+            let error = EventSpec::parse_list(&format!("faults,{event}")).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("-e {event}: ")), "{error}");
+        }
     }
 }

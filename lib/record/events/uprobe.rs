@@ -57,13 +57,23 @@ impl Uprobe {
     }
 }
 
+/// True for the name of an event that is a function's call or return.
+pub fn is_function(event: &str) -> bool {
+    event.starts_with("uprobe:") || event.starts_with("uretprobe:")
+}
+
 /// Splits a list of events after the first one, `uprobe:…` or `uretprobe:…`. Its path and the name of a function may contain commas,
-/// as in `parse<int, char>`: it is the shortest one that exists, or that looks like one if none does.
+/// as in `parse<int, char>`: it is the shortest one that exists. If none does, it is the shortest one that looks like an event, in a
+/// file if one has such a path, and else the whole list: the message shows it.
 pub fn split_list(list: &str) -> (&str, Option<&str>) {
     let ends = || list.match_indices(',').map(|(comma, _)| comma).chain([list.len()]);
-    let exists = |event: &str| event.split_once(':').is_some_and(|(_, probe)| Uprobe::parse(probe).is_ok());
-    let found = ends().find(|end| exists(&list[..*end])).or_else(|| ends().find(|end| is_complete(&list[..*end])));
-    let end = found.or_else(|| ends().next()).unwrap_or(list.len());
+    let probe = |end: usize| list[..end].split_once(':').map_or("", |(_, probe)| probe);
+    let is_complete = |end: &usize| is_complete(&list[..*end]);
+    let end = ends()
+        .find(|end| Uprobe::parse(probe(*end)).is_ok())
+        .or_else(|| ends().filter(is_complete).find(|end| find_path(probe(*end)).is_some()))
+        .or_else(|| ends().find(is_complete))
+        .unwrap_or(list.len());
     (&list[..end], list.get(end + 1..))
 }
 
@@ -79,9 +89,13 @@ fn malformed(text: &str) -> Error {
 
 /// Splits a path from what follows the colon after it. Both may contain colons: the path is the shortest one that is a file.
 fn split_path(text: &str) -> Option<(&str, &str)> {
+    find_path(text).or_else(|| text.split_once(':'))
+}
+
+/// Returns the shortest path that is a file, before a colon, and what follows.
+fn find_path(text: &str) -> Option<(&str, &str)> {
     let mut parts = text.match_indices(':').map(|(colon, _)| (&text[..colon], &text[colon + 1..]));
-    let file = parts.clone().find(|(path, _)| Path::new(path).is_file());
-    file.or_else(|| parts.next())
+    parts.find(|(path, _)| Path::new(path).is_file())
 }
 
 /// Returns the absolute path and the content of a file.
@@ -231,6 +245,12 @@ mod tests {
         assert_eq!(split_list(&format!("{event},faults,uprobe:/b:c")), (&event[..], Some("faults,uprobe:/b:c")));
         assert_eq!(split_list("uprobe:/no/such:f<a, b>,c"), ("uprobe:/no/such:f<a, b>", Some("c")));
         assert_eq!(split_list("uprobe:/no,such:f,c"), ("uprobe:/no,such:f", Some("c")));
+        assert_eq!(split_list("uprobe:/no,such"), ("uprobe:/no,such", None));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a:b,c:1").display().to_string();
+        std::fs::write(&path, "").unwrap();
+        let event = format!("uprobe:{path}:f");
+        assert_eq!(split_list(&format!("{event},d")), (&event[..], Some("d")));
     }
 
     #[test]

@@ -116,12 +116,8 @@ fn name_option(option: &str, error: Error) -> Error {
     }
 }
 
-fn is_function(text: &str) -> bool {
-    text.starts_with("uprobe:") || text.starts_with("uretprobe:")
-}
-
 fn split_pair(text: &str) -> Option<(&str, &str)> {
-    if !is_function(text) {
+    if !uprobe::is_function(text) {
         return text.split_once(',');
     }
     let (from, to) = uprobe::split_list(text);
@@ -131,7 +127,7 @@ fn split_pair(text: &str) -> Option<(&str, &str)> {
 /// Splits the name of an event with a key at its end. Keys follow tracepoints only.
 fn split_key(text: &str) -> (&str, Option<&str>) {
     match text.match_indices(':').nth(1) {
-        Some((colon, _)) if !is_function(text) => (&text[..colon], Some(&text[colon + 1..])),
+        Some((colon, _)) if !uprobe::is_function(text) => (&text[..colon], Some(&text[colon + 1..])),
         _ => (text, None),
     }
 }
