@@ -9,8 +9,8 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, EhFrameHdr, EndianSlice,
-    FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
+    self, BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CommonInformationEntry, EhFrame, EhFrameHdr,
+    EndianSlice, FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
 };
 
 use super::objects::object::Bytes;
@@ -93,23 +93,32 @@ impl CfiTable {
     fn read(address: u64, section: &Section, text: u64, followed: Option<[gimli::Register; 2]>) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
         let eh_frame = EhFrame::new(section, LittleEndian);
-        let (mut entries, mut last_cie) = (Vec::new(), None::<(usize, CommonInformationEntry<_>)>);
+        let (mut entries, mut last_cie) = (Vec::new(), None::<(usize, CommonInformationEntry<_>, bool)>);
         for (range, cie_offset) in fde_ranges(section) {
             // Nearly all FDEs of an object have the same CIE.
-            if last_cie.as_ref().is_none_or(|(offset, _)| *offset != cie_offset) {
-                last_cie = eh_frame.cie_from_offset(&bases, cie_offset.into()).ok().map(|cie| (cie_offset, cie));
+            if last_cie.as_ref().is_none_or(|(offset, ..)| *offset != cie_offset) {
+                last_cie = eh_frame.cie_from_offset(&bases, cie_offset.into()).ok().map(|cie| {
+                    // What a CIE says holds at the start of all its FDEs.
+                    let is_wanted = cie.is_signal_trampoline()
+                        || followed.is_none_or(|followed| {
+                            is_unsupported(&eh_frame, &cie, cie.instructions(&eh_frame, &bases), followed)
+                        });
+                    (cie_offset, cie, is_wanted)
+                });
             }
-            let Some((_, cie)) = &last_cie else { continue };
-            let is_signal = cie.is_signal_trampoline();
-            let is_wanted = is_signal || followed.is_none();
+            let Some((_, cie, is_wanted)) = &last_cie else { continue };
             if !is_wanted && !may_be_unsupported(&section[range.clone()], cie) {
                 continue;
             }
             let fde = eh_frame.fde_from_offset(&bases, range.start.into(), |_: &EhFrame<_>, _, _| Ok(cie.clone()));
             let Ok(fde) = fde else { continue };
-            if is_wanted || followed.is_some_and(|followed| is_unsupported(&eh_frame, &bases, &fde, followed)) {
+            let is_wanted = *is_wanted
+                || followed.is_some_and(|followed| {
+                    is_unsupported(&eh_frame, cie, fde.instructions(&eh_frame, &bases), followed)
+                });
+            if is_wanted {
                 let (start, end) = (fde.initial_address(), fde.end_address());
-                entries.push(CfiEntry { start, end, offset: range.start, is_signal });
+                entries.push(CfiEntry { start, end, offset: range.start, is_signal: cie.is_signal_trampoline() });
             }
         }
         entries.sort_unstable_by_key(|entry| entry.start);
@@ -223,15 +232,14 @@ fn may_be_unsupported(fde: &[u8], cie: &CommonInformationEntry<Slice<'_>>) -> bo
         .is_some()
 }
 
-/// True if an FDE has a CFA that framehop cannot compute.
+/// True if instructions of a CIE, or of one of its FDEs, have a CFA that framehop cannot compute.
 fn is_unsupported(
     eh_frame: &EhFrame<Slice<'_>>,
-    bases: &BaseAddresses,
-    fde: &FrameDescriptionEntry<Slice<'_>>,
+    cie: &CommonInformationEntry<Slice<'_>>,
+    mut instructions: CallFrameInstructionIter<'_, Slice<'_>>,
     followed: [gimli::Register; 2],
 ) -> bool {
-    let return_address = fde.cie().return_address_register();
-    let mut instructions = fde.instructions(eh_frame, bases);
+    let return_address = cie.return_address_register();
     while let Ok(Some(instruction)) = instructions.next() {
         let is_unsupported = match instruction {
             CallFrameInstruction::DefCfaExpression { expression } => {
@@ -283,8 +291,9 @@ mod tests {
                 let fde = partial.parse(EhFrame::cie_from_offset).unwrap();
                 let range = ours.next().unwrap();
                 assert_eq!(range.start, fde.offset());
-                if is_unsupported(&eh_frame, &bases, &fde, followed) {
-                    assert!(may_be_unsupported(&section[range], fde.cie()), "{:x}", fde.initial_address());
+                let cie = fde.cie();
+                if is_unsupported(&eh_frame, cie, fde.instructions(&eh_frame, &bases), followed) {
+                    assert!(may_be_unsupported(&section[range], cie), "{:x}", fde.initial_address());
                     found += 1;
                 }
             }

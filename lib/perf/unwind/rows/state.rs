@@ -20,15 +20,25 @@ pub(super) enum Cfa {
     },
 }
 
+/// Where the return address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReturnAddress {
+    /// Right below the CFA, where the program reads it.
+    BelowCfa,
+    /// The function has no caller.
+    Undefined,
+    Elsewhere,
+}
+
 /// What holds at an address of a function, as far as rules can express it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) cfa: Cfa,
     /// The place of the saved frame pointer, in bytes from the CFA; 0 if it is not saved.
     saved: i64,
-    /// True if the frame pointer and the return address are found by rules that we know.
+    /// True if the stack pointer and the frame pointer are found by rules that we know.
     is_known: bool,
-    is_root: bool,
+    return_address: ReturnAddress,
     pub(super) code_alignment: u64,
     data_alignment: i64,
 }
@@ -44,7 +54,7 @@ impl State {
             cfa: Cfa::Unknown,
             saved: 0,
             is_known: cie.return_address_register() == X86_64::RA,
-            is_root: false,
+            return_address: ReturnAddress::Elsewhere,
             code_alignment: cie.code_alignment_factor(),
             data_alignment: cie.data_alignment_factor(),
         };
@@ -86,15 +96,20 @@ impl State {
                 self.set_saved(register, factored_offset.wrapping_mul(self.data_alignment));
             }
             I::Restore { register: X86_64::RBP } => self.saved = initial.saved,
-            I::Undefined { register: X86_64::RA } => self.is_root = true,
+            I::Restore { register: X86_64::RA } => self.return_address = initial.return_address,
+            I::Undefined { register: X86_64::RA } => self.return_address = ReturnAddress::Undefined,
+            I::Register { dest_register: X86_64::RA, .. }
+            | I::Expression { register: X86_64::RA, .. }
+            | I::ValExpression { register: X86_64::RA, .. }
+            | I::ValOffset { register: X86_64::RA, .. }
+            | I::ValOffsetSf { register: X86_64::RA, .. }
+            | I::SameValue { register: X86_64::RA } => self.return_address = ReturnAddress::Elsewhere,
             I::Undefined { register: X86_64::RBP } | I::SameValue { register: X86_64::RBP } => self.saved = 0,
-            I::Register { dest_register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::Expression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValExpression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValOffset { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValOffsetSf { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::Restore { register: X86_64::RA }
-            | I::SameValue { register: X86_64::RA } => self.is_known = false,
+            I::Register { dest_register: X86_64::RBP | X86_64::RSP, .. }
+            | I::Expression { register: X86_64::RBP | X86_64::RSP, .. }
+            | I::ValExpression { register: X86_64::RBP | X86_64::RSP, .. }
+            | I::ValOffset { register: X86_64::RBP | X86_64::RSP, .. }
+            | I::ValOffsetSf { register: X86_64::RBP | X86_64::RSP, .. } => self.is_known = false,
             _ => {}
         }
     }
@@ -112,8 +127,8 @@ impl State {
     fn set_saved(&mut self, register: gimli::Register, offset: i64) {
         match register {
             X86_64::RBP => self.saved = offset,
-            // The program reads the return address below the CFA.
-            X86_64::RA => self.is_known &= offset == -8,
+            X86_64::RA if offset == -8 => self.return_address = ReturnAddress::BelowCfa,
+            X86_64::RA => self.return_address = ReturnAddress::Elsewhere,
             X86_64::RSP => self.is_known = false,
             _ => {}
         }
@@ -126,8 +141,10 @@ impl State {
 
     /// Returns the rule of the state; 0 if it cannot be expressed.
     pub(super) fn rule(&self) -> u64 {
-        if self.is_root {
-            return rule(kind::ROOT, 0, 0);
+        match self.return_address {
+            ReturnAddress::BelowCfa => {}
+            ReturnAddress::Undefined => return rule(kind::ROOT, 0, 0),
+            ReturnAddress::Elsewhere => return 0,
         }
         if !self.is_known || self.saved % 8 != 0 || i16::try_from(self.saved / 8).is_err() {
             return 0;
