@@ -74,11 +74,11 @@ pub fn program(name: &str) -> Option<String> {
     Some(COMPILED.as_deref()?.join(name).to_str().unwrap().to_owned())
 }
 
-/// Compiles `goroutines.go` into a folder, with options for `go build`, and returns the path of the program.
-pub fn go_program(folder: &Path, options: &[&str]) -> String {
-    let program = folder.join("goroutines");
+/// Compiles a program in Go into a folder, with options for `go build`, and returns its path.
+pub fn go_program(folder: &Path, name: &str, options: &[&str]) -> String {
+    let program = folder.join(name);
     let mut compiler = command("go");
-    compiler.args(["build", "-o"]).arg(&program).args(options).arg(sources().join("goroutines.go"));
+    compiler.args(["build", "-o"]).arg(&program).args(options).arg(sources().join(format!("{name}.go")));
     assert!(compiler.env("GOCACHE", folder.join("cache")).status().unwrap().success(), "{compiler:?}");
     program.into_os_string().into_string().unwrap()
 }

@@ -159,7 +159,7 @@ fn finds_the_root_of_a_goroutine() {
     }
     let folder = directory();
     for options in [&[][..], &["-ldflags=-s -w"], &["-ldflags=-s -w", "-buildmode=pie"]] {
-        let program = go_program(folder.path(), options);
+        let program = go_program(folder.path(), "goroutines", options);
         statistical(|| check_goroutines(&program));
     }
 }

@@ -4,10 +4,11 @@
 //! call interrupts is unwound as the instruction that calls.
 //!
 //! A system call that creates a thread returns 0 in it, and the code behind branches to where the thread begins: `syscall; test rax,
-//! rax; jl error; je start; ret` in glibc's `clone` and `clone3`. Up to the branch, the unwind information is that of the thread that
-//! called, whose return address is on another stack. What follows is certain, so the frame is that of the code after the branch.
+//! rax; jl error; je start; ret` in glibc's `clone` and `clone3`, `cmp $0, rax; je start` in Go's, and `test eax, eax; jne return` in
+//! musl's. Up to the branch, the unwind information is that of the thread that called, whose return address is on another stack. What
+//! follows is certain, so the frame is that of the code after the branch. `find_thread_start` of the BPF program does the same.
 
-use iced_x86::{Mnemonic, Register};
+use iced_x86::{Instruction, Mnemonic, Register};
 
 use super::arch::{Architecture as _, Registers};
 use super::code::Code;
@@ -18,7 +19,7 @@ use super::native::Native;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
-const MAX_DISTANCE: u64 = 9;
+const MAX_DISTANCE: u64 = 10;
 
 /// The kernel's numbers of the registers with the result of a system call, and with the address behind it.
 const RESULT: u32 = 0;
@@ -50,7 +51,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// Returns the target of the branch that the code at `start` takes if rax is 0, if it is at `address` on its way.
+/// Returns where the code at `start` goes after a branch by rax, which is 0, if it is at `address` on its way.
 fn find_branch(code: &[u8], start: u64, address: u64) -> Option<u64> {
     let (mut next, mut is_compared, mut has_passed) = (start, false, false);
     loop {
@@ -61,13 +62,20 @@ fn find_branch(code: &[u8], start: u64, address: u64) -> Option<u64> {
             Mnemonic::Test if is_result(instruction.op0_register()) && is_result(instruction.op1_register()) => {
                 is_compared = true;
             }
+            Mnemonic::Cmp if is_result(instruction.op0_register()) && is_zero(&instruction) => is_compared = true,
             // 0 is not negative.
             Mnemonic::Jl | Mnemonic::Js if is_compared => {}
             Mnemonic::Je if is_compared => return has_passed.then(|| instruction.near_branch_target()),
+            Mnemonic::Jne if is_compared => return has_passed.then(|| instruction.next_ip()),
             _ => return None,
         }
         next = instruction.next_ip();
     }
+}
+
+/// True if the second operand is the number 0.
+fn is_zero(instruction: &Instruction) -> bool {
+    instruction.try_immediate(1).is_ok_and(|number| number == 0)
 }
 
 #[cfg(test)]
@@ -84,6 +92,18 @@ mod tests {
         // test eax, eax; js; je with 4 bytes
         let code = [0x85, 0xc0, 0x78, 0x18, 0x0f, 0x84, 0, 1, 0, 0];
         assert_eq!(find_branch(&code, 0x1000, 0x1004), Some(0x110a));
+        // cmp $0, rax; je (Go)
+        let code = [0x48, 0x83, 0xf8, 0x00, 0x74, 0x05];
+        assert_eq!(
+            [0x1000, 0x1004, 0x1006].map(|at| find_branch(&code, 0x1000, at)),
+            [Some(0x100b), Some(0x100b), None]
+        );
+        // test eax, eax; jne (musl)
+        let code = [0x85, 0xc0, 0x75, 0x11];
+        assert_eq!(
+            [0x1000, 0x1002, 0x1004].map(|at| find_branch(&code, 0x1000, at)),
+            [Some(0x1004), Some(0x1004), None]
+        );
     }
 
     #[test]
@@ -95,8 +115,8 @@ mod tests {
             &[0x74, 0x01],
             // cmp rax, -4096; ja; ret
             &[0x48, 0x3d, 0, 0xf0, 0xff, 0xff, 0x77, 0x01, 0xc3],
-            // test rax, rax; jne
-            &[0x48, 0x85, 0xc0, 0x75, 0x01],
+            // cmp $1, rax; je
+            &[0x48, 0x83, 0xf8, 0x01, 0x74, 0x05],
             &[],
         ] {
             assert_eq!(find_branch(code, 0x1000, 0x1000), None, "{code:x?}");

@@ -90,7 +90,7 @@ impl<A: Architecture> Modules<A> {
 
     /// Returns the rule of some code, if it is a Go function of an object that was loaded.
     pub(super) fn find_go_rule(&self, code: &Code<'_>) -> Option<GoRule> {
-        self.go.get(&code.object)?.find(code.svma)
+        self.go.get(&code.object)?.find(code)
     }
 
     /// Returns true if there is unwind information of some code, whose object is loaded.

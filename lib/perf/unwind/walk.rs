@@ -109,7 +109,8 @@ impl Unwinder {
         };
         self.modules.load(code);
         if let Some(rule) = self.modules.find_go_rule(code) {
-            return go::step::<Native>(rule, regs, stack);
+            let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
+            return go::step::<Native>(rule, regs, &read, stack);
         }
         if Native::READS_CODE && !self.modules.is_covered(code) {
             return self.step_bare_code(snapshot, address, Some(code), regs, registers, stack);

@@ -34,6 +34,7 @@ const STACK_POINTER_WRITERS: &[&[u8]] = &[
     b"runtime.asmcgocall",
     b"runtime.cgocallback",
     b"runtime.cgocallback_gofunc",
+    b"runtime.clone",
     b"runtime.gogo",
     b"runtime.mcall",
     b"runtime.morestack",

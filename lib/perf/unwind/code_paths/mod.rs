@@ -32,7 +32,7 @@ pub(super) use self::instruction::{MAX_INSTRUCTION, decode, direct_call_target, 
 pub(super) use self::rule::CallerRule;
 use self::rule::{rule_from_entry, rule_of_return};
 use self::state::State;
-pub(super) use self::state::{Place, SP, Value};
+pub(super) use self::state::{Place, SP, Value, to_dwarf};
 
 /// Code that can be read.
 pub(super) trait ReadInstructions {

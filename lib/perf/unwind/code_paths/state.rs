@@ -200,7 +200,7 @@ impl Value {
 }
 
 /// Returns the number that DWARF gives to a register of 64 bits.
-pub(super) fn to_dwarf(register: Operand) -> Option<gimli::Register> {
+pub(in crate::perf::unwind) fn to_dwarf(register: Operand) -> Option<gimli::Register> {
     /// The DWARF numbers of the registers that machine code numbers from 0 to 7: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi.
     /// The other registers have the same numbers in both.
     const NUMBERS: [u16; 8] = [0, 2, 1, 3, 7, 6, 4, 5];

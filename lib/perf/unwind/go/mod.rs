@@ -11,6 +11,7 @@
 //!   what is saved in the goroutine's description.
 //! - `runtime.mcall` leaves the goroutine to run another one, so it is a root. So is `runtime.morestack` if it preempts
 //!   the goroutine instead.
+//! - `runtime.clone` begins a thread, which loads its stack pointer: from there on there is no caller.
 //! - `runtime.nanotime1` and the like call the vDSO on the other stack, and keep the frame pointer.
 //!
 //! The scheduler's stack ends at `runtime.mstart`, a goroutine's at `runtime.goexit`.
@@ -21,10 +22,12 @@ mod stack_switches;
 use std::ops::Range;
 
 pub(in crate::perf) use self::rule::{GoRule, RuleChange};
-use self::rule::{add_deltas, rule_of_delta};
+use self::rule::{add_deltas, rule_at};
 pub(in crate::perf) use self::stack_switches::GoroutineOffsets;
 use self::stack_switches::find_special_functions;
 use super::arch::{Architecture, StepOutcome};
+use super::cfi_stepper::ReadRegister;
+use super::code::Code;
 use super::stack::Stack;
 use crate::perf::event::Address;
 use crate::perf::go::locate::TableLocation;
@@ -56,8 +59,9 @@ impl GoUnwindInfo {
         Some(Self { bytes: elf.bytes().clone(), location, special, goroutine })
     }
 
-    /// Returns the rule at an address. `None` if it is not in a Go function.
-    pub(super) fn find(&self, address: u64) -> Option<GoRule> {
+    /// Returns the rule of some code. `None` if it is not in a Go function.
+    pub(super) fn find(&self, code: &Code<'_>) -> Option<GoRule> {
+        let address = code.svma;
         let function = self.location.open(&self.bytes)?.find(address)?;
         if let Some(changes) = self.find_special(function.start) {
             let after = changes.partition_point(|(start, _)| *start <= address);
@@ -66,7 +70,7 @@ impl GoUnwindInfo {
         if function.is_top_frame() {
             return Some(GoRule::Root);
         }
-        Some(function.stack_deltas().find(address).map_or(GoRule::Unknown, rule_of_delta))
+        Some(rule_at(&function, address, code.elf))
     }
 
     /// Calls `add` with each function's addresses and the rules that hold from addresses on.
@@ -98,20 +102,29 @@ impl GoUnwindInfo {
 /// Steps from a Go function to its caller, by `rule`.
 ///
 /// The stack of a goroutine is not in the copy of another one, so what needs it fails.
-pub(super) fn step<A: Architecture>(rule: GoRule, regs: &mut A::Regs, stack: &mut Stack<'_>) -> StepOutcome {
-    let (sp, fp) = (A::stack_pointer(regs), A::get(regs, A::FP).unwrap_or(UNKNOWN_FRAME_POINTER));
+pub(super) fn step<A: Architecture>(
+    rule: GoRule,
+    regs: &mut A::Regs,
+    read_register: ReadRegister<'_>,
+    stack: &mut Stack<'_>,
+) -> StepOutcome {
+    let sp = A::stack_pointer(regs);
     let caller = match rule {
         GoRule::Root => return StepOutcome::Root,
         GoRule::Unknown | GoRule::SavedStackPointer(_) | GoRule::Resumed => None,
         GoRule::StackPointer(offset) | GoRule::Callback(offset) => {
-            sp.checked_add(offset.into()).map(|cfa| (cfa, UNKNOWN_FRAME_POINTER))
+            sp.checked_add(offset.into()).and_then(|cfa| Some((stack.read(cfa - 8)?, cfa, UNKNOWN_FRAME_POINTER)))
         }
-        GoRule::FramePointer => fp.checked_add(16).zip(stack.read(fp)),
+        GoRule::FramePointer => A::get(regs, A::FP).and_then(|fp| {
+            let cfa = fp.checked_add(16)?;
+            Some((stack.read(cfa - 8)?, cfa, stack.read(fp)?))
+        }),
+        GoRule::Popped(register) => read_register(register, stack).map(|ip| (ip, sp, UNKNOWN_FRAME_POINTER)),
     };
-    let Some((cfa, fp, ip)) = caller.and_then(|(cfa, fp)| Some((cfa, fp, stack.read(cfa - 8)?))) else {
+    let Some((ip, sp, fp)) = caller else {
         return if stack.has_passed_end() { StepOutcome::Unreadable } else { StepOutcome::Failed };
     };
-    A::set(regs, ip, cfa, fp);
+    A::set(regs, ip, sp, fp);
     match ip {
         0 => StepOutcome::Root,
         _ => StepOutcome::Caller(Address { value: ip, in_kernel: false, exact: matches!(rule, GoRule::Callback(_)) }),

@@ -113,12 +113,14 @@ fn replace(changes: &mut Vec<RuleChange>, range: Range<u64>, rule: GoRule) {
 
 /// Returns the rules of a function that switches stacks. `deltas` are those of the table, which hold up to the switch.
 fn rules_of_switch(name: &[u8], function: Range<u64>, code: &[u8], deltas: &[RuleChange]) -> Option<Vec<RuleChange>> {
-    let mut switches = (0..code.len()).filter_map(|index| Some(index + stack_pointer_write(&code[index..])?));
     let address = |index: usize| function.start + index as u64;
+    // The instructions that switch.
+    let mut switches =
+        (0..code.len()).filter_map(|index| Some(address(index)..address(index + stack_pointer_write(&code[index..])?)));
     let mut changes = deltas.to_vec();
     match name {
         b"runtime.systemstack" | b"runtime.asmcgocall" => {
-            let (to, back) = (address(switches.next()?), address(switches.next()?));
+            let (to, back) = (switches.next()?.end, switches.next()?.end);
             let before = changes.partition_point(|(start, _)| *start < to);
             let Some((_, GoRule::StackPointer(offset))) = changes[..before].last().copied() else { return None };
             replace(&mut changes, to..back, GoRule::SavedStackPointer(offset));
@@ -128,9 +130,11 @@ fn rules_of_switch(name: &[u8], function: Range<u64>, code: &[u8], deltas: &[Rul
             }
         }
         b"runtime.mcall" | b"runtime.morestack" => {
-            replace(&mut changes, address(switches.next()?)..function.end, GoRule::Root)
+            replace(&mut changes, switches.next()?.end..function.end, GoRule::Root)
         }
-        b"runtime.gogo" => replace(&mut changes, address(switches.next()?)..function.end, GoRule::Unknown),
+        // A branch leads there in the new thread alone.
+        b"runtime.clone" => replace(&mut changes, switches.next()?.start..function.end, GoRule::Root),
+        b"runtime.gogo" => replace(&mut changes, switches.next()?.end..function.end, GoRule::Unknown),
         _ => {
             let frame_pointer = FramePointerUse::find(code)?;
             replace(&mut changes, address(frame_pointer.set)..function.end, GoRule::FramePointer);
@@ -272,6 +276,19 @@ mod tests {
         assert_eq!(rules, [own, own, saved, saved, saved, own, GoRule::StackPointer(8)]);
         // Code that is not understood has no rules.
         assert_eq!(rules_of_switch(b"runtime.systemstack", start..start + 0x40, &SYSTEMSTACK[..0x40], &deltas), None);
+    }
+
+    #[test]
+    fn a_new_thread_begins_where_it_loads_its_stack_pointer() {
+        // `syscall; cmp $0, %rax; je 11; mov %eax, 0x30(%rsp); ret; mov %rsi, %rsp; call *%r12`
+        let code = [
+            0x0f, 0x05, 0x48, 0x83, 0xf8, 0x00, 0x74, 0x05, 0x89, 0x44, 0x24, 0x30, 0xc3, 0x48, 0x89, 0xf4, 0x41, 0xff,
+            0xd4,
+        ];
+        let own = GoRule::StackPointer(8);
+        let changes = rules_of_switch(b"runtime.clone", 0x1000..0x1013, &code, &[(0x1000, own)]).unwrap();
+        assert_eq!([0x1000, 0x100c].map(|address| find(&changes, address)), [own; 2]);
+        assert_eq!([0x100d, 0x1010, 0x1012].map(|address| find(&changes, address)), [GoRule::Root; 3]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl Functions<'_> {
 /// Returns a rule as the BPF program reads it; 0 if it cannot be expressed.
 fn encode(go_rule: GoRule, goroutine: Option<GoroutineOffsets>) -> u64 {
     match go_rule {
-        GoRule::Unknown => 0,
+        GoRule::Unknown | GoRule::Popped(_) => 0,
         GoRule::Root => rule(kind::ROOT, 0, 0),
         GoRule::StackPointer(offset) => rule(kind::GO, offset, 0),
         GoRule::Callback(offset) => rule(kind::GO_CALLBACK, offset, 0),
