@@ -172,9 +172,18 @@ impl Unwinder {
     /// True for code that has no caller although it calls: that of a thread which exits at its end, with a frame
     /// pointer of 0, and that of a stack which a program made itself, whose address is behind no call.
     fn is_root(&mut self, snapshot: ProcessSnapshot<'_>, address: Address, regs: &Regs, returns: Returns) -> bool {
-        let is_caller = !address.exact && returns.rule.is_none();
-        let is_thread = returns.exits && Native::get(regs, Native::FP) == Some(0);
-        is_caller && (is_thread || !is_return_address(snapshot, address.value))
+        if address.exact || returns.rule.is_some() {
+            return false;
+        }
+        if returns.exits && Native::get(regs, Native::FP) == Some(0) {
+            return true;
+        }
+        let is_made = !is_return_address(snapshot, address.value);
+        // Nothing called there: the program has written the address of the code itself, perhaps that of a function.
+        if let Some(frame) = self.frames.last_mut().filter(|_| is_made) {
+            frame.address.exact = true;
+        }
+        is_made
     }
 
     /// True if the last frame's callee keeps to the C calling convention, by which it leaves the stack pointer as it
