@@ -8,6 +8,8 @@
    `alarmed`: a signal handler that interrupts qsort's callback.
    `realigned`: a function that keeps its frame address in rbx.
    `switched`: a thread that works on a stack at a higher address than its own.
+   `rootless`: a function whose return address is undefined, by its CIE, and one in which it is for two instructions alone.
+   `contexts`: works on a stack of its own (makecontext).
    `repeated`: a loop of one instruction, the first of a function whose address is where a system call leaves the one behind it. */
 #include <pthread.h>
 #include <signal.h>
@@ -17,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 static volatile unsigned long sink;
 static void work(unsigned rounds) { for (unsigned n = 0; n < rounds; n++) sink += n * sink; }
@@ -158,8 +161,19 @@ __asm__(
     "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nud2\n.cfi_endproc\n.size unused, . - unused\n"
     ".type repeated, @function\nrepeated:\n.cfi_startproc\n"
     "jmp repeated\n.cfi_endproc\n.size repeated, . - repeated\n");
+#define SPIN "mov $100000000, %ecx\n0: dec %ecx\njne 0b\n"
+void rootless(void);
+void rerooted(void);
+__asm__(
+    ".text\n.globl rootless\n.type rootless, @function\nrootless:\n.cfi_startproc\n.cfi_undefined rip\n" SPIN "ret\n"
+    ".cfi_endproc\n.size rootless, . - rootless\n"
+    ".globl rerooted\n.type rerooted, @function\nrerooted:\n.cfi_startproc\n"
+    "nop\n.cfi_undefined rip\nnop\nnop\n.cfi_offset rip, -8\n" SPIN "ret\n"
+    ".cfi_endproc\n.size rerooted, . - rerooted\n");
 #else
 void saver(void) { work(20000000); }
+void rootless(void) { saver(); __asm__(""); }
+void rerooted(void) { saver(); __asm__(""); }
 __attribute__((noinline)) void repeated(void) { for (;;) __asm__(""); }
 void repeater(void) { repeated(); __asm__(""); }
 void realigned(void) { saver(); __asm__(""); }
@@ -177,6 +191,20 @@ static void start_switched(void) {
     pthread_create(&thread, 0, run_switched, stack + SIZE);
     pthread_join(thread, 0);
 }
+static ucontext_t caller, context;
+__attribute__((noinline)) void in_context(void) {
+    for (;;) {
+        saver();
+        swapcontext(&context, &caller);
+    }
+}
+static void start_context(void) {
+    static char stack[1 << 16];
+    getcontext(&context);
+    context.uc_stack = (stack_t){.ss_sp = stack, .ss_size = sizeof stack};
+    makecontext(&context, in_context, 0);
+    for (int n = 0; n < 20; n++) swapcontext(&caller, &context);
+}
 static void end(int signal) { _exit(0); }
 static void start_repeated(void) {
     signal(SIGVTALRM, end);
@@ -187,6 +215,8 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "switched")) start_switched();
     if (!strcmp(words[1], "repeated")) start_repeated();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
+    if (!strcmp(words[1], "contexts")) start_context();
+    if (!strcmp(words[1], "rootless")) for (int n = 0; n < 4; n++) rootless(), rerooted();
     naps = !strcmp(words[1], "naps");
     if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);
     if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();

@@ -97,6 +97,37 @@ fn a_function_that_is_called_by_a_register_is_no_system_call() {
 }
 
 #[test]
+fn an_undefined_return_address_may_be_defined_again() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("the functions are written in assembly of x86-64");
+    }
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "997", "--", &unwound, "rootless"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        let stacks = |name| profile.0.iter().filter(move |stack| stack.contains(&[name]));
+        assert!(stacks("rootless").next().is_some() && stacks("rerooted").next().is_some(), "{graph}: {profile:?}");
+        assert!(stacks("rootless").all(|stack| stack.frames[1] == "rootless"), "{graph}: {profile:?}");
+        assert!(
+            stacks("rerooted").all(|stack| stack.contains(&["_start", "main", "rerooted"])),
+            "{graph}: {profile:?}"
+        );
+    }
+}
+
+#[test]
+fn a_context_begins_where_makecontext_lets_it_return() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "997", "--", &unwound, "contexts"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        let mut stacks = profile.0.iter().filter(|stack| stack.contains(&["saver"])).peekable();
+        assert!(stacks.peek().is_some(), "{graph}: {profile:?}");
+        assert!(stacks.all(|stack| stack.frames[1..3] == ["__start_context", "in_context"]), "{graph}: {profile:?}");
+    }
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();
@@ -180,12 +211,14 @@ fn a_sample_leaves_the_stack_of_a_call_that_it_interrupts_alone() {
     }
     let read = |event: &str| {
         let file: &Path = &folder.path().join(format!("{}.folded", event.replace(':', "-")));
-        LeafSamples::count(&Profile::parse(&std::fs::read(file).unwrap()), 900)
+        Profile::parse(&std::fs::read(file).unwrap())
     };
     for event in [odd, even, "cpu-clock"] {
-        let samples = read(event);
+        let samples = LeafSamples::count(&read(event), 900);
         assert!(samples.all > 0, "{event}: {outcome:?}");
     }
+    // The kernel executes a copy of the probed instruction, a comparison.
+    read("cpu-clock").assert_lacks(&["[uprobes]"]);
 }
 
 /// `_Unwind_Resume` writes the address of a handler over a return address before it returns there.

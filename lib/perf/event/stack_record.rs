@@ -78,6 +78,8 @@ pub struct StackRecord<'a> {
     pub second: Option<(u64, usize)>,
     /// The address at which the walk ended because the program had no rows of the code there.
     pub rowless: Option<u64>,
+    /// The place of the probed instruction of which the thread executes a copy.
+    pub probed: Option<u64>,
     flags: u32,
     /// The number of bytes of the stack that were scanned.
     scanned: u32,
@@ -215,6 +217,11 @@ impl<'a> StackRecord<'a> {
         self.flags & NO_STACK != 0
     }
 
+    /// True if no page of the stack was in memory.
+    pub fn is_unreadable(&self) -> bool {
+        self.words().all(|word| word & 0xffff == HOLE)
+    }
+
     /// The address after the part of the stack that was scanned.
     pub fn scanned_end(&self) -> u64 {
         self.sp.saturating_add(self.scanned.into())
@@ -229,9 +236,9 @@ impl<'a> StackRecord<'a> {
     pub fn explain(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::Root | StopReason::TooDeep => stop,
-            _ if self.words().len() == 0 || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NotResident,
+            _ if self.is_unreadable() => StopReason::NotResident,
             StopReason::NotResident => stop,
-            _ if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
+            StopReason::DumpTooSmall if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
             StopReason::DumpTooSmall => StopReason::NoUnwindInformation,
             _ => stop,
         }
@@ -243,14 +250,14 @@ impl<'a> StackRecordPart<'a> {
     pub fn parse(raw: &'a [u8]) -> Option<Self> {
         let mut fields = Fields::new(raw);
         let (ip, sp, told) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        let (second, rowless) = (fields.u64()?, fields.u64()?);
+        let (second, rowless, probed) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
         let (part, parts) = (fields.u16()?, fields.u16()?);
         let (script_words, context_words, task_words) = (fields.u16()?, fields.u16()?, fields.u16()?);
         let _unused = fields.take(6)?;
         let second = (second != 0).then_some((second, second_word as usize));
         let words = fields.take((words as usize).checked_mul(8)?)?;
-        let rowless = (rowless != 0).then_some(rowless);
+        let (rowless, probed) = ((rowless != 0).then_some(rowless), (probed != 0).then_some(probed));
         let record = StackRecord {
             ip,
             sp,
@@ -258,6 +265,7 @@ impl<'a> StackRecordPart<'a> {
             told,
             second,
             rowless,
+            probed,
             flags,
             scanned,
             script_words,
@@ -275,4 +283,27 @@ fn split_last_words(bytes: &[u8], count: u16) -> (&[u8], &[u8]) {
 
 fn words_of(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + '_ {
     bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FULL, LIMIT, StackRecordPart};
+    use crate::perf::stop_reason::StopReason;
+
+    #[test]
+    fn only_a_walk_that_needs_more_says_that_a_stack_is_too_large() {
+        let explain = |flags: u32, stop| {
+            let mut raw: Vec<u8> = [0x4000, 0x7000_0000, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+            raw.extend([flags, 0, 128, 1].into_iter().flat_map(u32::to_le_bytes));
+            raw.extend([0, 1, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes));
+            raw.extend(0x4010u64.to_le_bytes());
+            StackRecordPart::parse(&raw).unwrap().record.explain(stop)
+        };
+        for flags in [FULL, LIMIT] {
+            assert_eq!(explain(flags, StopReason::DumpTooSmall), StopReason::StackTooLarge);
+            assert_eq!(explain(flags, StopReason::NoUnwindInformation), StopReason::NoUnwindInformation);
+            assert_eq!(explain(flags, StopReason::OtherStack), StopReason::OtherStack);
+        }
+        assert_eq!(explain(0, StopReason::DumpTooSmall), StopReason::NoUnwindInformation);
+    }
 }

@@ -110,10 +110,15 @@ impl Unwinder {
             if record.is_walked() {
                 return self.check_walk(snapshot, record);
             }
+            let ip = record.probed.unwrap_or(ip);
             let words = std::mem::take(&mut self.words).with_record(record);
             let mut stack = Stack::from_words(&words);
             let stop = match self.walk(snapshot, ip, &mut regs, &registers, &mut stack) {
                 StopReason::Root => StopReason::Root,
+                _ if record.is_unreadable() && self.is_old_program(snapshot) => {
+                    self.frames.clear();
+                    StopReason::Execve
+                }
                 _ if stack.has_met_hole() => record.explain(StopReason::NotResident),
                 stop => record.explain(stop),
             };
@@ -175,5 +180,25 @@ impl Unwinder {
             Some(Object::Elf(_)) => StopReason::StaleMapping,
             _ => StopReason::NoUnwindInformation,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, ProcessSnapshot, REGISTERS, StopReason, Unwinder, UserState};
+    use crate::perf::objects::registry::Objects;
+    use crate::perf::process::Processes;
+
+    /// The kernel starts some threads with registers of 0, which look like those behind a system call at the address 0.
+    #[test]
+    fn a_thread_without_registers_is_at_the_address_0() {
+        let (processes, objects) = (Processes::default(), Objects::default());
+        let snapshot = ProcessSnapshot { pid: 1, time: 1, processes: &processes, objects: &objects, running: None };
+        let registers = vec![0; 8 * REGISTERS.count_ones() as usize];
+        let user = UserState { mask: REGISTERS, registers: &registers, stack: Some(&[0; 16]), ..UserState::default() };
+        let mut unwinder = Unwinder::default();
+        assert_eq!(unwinder.unwind(snapshot, &user), StopReason::NoUnwindInformation);
+        let addresses: Vec<Address> = unwinder.frames.iter().map(|frame| frame.address).collect();
+        assert_eq!(addresses, [Address { value: 0, in_kernel: false, exact: true }]);
     }
 }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn part(sp: u64, second: u64, second_word: u32, scanned: u32, words: &[u64]) -> Vec<u8> {
-        let mut raw: Vec<u8> = [0x4000, sp, 0, second, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut raw: Vec<u8> = [0x4000, sp, 0, second, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
         raw.extend([0, second_word, scanned, words.len() as u32].into_iter().flat_map(u32::to_le_bytes));
         raw.extend([0, 1, 0, 0, 0, 0, 0, 0u16].into_iter().flat_map(u16::to_le_bytes));
         raw.extend(words.iter().flat_map(|word| word.to_le_bytes()));

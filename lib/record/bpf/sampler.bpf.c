@@ -27,7 +27,7 @@ struct thread_struct { u64 fsbase; } KERNEL;
 struct sched_entity { u64 sum_exec_runtime; } KERNEL;
 struct signal_struct { u32 flags; u64 sum_sched_runtime; } KERNEL;
 struct return_instance { u64 stack, orig_ret_vaddr; struct return_instance *next; } KERNEL;
-struct uprobe_task { struct return_instance *return_instances; } KERNEL;
+struct uprobe_task { struct return_instance *return_instances; u64 vaddr, xol_vaddr; } KERNEL;
 struct task_struct {
     int pid, tgid, on_cpu;
     u32 flags, __state;
@@ -40,7 +40,7 @@ struct task_struct {
     struct thread_struct thread;
     struct uprobe_task *utask;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, cx, di, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, ax, cx, di, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096, SYSCALL = 0x050f };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -94,10 +94,11 @@ struct layout { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64
 #define UNKNOWN_LAYOUT 0u
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
-// the code without rows at which the walk ended, if it ended there. The last `task_words` of all words are the name of the
+// the code without rows at which the walk ended, if it ended there, and `probed` the place of the instruction of which the thread
+// executes a copy, if it does. The last `task_words` of all words are the name of the
 // thread's task, the `context_words` before them are its context, and the `script_words` before those are script frames.
 struct head {
-    u64 ip, sp, published, second, rowless;
+    u64 ip, sp, published, second, rowless, probed;
     u32 flags, second_word, scanned, words;
     u16 part, parts, script_words, context_words, task_words, unused[3];
 };
@@ -671,12 +672,7 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     }
 }
 
-// True in a system call, and right after it. The call leaves the address behind it in rcx, where another function may be. So does
-// a call of a function whose address is in rcx.
-static __always_inline int is_behind_syscall(struct pt_regs___kernel *regs) {
-    u16 code = 0;
-    return regs->cx == regs->ip && !bpf_probe_read_user(&code, sizeof code, (void *)(regs->ip - 2)) && code == SYSCALL;
-}
+#include "position.bpf.h"
 
 // Writes the user stack of the current thread into the ring, if it has one.
 static __always_inline int take_user_stack(void *context, u32 process) {
@@ -691,6 +687,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     head->ip = regs->ip;
     head->sp = sp;
     head->published = head->second = head->rowless = 0;
+    head->probed = find_probed(task, regs->ip);
     head->second_word = head->scanned = 0;
     s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
     // execve sets the start of the code when the program's image is complete.
@@ -710,10 +707,9 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     if (is_outdated) p = 0;
     if (p) {
         struct walk *w = &s->walk;
-        w->pc = regs->ip;
         w->sp = sp;
         w->bp = regs->bp;
-        w->exact = !is_behind_syscall(regs);
+        begin_at(w, regs, head->probed);
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         w->process = process;
         begin_probed_returns(s, task);

@@ -311,10 +311,16 @@ impl Hints<'_> {
             ),
             Object::Missing { path, .. } if path == UPROBES => {
                 let help = match &self.finished.copy_reason {
-                    Some(reason) => format!("a BPF program finds it, but {reason}"),
-                    None => "a BPF program finds it, but captures no stacks of these events".to_owned(),
+                    Some(reason) => format!("; a BPF program finds both, but {reason}"),
+                    None if self.finished.stack_copies.is_some() => {
+                        "; a BPF program finds both, but captures no stacks of these events".to_owned()
+                    }
+                    None => String::new(),
                 };
-                format!("functions whose returns are probed (uretprobe), which hides the return address; {help}")
+                format!(
+                    "probed functions, of which the kernel executes an instruction elsewhere (uprobe) or hides the return \
+                     address (uretprobe){help}"
+                )
             }
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
             Object::Jit { pid, memory: JitMemory::Private | JitMemory::Shared } => {

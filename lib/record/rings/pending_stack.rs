@@ -72,7 +72,7 @@ mod tests {
     fn raw_part(word: u64, part: u16, parts: u16) -> Vec<u8> {
         let registers = registers();
         let (ip, sp) = unwind::read_position(&sample(&registers).user.unwrap()).unwrap();
-        let mut raw: Vec<u8> = [ip, sp, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut raw: Vec<u8> = [ip, sp, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
         raw.extend([0u32, 0, 0, 1].into_iter().flat_map(u32::to_le_bytes));
         raw.extend([part, parts, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes));
         raw.extend(word.to_le_bytes());
