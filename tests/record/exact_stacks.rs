@@ -68,6 +68,22 @@ fn threads_that_have_just_been_created_have_no_caller() {
 }
 
 #[test]
+fn the_first_word_of_a_new_stack_is_no_return_address() {
+    let (true, Some(threads)) = (can_record(), program("threads")) else { return };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("the functions are written in assembly of x86-64");
+    }
+    let outcome = record(["-v", "-F", "4999", "--", &threads, "planted", "10000"]).ok();
+    if !took_stacks(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    profile.assert_lacks(&["unused"]);
+    assert!(profile.0.iter().any(|stack| stack.frames[1] == "create"), "{profile:?}");
+    assert!(profile.0.iter().any(|stack| stack.contains(&["main", "create"])), "{profile:?}");
+}
+
+#[test]
 fn what_a_system_call_interrupts_is_unwound_as_the_call() {
     let (true, Some(threads)) = (can_record(), program("threads")) else { return };
     let outcome = record(["-v", "-F", "4999", "--", &threads, "children", "4000"]).ok();
