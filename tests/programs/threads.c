@@ -1,7 +1,7 @@
 /* `threads names` starts a thread for each odd name. `threads churn` starts threads one after another beside the main
    one, until it is killed. `threads empty COUNT` starts that many threads that end at once, `threads
    children COUNT` that many processes on stacks of their own, and `threads planted COUNT` on stacks whose first word looks like a
-   return address. Linked with busy.c. */
+   return address, also by a function without unwind information. Linked with busy.c. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -27,21 +27,26 @@ static void start_children(int count) {
     for (; count > 0; count--) waitpid(clone(exit_child, memory.stack + sizeof memory.stack, CLONE_VM | SIGCHLD, 0), 0, 0);
 }
 #ifdef __x86_64__
-/* `create` makes a process of the same memory on a stack that ends at `top`, which exits at once. Nobody calls `unused`, which would
+/* `create` and `create_bare` make a process of the same memory on a stack that ends at `top`, which exits at once. Nobody calls `unused`, which would
    return to `planted`. */
 int create(void *top);
+int create_bare(void *top);
 extern char planted[];
 __asm__(
     ".text\n.globl create\n.type create, @function\ncreate:\n.cfi_startproc\n"
     "mov %rdi, %rsi\nmov $0x4111, %edi\nxor %edx, %edx\nxor %r10d, %r10d\nxor %r8d, %r8d\nmov $56, %eax\nsyscall\n"
     "test %rax, %rax\nje 1f\nret\n1:\n.cfi_undefined rip\nxor %edi, %edi\nmov $60, %eax\nsyscall\nud2\n"
     ".cfi_endproc\n.size create, . - create\n"
+    ".globl create_bare\n.type create_bare, @function\ncreate_bare:\n"
+    "mov %rdi, %rsi\nmov $0x4111, %edi\nxor %edx, %edx\nxor %r10d, %r10d\nxor %r8d, %r8d\nmov $56, %eax\nsyscall\n"
+    "test %eax, %eax\njne 1f\nxor %ebp, %ebp\npop %rdi\nxor %edi, %edi\nmov $60, %eax\nsyscall\nhlt\n1: ret\n"
+    ".size create_bare, . - create_bare\n"
     ".type unused, @function\nunused:\n.cfi_startproc\nsub $8, %rsp\n.cfi_def_cfa_offset 16\ncall create\n"
     "planted: add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size unused, . - unused\n");
 static void start_planted(int count) {
     static void *stack[64] __attribute__((aligned(16)));
     stack[32] = planted;
-    for (; count > 0; count--) waitpid(create(stack + 32), 0, 0);
+    for (; count > 0; count--) waitpid((count % 2 ? create : create_bare)(stack + 32), 0, 0);
 }
 #else
 static void start_planted(int count) { start_children(count); }

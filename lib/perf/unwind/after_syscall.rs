@@ -51,6 +51,17 @@ impl<'a> Code<'a> {
     }
 }
 
+impl Code<'_> {
+    /// True for the start of a thread whose code has no unwind information: by the ABI, a frame pointer of 0 marks the outermost
+    /// frame. In a new process, what follows goes on in the frame of the old one.
+    pub(super) fn clears_frame_pointer(&self) -> bool {
+        decode(self.elf.code_from(self.svma), self.svma).is_some_and(|instruction| {
+            let operands = [instruction.op0_register(), instruction.op1_register()];
+            instruction.mnemonic() == Mnemonic::Xor && operands == [Register::EBP; 2]
+        })
+    }
+}
+
 /// Returns where the code at `start` goes after a branch by rax, which is 0, if it is at `address` on its way.
 fn find_branch(code: &[u8], start: u64, address: u64) -> Option<u64> {
     let (mut next, mut is_compared, mut has_passed) = (start, false, false);

@@ -55,6 +55,12 @@ impl Unwinder {
                 }
             }
             let at_syscall = at_syscall.filter(|code| self.has_unwind_information(code));
+            if let Some(start) = &after_creation
+                && !self.has_unwind_information(start)
+                && start.clears_frame_pointer()
+            {
+                return StopReason::Root;
+            }
             let code = after_creation.or(at_syscall).or(code);
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
