@@ -114,7 +114,8 @@ const PARTS: &[(&str, &str)] = &[
          without a stack; in a comparison, for each side. Time off the CPU lacks the waits of goroutines. Stacks that begin with a wrong return address ([unknown], \
          where the profile names the files of other code without symbols), or with a function of the C library that \
          calls no function of the program, lack their outermost callers: unwinding by frame pointers ends in code \
-         that keeps none. Stacks that begin with other functions may lack them, too; those are not counted. If no \
+         that keeps none. Other stacks that begin with [unknown] have unknown outermost callers: code without a symbol, or a wrong \
+         return address. Stacks that begin with other functions may lack them, too; those are not counted. If no \
          stack has more than two frames, the profiler recorded no callers, like perf without -g. If less than 2% are \
          missing, this part comes after the own functions. Lost samples belong to no function, path or thread; the \
          total of a profile includes them, those of a comparison do not.",

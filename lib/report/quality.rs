@@ -132,8 +132,9 @@ impl Side {
 }
 
 /// Returns the kinds of defects with their weights.
-fn defects(context: &Context<'_>) -> [Defect; 6] {
-    let Quality { lost, truncated, without_callers, unknown, unsampled, without_scripts, .. } = context.survey.quality;
+fn defects(context: &Context<'_>) -> [Defect; 7] {
+    let Quality { lost, truncated, without_callers, unknown_callers, unknown, unsampled, without_scripts, .. } =
+        context.survey.quality;
     let middle = "or more without their outermost callers";
     let without = match context.origins.can_record_scripts() {
         true => "in an interpreter or virtual machine, without the functions that it runs (fg-record shows them)",
@@ -143,6 +144,11 @@ fn defects(context: &Context<'_>) -> [Defect; 6] {
         (["lost_pct", "lost_before_pct", "lost_after_pct"], lost, LOST),
         (["truncated_pct", "truncated_before_pct", "truncated_after_pct"], truncated, "cut before the root"),
         (["without_callers_pct", "without_callers_before_pct", "without_callers_after_pct"], without_callers, middle),
+        (
+            ["unknown_callers_pct", "unknown_callers_before_pct", "unknown_callers_after_pct"],
+            unknown_callers,
+            "with unknown outermost callers",
+        ),
         (["unknown_pct", "unknown_before_pct", "unknown_after_pct"], unknown, "in code without a symbol"),
         (["unsampled_pct", "unsampled_before_pct", "unsampled_after_pct"], unsampled, "without a stack"),
         (["without_scripts_pct", "without_scripts_before_pct", "without_scripts_after_pct"], without_scripts, without),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lost::Lost;
 use super::measure::is_at_least;
-use super::missing_callers::lacks_callers;
+use super::missing_callers::{OutermostCallers, find_outermost_callers};
 use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
@@ -43,6 +43,8 @@ pub(super) struct Quality {
     pub(super) truncated: Weights,
     /// Stacks that certainly begin in the middle of the program.
     pub(super) without_callers: Weights,
+    /// Other stacks whose outermost callers are code without a symbol, or missing.
+    pub(super) unknown_callers: Weights,
     /// Stacks whose leaf has no symbol.
     pub(super) unknown: Weights,
     /// Time for which no stack was taken.
@@ -169,8 +171,10 @@ impl Quality {
         if names.clone().take(2).any(|name| name == markers::TRUNCATED) {
             self.truncated.add(weights)?;
         }
-        if lacks_callers(profile, origins, stack) {
-            self.without_callers.add(weights)?;
+        match find_outermost_callers(profile, origins, stack) {
+            OutermostCallers::Whole => {}
+            OutermostCallers::Missing => self.without_callers.add(weights)?,
+            OutermostCallers::Unknown => self.unknown_callers.add(weights)?,
         }
         if origins.origin(leaf) == Origin::Unknown {
             self.unknown.add(weights)?;

@@ -123,7 +123,7 @@ fn stacks_that_begin_within_the_program_are_without_callers() {
         "app;entry_SYSCALL_64_after_hwframe;do_syscall_64;log 30\n",
     ] {
         let (share, text) = quality(complete);
-        assert!(share == 0.0 && !text.contains("outermost callers"), "{complete}{text}");
+        assert!(share == 0.0 && !text.contains("without their outermost callers"), "{complete}{text}");
     }
     // Nobody is seen to start.
     let text = page(&[], b"iperf;[unknown];__libc_recv;malloc 80\niperf;recv 20\n[libz.so.1] 0\n");
@@ -131,6 +131,28 @@ fn stacks_that_begin_within_the_program_are_without_callers() {
     // Roots that are functions begin nothing.
     let text = page(&[], b"main;parse;memcpy 60\nmemcpy 20\nmain 20\n");
     assert!(text.contains("quality   nothing lost"), "{text}");
+}
+
+#[test]
+fn unknown_outermost_callers_are_stated() {
+    let started = "app;runtime.goexit.abi0;main.main;main.parse 58\n";
+    for (stack, expected) in [
+        ("app;[unknown];crypto/sha256.block.abi0 42", 42.0),
+        ("app;[unknown];[unknown];serve;parse 42", 42.0),
+        ("app;[unknown];runtime.mstart.abi0;runtime.sysmon 42", 0.0),
+        ("app;serve;[unknown];parse 42", 0.0),
+        ("app;[unknown] 42", 0.0),
+    ] {
+        let profile = format!("{started}{stack}\n");
+        let json: serde_json::Value = serde_json::from_str(&page(&["--json"], profile.as_bytes())).unwrap();
+        assert_eq!(json["quality"]["unknown_callers_pct"], expected, "{stack}");
+        let text = page(&[], profile.as_bytes());
+        assert_eq!(
+            text.contains("quality   42.0% with unknown outermost callers\n"),
+            expected > 0.0,
+            "{stack}: {text}"
+        );
+    }
 }
 
 #[test]
