@@ -75,8 +75,9 @@ struct NameArgs {
     ///
     /// A function that vanished is paired with a new one if the two have similar callers, callees and weights, and no
     /// other function does. Each pair is printed. Functions are not paired if their weights differ significantly, or if
-    /// they have so few samples that chance alone may put them on one side. If several were renamed with their module or
-    /// crate, all functions of it are compared under its new name, also those whose weights differ.
+    /// they have so few samples that chance alone may put them on one side, or if most functions of the program are others.
+    /// If a crate, module or type was renamed, all functions whose names contain it are compared under their new names, also
+    /// those whose weights differ.
     #[arg(long, hide_short_help = true)]
     match_renames: bool,
 }

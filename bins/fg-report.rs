@@ -188,8 +188,9 @@ const PARTS: &[(&str, &str)] = &[
     (
         "renamed?",
         "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames. \
-         They count as one function that has neither grown nor shrunk. If several have the new name of their crate, namespace or package, all of its functions \
-         are compared under it, and the names are listed as `names`. --exact-names keeps them apart.",
+         They count as one function that has neither grown nor shrunk. If a crate, namespace, package or type has a different \
+         name, all names that contain it are compared under those after, and the two are listed as `names`. Where most functions are \
+         others, it is not one program with other names, and none is paired. --exact-names keeps them apart.",
     ),
     (
         "verdict",

@@ -22,29 +22,24 @@ pub enum NamePart {
     Folder,
     /// A source file.
     File,
-    /// A crate, a namespace or a package.
+    /// A crate, a namespace, a package or a type.
     Module,
 }
 
 impl Counterpart {
-    /// Returns the name after of a frame before; `None` if it is the same.
+    /// Returns the name after of a frame before; `None` if it is the same. The functions of a module are renamed one by one
+    /// (`modules.rs`).
     pub(super) fn rename(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.part {
             NamePart::Whole => (name == self.before.as_bytes()).then(|| self.after.clone().into_bytes()),
-            NamePart::Folder => self.rename_paths(name, |next| next == Some('/'), is_end),
-            NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end), is_end),
-            NamePart::Module => self.rename_paths(name, |_| true, |last| !is_of_path(last)),
+            NamePart::Folder => self.rename_paths(name, |next| next == Some('/')),
+            NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end)),
+            NamePart::Module => None,
         }
     }
 
-    /// Replaces the part where it begins a path of a name. `is_whole` says if it ends before the next letter, and `is_end` if a path
-    /// begins after a letter.
-    fn rename_paths(
-        &self,
-        name: &[u8],
-        is_whole: impl Fn(Option<char>) -> bool,
-        is_end: impl Fn(char) -> bool,
-    ) -> Option<Vec<u8>> {
+    /// Replaces the part where it begins a path of a name. `is_whole` says if it ends before the next letter.
+    fn rename_paths(&self, name: &[u8], is_whole: impl Fn(Option<char>) -> bool) -> Option<Vec<u8>> {
         let starts = memchr::memmem::find_iter(name, self.before.as_bytes()).filter(|start| {
             let (before, rest) = name.split_at(*start);
             is_whole(rest.get(self.before.len()).copied().map(char::from))
@@ -61,9 +56,4 @@ impl Counterpart {
         renamed.extend_from_slice(&name[copied..]);
         Some(renamed)
     }
-}
-
-/// True for a letter of the path of a module.
-fn is_of_path(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || !letter.is_ascii() || matches!(letter, '_' | ':' | '.' | '/' | '-' | '$')
 }

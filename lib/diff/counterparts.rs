@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counterpart::{Counterpart, NamePart};
-use super::program::{Program, is_evidence, own_functions};
+use super::own_functions::OwnFrames;
+use super::program::{Program, is_evidence};
 use super::sources::{Functions, find_files, find_folders};
 use crate::Error;
 use crate::profile::Profile;
@@ -123,6 +124,7 @@ impl SideNames {
         for profile in profiles {
             let names: Vec<String> =
                 profile.frames.iter().map(|(_, name)| renamed(counterparts, &String::from_utf8_lossy(name))).collect();
+            let own = OwnFrames::new(names.iter().map(String::as_str));
             profile.for_each(|stack, weights| {
                 let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
                 let program = self.programs.entry(names[root.index()].clone()).or_default();
@@ -135,9 +137,9 @@ impl SideNames {
                     let caller = if is_first { String::new() } else { names[call[0].index()].clone() };
                     *program.calls.entry((caller, callee.clone())).or_default() += weights.after.as_f64();
                 }
-                let callees = stack[1..].iter().map(|frame| names[frame.index()].as_str());
-                for function in own_functions(callees).collect::<BTreeSet<_>>() {
-                    *program.functions.entry(function.to_owned()).or_default() += weights.after.as_f64();
+                let functions = own.find(&stack[1..]).map(|frame| &names[frame.index()]);
+                for function in functions.collect::<BTreeSet<_>>() {
+                    *program.functions.entry(function.clone()).or_default() += weights.after.as_f64();
                 }
                 Ok(())
             })?;
@@ -317,7 +319,11 @@ mod tests {
         };
         let all = ["<module>", "page", "render"];
         assert_eq!(find(&[&stack("v1.py", &all)], &[&stack("v2.py", &all)]), [pair("/srv/v1.py", "/srv/v2.py")]);
-        // Two names may be equal by chance, and most of a file may be another.
+        // The other files of a copy are in its folder.
+        let [old, new] =
+            ["/v1/a.py", "/v2/b.py"].map(|file| format!("p;<module> ({}app.py);x ({file});y ({file})", &file[..4]));
+        assert_eq!(find(&[&old], &[&new]), [pair("/v1/a.py", "/v2/b.py"), pair("/v1", "/v2")]);
+        // A name may be equal by chance, and most of a file may be another.
         assert_eq!(find(&[&stack("v1.py", &all[..2])], &[&stack("v2.py", &all[..2])]), []);
         let others = ["<module>", "page", "render", "a", "b", "c", "d"];
         assert_eq!(find(&[&stack("v1.py", &all)], &[&stack("v2.py", &others)]), []);
@@ -343,6 +349,8 @@ mod tests {
     #[test]
     fn one_equal_name_is_no_folder() {
         assert_eq!(find(&["p;<module> (/x/setup.py)"], &["p;<module> (/y/setup.py)"]), []);
+        let main = "p;<module> (/x/app.py);main (/x/app.py)";
+        assert_eq!(find(&[main], &[&main.replace("/x", "/y")]), [], "all scripts have these");
         let old = stack_in_folder("/x", &["main", "init", "read", "read2", "read3"]);
         let new = stack_in_folder("/y", &["main", "init", "sort", "sort2", "sort3"]);
         assert_eq!(find(&[&old], &[&new]), [], "most of the folder is another");

@@ -1,10 +1,12 @@
 //! Comparisons in which functions that were probably renamed have one name.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use super::counterpart::Counterpart;
 use super::counterparts::Counterparts;
-use super::modules::find_modules;
+use super::modules::{Module, find_module};
 use super::renamed::{self, Renamed};
 use super::runs::ComparedRuns;
 use super::significant::{find_one_sided, keep_equal_pairs};
@@ -12,26 +14,29 @@ use crate::Error;
 use crate::filter::rename;
 use crate::profile::{Profile, Weight, Weights};
 use crate::stats::sample_weight::{WeightOptions, WeightSurvey};
-use crate::tally::{GroupBy, RunSums, tally_profile};
+use crate::tally::RunSums;
+
+/// Most modules that are looked for.
+const MOST_MODULES: usize = 16;
 
 impl ComparedRuns {
-    /// Returns the comparison with modules that were renamed under their names after. All of their functions are compared then, also
-    /// those that cost more or less.
+    /// Returns the comparison with modules and types that were renamed under their names after. All functions whose names contain
+    /// them are compared then, also those that cost more or less.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn join_modules(mut self) -> Result<Self, Error> {
-        let pairs = self.find_renamed()?;
-        let names = |is_before: bool| names_of_side(&self.profile, is_before);
-        let modules =
-            Counterparts::of_modules(find_modules(&pairs, &borrowed(&names(true)?), &borrowed(&names(false)?)));
-        if modules.is_empty() {
-            return Ok(self);
+        let mut known: Vec<Module> = Vec::new();
+        while known.len() < MOST_MODULES {
+            let Some(module) = find_module(&self.profile, &find_one_sided(&self)?, &known)? else { break };
+            self.profile = rename_in(&self.profile, &names_after(&module.functions))?;
+            self.runs.before = rename_functions(&self.runs.before, &module.functions)?;
+            known.push(module);
         }
-        let rename = |profile: &Profile| rename::rename_frames(profile, |name| modules.rename(name));
-        self.profile = rename(&self.profile)?;
-        self.runs.before = self.runs.before.iter().map(rename).collect::<Result<_, _>>()?;
-        self.counterparts.extend(modules);
+        // Modules in modules come before these.
+        let mut modules: Vec<Counterpart> = known.into_iter().map(|module| module.counterpart).collect();
+        modules.sort_by_key(|module| Reverse(module.before.len()));
+        self.counterparts.extend(Counterparts::of_modules(modules));
         Ok(self)
     }
 
@@ -44,22 +49,6 @@ impl ComparedRuns {
         let renamed = renamed::find_renamed(&self.profile, &find_one_sided(self)?)?;
         keep_equal_pairs(self, renamed)
     }
-}
-
-/// Returns the names of the functions that have weight on a side.
-fn names_of_side(both: &Profile, is_before: bool) -> Result<BTreeSet<String>, Error> {
-    let mut names = BTreeSet::new();
-    for row in tally_profile(both, GroupBy::Function)? {
-        let weights = row.weights[1];
-        if !(if is_before { weights.before } else { weights.after }).is_zero() {
-            names.insert(String::from_utf8_lossy(both.frames.name(row.frames[0])).into_owned());
-        }
-    }
-    Ok(names)
-}
-
-fn borrowed(names: &BTreeSet<String>) -> BTreeSet<&str> {
-    names.iter().map(String::as_str).collect()
 }
 
 /// A differential profile with its functions that were probably renamed.
@@ -104,11 +93,17 @@ fn take_side(profile: &Profile, side: impl Fn(Weights) -> Weight) -> Result<Prof
 
 /// Gives renamed functions of all profiles their names after.
 pub(super) fn rename_functions(profiles: &[Profile], renamed: &[Renamed]) -> Result<Vec<Profile>, Error> {
-    let names: BTreeMap<&[u8], &[u8]> = renamed.iter().map(|pair| (&pair.before[..], &pair.after[..])).collect();
-    let renamed = profiles.iter().map(|profile| {
-        rename::rename_frames(profile, |name| {
-            names.get(name).map_or(Cow::Borrowed(name), |name| Cow::Owned(name.to_vec()))
-        })
-    });
-    renamed.collect()
+    let names = names_after(renamed);
+    profiles.iter().map(|profile| rename_in(profile, &names)).collect()
+}
+
+fn names_after(renamed: &[Renamed]) -> BTreeMap<&[u8], &[u8]> {
+    renamed.iter().map(|pair| (&pair.before[..], &pair.after[..])).collect()
+}
+
+fn rename_in(profile: &Profile, names: &BTreeMap<&[u8], &[u8]>) -> Result<Profile, Error> {
+    rename::rename_frames(profile, |name| match names.get(name) {
+        Some(name) => Cow::Owned(name.to_vec()),
+        None => Cow::Borrowed(name),
+    })
 }

@@ -7,8 +7,10 @@ mod counterparts;
 mod join_renamed;
 mod modules;
 mod options;
+mod own_functions;
 mod path_name;
 mod program;
+mod relations;
 mod renamed;
 mod repeated_run;
 mod runs;
@@ -16,6 +18,7 @@ mod scale;
 mod significant;
 mod sources;
 mod stream;
+mod substitution;
 
 pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;

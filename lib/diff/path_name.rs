@@ -1,5 +1,7 @@
 //! Names with the path of a source file.
 
+use super::program::is_evidence;
+
 /// A name with the path of a source file, such as `parse (/src/app.py:12)`.
 #[derive(Clone, Copy)]
 pub(super) struct PathName<'a> {
@@ -25,12 +27,32 @@ impl<'a> PathName<'a> {
 
     /// Returns what is the same in both copies: the name of the file, and the function.
     pub fn key(&self) -> (&'a str, (&'a str, String)) {
-        (self.path.rsplit('/').next().unwrap_or_default(), self.function())
+        (self.file(), self.function())
+    }
+
+    /// Returns the name of the file.
+    pub fn file(&self) -> &'a str {
+        self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// Returns the text around the path, without the line.
     pub fn function(&self) -> (&'a str, String) {
         (self.around.0, self.around.1.chars().filter(|letter| !letter.is_ascii_digit()).collect())
+    }
+
+    /// Returns the function in front of the path; `None` for a program, and for a function of Go, whose package is the path.
+    pub fn function_name(&self) -> Option<&'a str> {
+        Some(self.around.0.trim_end_matches(is_end)).filter(|function| !function.is_empty())
+    }
+
+    /// True unless each program has a function of this name.
+    pub fn is_evidence(&self) -> bool {
+        self.function_name().is_none_or(is_evidence)
+    }
+
+    /// Returns the folder of the file.
+    pub fn folder(&self) -> &'a str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
     /// True if the file is in a folder, or in one of its folders.

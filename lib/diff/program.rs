@@ -2,11 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::markers::{self, INLINED};
-use crate::symbol_name::inherent::without_type_brackets;
-use crate::symbol_name::library::{calls_no_program, is_library};
-use crate::symbol_name::module::split_module;
-use crate::symbol_name::return_type::without_return_type;
+use crate::markers::INLINED;
 
 /// Smallest share of the calls, by weight, that two programs have in common.
 ///
@@ -152,18 +148,11 @@ fn without_version(name: &str) -> String {
     text
 }
 
-/// Returns the names of a stack, root first, that may be functions of the program: those of no library and not of the kernel.
-pub(super) fn own_functions<'s>(stack: impl Iterator<Item = &'s str>) -> impl Iterator<Item = &'s str> {
-    let plain = stack.map(|name| (name, split_module(markers::strip_suffix(name.as_bytes())).1));
-    let open =
-        plain.take_while(|(name, plain)| !name.as_bytes().ends_with(markers::KERNEL) && !calls_no_program(plain));
-    let own = open.filter(|(_, plain)| !is_library(&without_type_brackets(without_return_type(plain))));
-    own.map(|(name, _)| name).filter(|name| is_evidence(name))
-}
-
-/// True for a function that few programs have: no marker, no function without a name, and none that starts each program.
+/// True for a function that few programs have: no marker, no function without a name, and none that starts each program, whatever
+/// its file.
 pub(super) fn is_evidence(function: &str) -> bool {
     let plain = function.trim_end_matches(std::str::from_utf8(INLINED).unwrap_or_default());
+    let plain = plain.split_once(" (").map_or(plain, |(name, _)| name);
     !function.starts_with('[')
         && !STARTUP.iter().any(|name| match *name {
             "main" => plain == "main",
@@ -188,6 +177,15 @@ mod tests {
     fn all_programs_of_go_have_the_closures_of_main() {
         for (function, expected) in [("main.main", false), ("main.main.func1", false), ("main.mainLoop", true)] {
             assert_eq!(is_evidence(function), expected);
+        }
+    }
+
+    #[test]
+    fn all_scripts_have_a_main_function() {
+        for (function, expected) in
+            [("main (/srv/app.py)", false), ("<module> (a.py:3)", false), ("run (main.py)", true)]
+        {
+            assert_eq!(is_evidence(function), expected, "{function}");
         }
     }
 

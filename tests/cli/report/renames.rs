@@ -100,3 +100,104 @@ fn fg_diff_prints_modules_that_were_renamed() {
         assert!(!all(options).text().contains("basket::price;std::price 301 1502"), "{options:?}");
     }
 }
+
+/// Returns the page of two profiles, and how `fg-diff --match-renames --significant --exit-code` exits.
+fn compare(before: &str, after: &str) -> (String, Option<i32>) {
+    let folder = directory();
+    let files = [("old", before), ("new", after)].map(|(name, text)| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name)
+    });
+    let sides = ["--before".into(), files[0].clone(), "--after".into(), files[1].clone()];
+    let page = run("fg-report", sides, b"").ok().text();
+    let options = ["--match-renames", "--significant", "--exit-code"].map(PathBuf::from);
+    let status = run("fg-diff", options.into_iter().chain(files).collect::<Vec<_>>(), b"").status;
+    (page, status.code())
+}
+
+#[test]
+fn a_renamed_module_of_python_is_found_in_a_copied_folder() {
+    let text = |folder: &str, module: &str, weight: usize| {
+        let start = format!("python3;<module> (/srv/{folder}/app.py)");
+        let stack = |name: &str, weight: usize| format!("{start};{name} (/srv/{folder}/{module}.py) {weight}\n");
+        format!("{start} {}\n", weight / 9)
+            + &stack("load", weight)
+            + &stack("rank", weight + 20)
+            + &stack("join", weight + 50)
+    };
+    let (page, status) = compare(&text("v1", "shelf", 401), &text("v2", "vault", 397));
+    assert!(
+        page.contains("/srv/v1/shelf.py is compared as /srv/v2/vault.py, /srv/v1/ is compared as /srv/v2/"),
+        "{page}"
+    );
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+}
+
+#[test]
+fn a_renamed_type_is_renamed_within_all_names() {
+    // Rust: the code that the compiler adds for a type has its name in brackets.
+    let rust = |name: &str, weight: usize| {
+        let run = "app;main;app::run_once";
+        format!(
+            "{run};app::shelf::{name}::add_all 4{weight}\n{run};app::shelf::{name}::scan_all 3{weight}\n\
+             {run};core::ptr::drop_in_place<app::shelf::{name}>;cfree 2{weight}\n{run};app::rank_ids 3{weight}\n"
+        )
+    };
+    let (page, status) = compare(&rust("Index", 21), &rust("Catalog", 17));
+    assert!(page.contains("names     app::shelf::Index:: is compared as app::shelf::Catalog::\n"), "{page}");
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+    assert!(!page.contains("drop_in_place<app::shelf::Index>"), "{page}");
+    // C++: constructors and destructors have it twice.
+    let cpp = |name: &str, other: &str, weight: usize| {
+        let copy =
+            format!("inv;main;{other}::snapshot;std::vector<{name}>::operator=;std::_Construct<{name}>;{name}::{name}");
+        let destroy = format!("inv;main;{other}::~{other};std::_Destroy<{name}>;{name}::~{name};cfree");
+        format!(
+            "{copy};malloc 4{weight}\n{destroy} 2{weight}\ninv;main;quote 5{weight}\ninv;main;{other}::find 2{weight}\n"
+        )
+    };
+    for (after, expected) in [
+        (cpp("Article", "Catalog", 20), "Item:: is compared as Article::"),
+        (cpp("Item", "Store", 20), "Catalog:: is compared as Store::"),
+        (cpp("Article", "Store", 20), "Catalog:: is compared as Store::, Item:: is compared as Article::"),
+    ] {
+        let (page, status) = compare(&cpp("Item", "Catalog", 12), &after);
+        assert!(page.contains(&format!("names     {expected}\n")), "{page}");
+        assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+        assert!(!page.contains("renamed?") && !page.contains("Store::~Catalog"), "{page}");
+    }
+}
+
+#[test]
+fn functions_keep_their_names_in_a_renamed_package_though_one_grew_much() {
+    let text = |package: &str, rank: usize| {
+        let run = format!("java;{package}.Index.main;{package}.Index.run_once;{package}.Index");
+        let names = [("add_all", 502), ("scan_all", 411), ("join_ids", 642), ("rank_ids", rank)];
+        names.map(|(name, weight)| format!("{run}.{name} {weight}\n")).concat()
+    };
+    let (page, status) = compare(&text("acme", 882), &text("zed", 5136));
+    assert!(page.contains("names     acme. is compared as zed.\n"), "{page}");
+    assert!(page.contains("of the own functions 1 grew") && !page.contains("vanished"), "{page}");
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn two_programs_that_start_alike_are_not_paired() {
+    let text = |folder: &str, functions: [(&str, usize); 3]| {
+        let main = format!("python3;<module> (/srv/{folder}/app.py);main (/srv/{folder}/app.py)");
+        let stacks = functions
+            .map(|(name, weight)| format!("{main};{name} (/srv/{folder}/app.py);PyObject_Call;dict_get {weight}\n"));
+        stacks.concat() + &format!("{main};dumps (json/__init__.py) 40\npython3;PyObject_Call 20\n")
+    };
+    let before = text("a", [("load", 812), ("total", 131), ("group", 77)]);
+    for folder in ["a", "b"] {
+        let after = text(folder, [("matrix", 803), ("tokens", 52), ("histogram", 190)]);
+        let (page, status) = compare(&before, &after);
+        assert!(!page.contains("names ") && !page.contains("renamed?"), "{page}");
+        assert!(page.contains(" appeared, ") && page.contains(" vanished") && status == Some(1), "{page}");
+    }
+    // A version has one other name.
+    let (page, _) = compare(&before, &text("a", [("parse", 803), ("total", 140), ("group", 81)]));
+    assert!(page.contains("renamed?  load -> parse"), "{page}");
+    assert!(page.contains("nothing changed beyond noise"), "{page}");
+}
