@@ -170,8 +170,20 @@ def show_frames(stack):
     return tuple(name for name in stack if name in shown or name in STATES) if shown else ()
 
 
+def split_name(name):
+    """Returns the parts of a name between `::`, without those within brackets."""
+    parts, depth = [""], 0
+    for piece in re.findall("::|.", name):
+        depth += (piece in "<([{") - (piece in ">)]}")
+        if piece == "::" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part for part in parts if part] or [name]
+
+
 def split(stack):
-    return tuple(part for name in stack for part in ([p for p in re.split("::", name) if p] or [name]))
+    return tuple(part for name in stack for part in split_name(name))
 
 
 def strip_suffix(name):
