@@ -9,8 +9,8 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CommonInformationEntry, EhFrame, EhFrameHdr,
-    EndianSlice, FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
+    self, BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CommonInformationEntry, EhFrame,
+    EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
 };
 
 use super::objects::object::Bytes;
@@ -58,7 +58,7 @@ pub struct CfiTable {
 /// A function that is stepped without framehop.
 #[derive(Clone, Copy, Debug)]
 pub struct CfiEntry {
-    start: u64,
+    pub(super) start: u64,
     end: u64,
     /// The offset of the FDE in `.eh_frame`.
     offset: usize,
@@ -167,6 +167,19 @@ impl CfiTable {
         let after = self.entries.partition_point(|entry| entry.start <= address);
         let entry = *self.entries.get(after.checked_sub(1)?)?;
         (address < entry.end).then_some(entry)
+    }
+
+    /// Returns the address from which on the CFA of an entry is in rcx: there, the stack pointer is that of an exception's handler.
+    pub(super) fn handler_call(&self, entry: CfiEntry) -> Option<u64> {
+        let (eh_frame, mut context) = (self.eh_frame(), UnwindContext::new());
+        let fde = self.parse_fde(entry)?;
+        let mut rows = fde.rows(&eh_frame, &self.bases, &mut context).ok()?;
+        while let Some(row) = rows.next_row().ok()? {
+            if matches!(row.cfa(), CfaRule::RegisterAndOffset { register: gimli::X86_64::RCX, .. }) {
+                return Some(row.start_address());
+            }
+        }
+        None
     }
 
     /// Parses the FDE of an entry.

@@ -11,6 +11,8 @@ pub enum StopReason {
     StackTooLarge,
     /// The interrupted function's stack is another one than was copied: the signal is handled on an alternate stack.
     OtherStack,
+    /// The function was unwinding for an exception, and had written over the registers that it had saved.
+    Overwritten,
     /// A page of the stack was not in memory.
     NotResident,
     /// The code of a frame was mapped or unmapped around the time of the sample.

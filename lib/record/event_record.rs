@@ -13,8 +13,8 @@ const REGISTERS: usize = 21;
 const HEAD_WORDS: usize = 7 + REGISTERS;
 
 /// The place in `struct pt_regs` of each register of a sample, in the order of `perf_regs.h`: ax, bx, cx, dx, si, di, bp,
-/// sp, ip, r8 to r15.
-const SAMPLE_ORDER: [usize; 17] = [10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0];
+/// sp, ip, flags, r8 to r15.
+const SAMPLE_ORDER: [usize; 18] = [10, 5, 11, 12, 13, 14, 4, 19, 16, 18, 9, 8, 7, 6, 3, 2, 1, 0];
 
 /// The place of the code segment, which is not 0 if there are registers of user code.
 const CODE_SEGMENT: usize = 17;
@@ -150,8 +150,8 @@ mod tests {
         let sample = record.sample();
         let registers = sample.user.unwrap().registers;
         let register = |number: usize| u64::from_le_bytes(registers[number * 8..][..8].try_into().unwrap());
-        // ax, bp, sp, ip, r15.
-        assert_eq!([0, 6, 7, 8, 16].map(register), [110, 104, 119, 116, 100]);
+        // ax, bp, sp, ip, flags, r15.
+        assert_eq!([0, 6, 7, 8, 9, 17].map(register), [110, 104, 119, 116, 118, 100]);
         assert_eq!(EventRecord::parse(&raw[..raw.len() - 8]), None);
         let twice = [&raw[..], &raw, &raw[..24]].concat();
         assert_eq!(EventRecord::parse_all(&twice), [record.clone(), record.clone()]);

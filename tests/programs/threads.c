@@ -38,8 +38,8 @@ __asm__(
     "test %rax, %rax\nje 1f\nret\n1:\n.cfi_undefined rip\nxor %edi, %edi\nmov $60, %eax\nsyscall\nud2\n"
     ".cfi_endproc\n.size create, . - create\n"
     ".globl create_bare\n.type create_bare, @function\ncreate_bare:\n"
-    "mov %rdi, %rsi\nmov $0x4111, %edi\nxor %edx, %edx\nxor %r10d, %r10d\nxor %r8d, %r8d\nmov $56, %eax\nsyscall\n"
-    "test %eax, %eax\njne 1f\nxor %ebp, %ebp\npop %rdi\nxor %edi, %edi\nmov $60, %eax\nsyscall\nhlt\n1: ret\n"
+    "lea 2f(%rip), %r9\nmov %rdi, %rsi\nmov $0x4111, %edi\nxor %edx, %edx\nxor %r10d, %r10d\nxor %r8d, %r8d\nmov $56, %eax\nsyscall\n"
+    "test %eax, %eax\njne 1f\nxor %ebp, %ebp\npop %rdi\ncall *%r9\n2: xor %edi, %edi\nmov $60, %eax\nsyscall\nhlt\n1: ret\n"
     ".size create_bare, . - create_bare\n"
     ".type unused, @function\nunused:\n.cfi_startproc\nsub $8, %rsp\n.cfi_def_cfa_offset 16\ncall create\n"
     "planted: add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size unused, . - unused\n");

@@ -9,6 +9,7 @@
    `realigned`: a function that keeps its frame address in rbx.
    `switched`: a thread that works on a stack at a higher address than its own.
    `rootless`: a function whose return address is undefined, by its CIE, and one in which it is for two instructions alone.
+   `null`: the handler of a signal for the call of a null pointer.
    `contexts`: works on a stack of its own (makecontext).
    `repeated`: a loop of one instruction, the first of a function whose address is where a system call leaves the one behind it. */
 #include <pthread.h>
@@ -151,14 +152,14 @@ __asm__(
     "mov %rdi, %rsp\ncall saver\nmov %rbp, %rsp\n"
     "pop %rbp\n.cfi_def_cfa rsp, 8\nret\n"
     ".cfi_endproc\n.size switched, . - switched\n");
-/* `unused` is right before `repeated`, and is never called. */
+/* `unused` is right before `repeated`, and is never called. It ends with a system call, as if that were exit. */
 void repeater(void);
 __asm__(
     ".text\n.globl repeater\n.type repeater, @function\nrepeater:\n.cfi_startproc\n"
-    "sub $8, %rsp\n.cfi_def_cfa_offset 16\nlea repeated(%rip), %rcx\ncall *%rcx\n"
+    "sub $8, %rsp\n.cfi_def_cfa_offset 16\nxor %r11d, %r11d\nlea repeated(%rip), %rcx\ncall *%rcx\n"
     "add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size repeater, . - repeater\n"
     ".type unused, @function\nunused:\n.cfi_startproc\n"
-    "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nud2\n.cfi_endproc\n.size unused, . - unused\n"
+    "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nsyscall\n.cfi_endproc\n.size unused, . - unused\n"
     ".type repeated, @function\nrepeated:\n.cfi_startproc\n"
     "jmp repeated\n.cfi_endproc\n.size repeated, . - repeated\n");
 #define SPIN "mov $100000000, %ecx\n0: dec %ecx\njne 0b\n"
@@ -206,6 +207,15 @@ static void start_context(void) {
     for (int n = 0; n < 20; n++) swapcontext(&caller, &context);
 }
 static void end(int signal) { _exit(0); }
+__attribute__((noinline)) void at_null(int signal) {
+    work(100000000);
+    _exit(0);
+}
+static void (*volatile null)(void);
+static void call_null(void) {
+    signal(SIGSEGV, at_null);
+    null();
+}
 static void start_repeated(void) {
     signal(SIGVTALRM, end);
     setitimer(ITIMER_VIRTUAL, &(struct itimerval){{0, 0}, {0, 300000}}, 0);
@@ -214,6 +224,7 @@ static void start_repeated(void) {
 int main(int count, char **words) {
     if (!strcmp(words[1], "switched")) start_switched();
     if (!strcmp(words[1], "repeated")) start_repeated();
+    if (!strcmp(words[1], "null")) call_null();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
     if (!strcmp(words[1], "contexts")) start_context();
     if (!strcmp(words[1], "rootless")) for (int n = 0; n < 4; n++) rootless(), rerooted();

@@ -148,6 +148,20 @@ fn a_context_begins_where_makecontext_lets_it_return() {
 }
 
 #[test]
+fn a_null_pointer_that_was_called_is_no_root() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    for graph in ["dwarf", "dwarf,65528"] {
+        let profile = Profile::from_stdout(&record(["--call-graph", graph, "-F", "997", "--", &unwound, "null"]).ok());
+        let mut handlers = profile.0.iter().filter(|stack| stack.contains(&["at_null"])).peekable();
+        assert!(handlers.peek().is_some(), "{graph}: {profile:?}");
+        assert!(
+            handlers.all(|stack| stack.frames[1] == "[truncated]" || stack.contains(&["main"])),
+            "{graph}: {profile:?}"
+        );
+    }
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();

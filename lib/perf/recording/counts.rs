@@ -75,6 +75,8 @@ pub struct Truncated {
     pub stack_too_large: u64,
     /// The stack of the function that a signal interrupted was not copied.
     pub other_stack: u64,
+    /// The registers that a function had saved were overwritten for an exception.
+    pub overwritten: u64,
     /// A page of the stack was not in memory.
     pub not_resident: u64,
     /// The code of a frame was mapped or unmapped around the time of the sample.
@@ -93,6 +95,7 @@ impl Truncated {
         self.dump_too_small
             + self.stack_too_large
             + self.other_stack
+            + self.overwritten
             + self.not_resident
             + self.stale_mapping
             + self.missing
@@ -106,6 +109,7 @@ impl Truncated {
             StopReason::DumpTooSmall => self.dump_too_small += 1,
             StopReason::StackTooLarge => self.stack_too_large += 1,
             StopReason::OtherStack => self.other_stack += 1,
+            StopReason::Overwritten => self.overwritten += 1,
             StopReason::NotResident => self.not_resident += 1,
             StopReason::StaleMapping => self.stale_mapping += 1,
             StopReason::Missing => self.missing += 1,
@@ -121,6 +125,7 @@ impl std::ops::AddAssign for Truncated {
             dump_too_small,
             stack_too_large,
             other_stack,
+            overwritten,
             not_resident,
             stale_mapping,
             missing,
@@ -130,6 +135,7 @@ impl std::ops::AddAssign for Truncated {
         self.dump_too_small += dump_too_small;
         self.stack_too_large += stack_too_large;
         self.other_stack += other_stack;
+        self.overwritten += overwritten;
         self.not_resident += not_resident;
         self.stale_mapping += stale_mapping;
         self.missing += missing;

@@ -21,16 +21,25 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
 const MAX_DISTANCE: u64 = 10;
 
-/// The kernel's numbers of the registers with the result of a system call, and with the address behind it.
+/// The kernel's numbers of the registers with the result of a system call, with the address behind it, and with the flags.
 const RESULT: u32 = 0;
 const RETURN: u32 = 2;
+const SAVED_FLAGS: u32 = 19;
+
+/// The kernel's number of the flags.
+const FLAGS: u32 = 9;
+
+/// The flag that is set where a fault interrupts.
+const RESUME_FLAG: u64 = 1 << 16;
 
 impl<'a> Code<'a> {
     /// Returns the code of the system call in which the thread is at `ip`, or that it has just left.
     ///
-    /// The call leaves the address behind it in a register. So does a call of a function whose address is there.
+    /// The call leaves the address behind it in a register, as does a call of a function whose address is there, and the flags in
+    /// another.
     pub(super) fn at_syscall(&self, ip: u64, registers: &Registers<'_>) -> Option<Self> {
-        if !Native::READS_CODE || registers.get(RETURN) != Some(ip) {
+        let changed = registers.get(FLAGS).zip(registers.get(SAVED_FLAGS)).map_or(0, |(flags, saved)| flags ^ saved);
+        if !Native::READS_CODE || registers.get(RETURN) != Some(ip) || changed & !RESUME_FLAG != 0 {
             return None;
         }
         let start = self.svma.checked_sub(SYSCALL.len() as u64)?;
@@ -52,14 +61,26 @@ impl<'a> Code<'a> {
 }
 
 impl Code<'_> {
-    /// True for the start of a thread whose code has no unwind information: by the ABI, a frame pointer of 0 marks the outermost
-    /// frame. In a new process, what follows goes on in the frame of the old one.
-    pub(super) fn clears_frame_pointer(&self) -> bool {
-        decode(self.elf.code_from(self.svma), self.svma).is_some_and(|instruction| {
-            let operands = [instruction.op0_register(), instruction.op1_register()];
-            instruction.mnemonic() == Mnemonic::Xor && operands == [Register::EBP; 2]
-        })
+    /// True for the start of a thread whose code has no unwind information.
+    pub(super) fn starts_thread(&self) -> bool {
+        starts_thread(self.elf.code_from(self.svma))
     }
+}
+
+/// True for code of a new thread such as musl's: `xor %ebp, %ebp; pop %rdi; call *%r9`. By the ABI, a frame pointer of 0 marks the
+/// outermost frame. In a new process, what follows goes on in the frame of the old one.
+fn starts_thread(code: &[u8]) -> bool {
+    let mut next = 0;
+    let mut instructions = std::iter::from_fn(|| {
+        let instruction = decode(code.get(next as usize..)?, next)?;
+        next = instruction.next_ip();
+        Some(instruction)
+    });
+    let is_cleared = instructions.next().is_some_and(|first| {
+        first.mnemonic() == Mnemonic::Xor && [first.op0_register(), first.op1_register()] == [Register::EBP; 2]
+    });
+    let mut after = instructions.skip_while(|next| matches!(next.mnemonic(), Mnemonic::Pop | Mnemonic::Mov));
+    is_cleared && after.next().is_some_and(|next| next.is_call_near_indirect())
 }
 
 /// Returns where the code at `start` goes after a branch by rax, which is 0, if it is at `address` on its way.
@@ -92,6 +113,7 @@ fn is_zero(instruction: &Instruction) -> bool {
 #[cfg(test)]
 mod tests {
     use super::find_branch;
+    use super::starts_thread;
 
     #[test]
     fn follows_the_branch_of_a_new_thread() {
@@ -132,5 +154,15 @@ mod tests {
         ] {
             assert_eq!(find_branch(code, 0x1000, 0x1000), None, "{code:x?}");
         }
+    }
+
+    #[test]
+    fn a_thread_begins_where_the_frame_pointer_is_cleared_before_a_call() {
+        // `xor %ebp, %ebp; pop %rdi; call *%r9`
+        assert!(starts_thread(&[0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1]));
+        // `xor %ebp, %ebp; pop %rbp; ret`, and without the first or the last instruction.
+        assert!(!starts_thread(&[0x31, 0xed, 0x5d, 0xc3]));
+        assert!(!starts_thread(&[0x5f, 0x41, 0xff, 0xd1]));
+        assert!(!starts_thread(&[0x31, 0xed, 0x5f]));
     }
 }

@@ -14,6 +14,8 @@ pub(super) enum StepOutcome {
     Root,
     /// The caller is saved beyond the part of the stack that can be read.
     Unreadable,
+    /// The frame has saved registers of another function over its own, for an exception's handler.
+    Overwritten,
     /// There is no rule that finds the caller.
     Failed,
 }

@@ -40,7 +40,8 @@ impl<'f, 's, A: Architecture> CfiStepper<'f, 's, A> {
         let Some(Caller { ip, sp, fp }) = caller else { return StepOutcome::Root };
         A::set(self.regs, ip, sp, fp);
         match ip {
-            0 => StepOutcome::Root,
+            // Nothing called what a signal interrupts at 0: a null pointer was called.
+            0 if !entry.is_signal() => StepOutcome::Root,
             _ => StepOutcome::Caller(Address { value: ip, in_kernel: false, exact: entry.is_signal() }),
         }
     }

@@ -17,6 +17,7 @@ mod code;
 mod code_paths;
 mod frame;
 mod go;
+mod handlers;
 mod module;
 mod modules;
 pub mod native;

@@ -5,11 +5,11 @@ use framehop::FrameAddress;
 
 use super::Unwinder;
 use super::arch::{Architecture, Registers, StepOutcome};
-use super::bare_code::is_return_address;
 use super::cfi_stepper::CfiStepper;
 use super::code::Code;
 use super::frame::Frame;
 use super::go;
+use super::handlers::has_installed_handler;
 use super::modules::UnwindInfo;
 use super::native::Native;
 use super::snapshot::ProcessSnapshot;
@@ -32,7 +32,6 @@ impl Unwinder {
     ) -> StopReason {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
         let mut mapping = snapshot.find_mapping(address);
-        let mut checks_calls = false;
         loop {
             let is_first = self.frames.is_empty();
             let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
@@ -57,7 +56,7 @@ impl Unwinder {
             let at_syscall = at_syscall.filter(|code| self.has_unwind_information(code));
             if let Some(start) = &after_creation
                 && !self.has_unwind_information(start)
-                && start.clears_frame_pointer()
+                && start.starts_thread()
             {
                 return StopReason::Root;
             }
@@ -71,16 +70,10 @@ impl Unwinder {
                     return StopReason::OtherStack;
                 }
                 StepOutcome::Unreadable => return StopReason::DumpTooSmall,
+                StepOutcome::Overwritten => return StopReason::Overwritten,
                 StepOutcome::Failed => return StopReason::NoUnwindInformation,
                 StepOutcome::Caller(next) => next,
             };
-            if is_first {
-                checks_calls = Native::READS_CODE && code.is_some_and(|code| self.steps_by_cfi(&code));
-            }
-            // At its end, a function that unwinds for an exception (`_Unwind_Resume`) writes the address of the handler over a
-            // return address. The handler's frame is known at its first instruction; the one before may belong to another path.
-            let is_handler = checks_calls && !next.exact && !is_return_address(snapshot, next.value);
-            let next = if is_handler { Address { exact: true, ..next } } else { next };
             let same = mapping.filter(|mapping| (mapping.start..mapping.end).contains(&next.lookup()));
             let Some(next_mapping) = same.or_else(|| snapshot.find_mapping(next)) else {
                 return StopReason::NoUnwindInformation;
@@ -125,6 +118,9 @@ impl Unwinder {
             return self.step_with_framehop(None, address, regs, stack);
         };
         if let Some(entry) = cfi.find(code.svma) {
+            if Native::READS_CODE && has_installed_handler(code, cfi, entry) {
+                return StepOutcome::Overwritten;
+            }
             let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
             let outcome = CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, code.svma);
             if let Some(frame) = self.frames.last_mut().filter(|_| entry.is_signal()) {
@@ -144,12 +140,6 @@ impl Unwinder {
     fn has_unwind_information(&mut self, code: &Code<'_>) -> bool {
         self.modules.load(code);
         self.modules.find_go_rule(code).is_some() || self.modules.is_covered(code)
-    }
-
-    /// True in a function that framehop cannot step, of an object that was loaded. The frame of a signal is none.
-    fn steps_by_cfi(&self, code: &Code<'_>) -> bool {
-        let Some(UnwindInfo::Loaded { cfi, .. }) = self.modules.get(code) else { return false };
-        cfi.find(code.svma).is_some_and(|entry| !entry.is_signal())
     }
 
     /// Steps to the caller with framehop. `lookup` is the address in the address space of the modules.

@@ -23,8 +23,8 @@ impl Architecture for X86_64 {
     type Cache = CacheX86_64;
     type Regs = UnwindRegsX86_64;
 
-    /// All general-purpose registers and the instruction pointer.
-    const REGISTERS: u64 = 0xff_01ff;
+    /// All general-purpose registers, the instruction pointer and the flags.
+    const REGISTERS: u64 = 0xff_03ff;
     /// rdi, rsi, rdx, rcx, r8, r9.
     const ARGUMENTS: &'static [u32] = &[5, 4, 3, 2, 16, 17];
     const SP: gimli::Register = dwarf::RSP;

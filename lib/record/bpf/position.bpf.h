@@ -39,17 +39,20 @@ __attribute__((noinline)) u64 find_thread_start(u64 code, u64 ip) {
     return condition == 0x74 ? next + distance : condition == 0x75 ? next : 0;
 }
 
+#define RESUME_FLAG (1u << 16)   // set where a fault interrupts
+
 // Sets the code at which a walk begins.
 static __always_inline void begin_at(struct walk *w, struct pt_regs___kernel *regs, u64 probed) {
     u16 before = 0;
     u64 ip = regs->ip, behind = regs->cx;
     w->pc = probed ? probed : ip;
     w->exact = 1;
-    // A system call leaves the address behind it in rcx.
+    // A system call leaves the address behind it in rcx, and the flags in r11.
     if (ip - behind >= BEHIND_SYSCALL) return;
+    if (ip == behind && (regs->r11 ^ regs->flags) & ~RESUME_FLAG) return;
     if (bpf_probe_read_user(&before, sizeof before, (void *)(behind - 2)) || before != SYSCALL) return;
     u64 start = regs->ax ? 0 : find_thread_start(behind, ip);
-    // The code behind the call may be another function. A call of a function whose address is in rcx looks the same.
+    // The code behind the call may be another function.
     if (start) w->pc = start;
     else w->exact = ip != behind;
 }

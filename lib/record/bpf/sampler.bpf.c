@@ -40,7 +40,7 @@ struct task_struct {
     struct thread_struct thread;
     struct uprobe_task *utask;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, ax, cx, di, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, r11, ax, cx, di, ip, cs, flags, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096, SYSCALL = 0x050f };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken

@@ -44,6 +44,7 @@ impl Hints<'_> {
             self.small_copies(),
             self.large_stacks(),
             self.other_stack(),
+            self.overwritten(),
             self.not_resident(),
             self.unnamed_generated_code(),
             self.unsupported_interpreters(),
@@ -242,7 +243,7 @@ impl Hints<'_> {
         };
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("per-CPU counters sample it, but {reason}"),
-            None => "as root, --call-graph dwarf samples it".to_owned(),
+            None => "as root, --call-graph dwarf without a size samples it".to_owned(),
         };
         let (each, sample) = (seconds(each), seconds(coverage.sample()));
         is_cause.then(|| {
@@ -259,7 +260,7 @@ impl Hints<'_> {
         let help = match (copies.copy.saturating_mul(2).min(MAX_STACK_COPY), &self.finished.copy_reason) {
             (larger, _) if larger > copies.copy => format!("use --call-graph dwarf,{larger}"),
             (_, Some(reason)) => format!("a BPF program captures whole stacks, but {reason}"),
-            (_, None) => "as root, --call-graph dwarf captures whole stacks".to_owned(),
+            (_, None) => "as root, --call-graph dwarf without a size captures whole stacks".to_owned(),
         };
         Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
     }
@@ -274,10 +275,17 @@ impl Hints<'_> {
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("a BPF program captures both, but {reason}"),
             None if self.shows_sleepers() => "it never is for threads that slept before the recording".to_owned(),
-            None => "as root, --call-graph dwarf captures both".to_owned(),
+            None => "as root, --call-graph dwarf without a size captures both".to_owned(),
         };
         Some(format!(
             "{share} of stacks are of handlers on an alternate signal stack: the interrupted stack is not copied; {help}"
+        ))
+    }
+
+    fn overwritten(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.overwritten)?;
+        Some(format!(
+            "{share} of stacks are truncated in functions that unwind for exceptions: they write over their saved registers"
         ))
     }
 
@@ -286,7 +294,7 @@ impl Hints<'_> {
         let help = match &self.finished.copy_reason {
             Some(reason) => format!("; a BPF program continues after most of them, but {reason}"),
             None if self.finished.stack_copies.is_some() => {
-                "; as root, --call-graph dwarf continues after most of them".to_owned()
+                "; as root, --call-graph dwarf without a size continues after most of them".to_owned()
             }
             None => String::new(),
         };

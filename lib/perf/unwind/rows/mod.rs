@@ -34,6 +34,7 @@ use self::state::{Cfa, State};
 use self::writer::RowWriter;
 use super::code::ENTRY_FUNCTION_SIZE;
 use super::go::GoUnwindInfo;
+use super::handlers;
 use crate::perf::cfi::{Slice, fde_ranges};
 use crate::perf::objects::object::Elf;
 use crate::perf::runtimes::contains_generated_code;
@@ -47,10 +48,10 @@ const MIN_GENERATED: u64 = 1 << 19;
 /// The largest span of code of one object. Larger objects have no rows.
 const MAX_CODE_SIZE: u64 = 1 << 30;
 
-/// The code around the instruction that sets the stack pointer to that of an exception's handler (`__builtin_eh_return`): it writes
-/// over return addresses. GCC and its `_Unwind_Resume` need 42 bytes before and 6 after.
-const BEFORE_HANDLER: u64 = 64;
-const AFTER_HANDLER: u64 = 16;
+/// The code around the instruction that sets the stack pointer to that of an exception's handler (`__builtin_eh_return`): it, and the
+/// function that it has called last, write over saved registers and return addresses (see `handlers`). In the functions of
+/// GCC 12's libgcc, that call returns 117 to 126 bytes before, and the one before it 137 or more.
+const BEFORE_HANDLER: u64 = 128;
 
 /// The smallest number of bytes of `.eh_frame` for each change of rules. In rustc, LLVM and glibc, 5.4 to 6 bytes describe a
 /// function or advance in one (`readelf --debug-dump=frames`), and not all of these change the rule. To reserve too much costs
@@ -179,7 +180,7 @@ impl Functions<'_> {
             let Range { start, end } = function;
             self.forget(
                 first,
-                address.saturating_sub(BEFORE_HANDLER).max(start)..(address + AFTER_HANDLER).min(end - 1),
+                address.saturating_sub(BEFORE_HANDLER).max(start)..(address + handlers::AFTER_HANDLER).min(end - 1),
             );
         }
         self.ranges.push((function, first..self.changes.len()));
