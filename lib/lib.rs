@@ -57,6 +57,7 @@
 
 pub mod bench;
 mod bytes;
+mod categories;
 pub mod check;
 pub mod cli;
 pub mod collapse;
@@ -73,6 +74,7 @@ mod java;
 pub mod markers;
 pub mod otlp;
 pub mod output;
+mod own_code;
 mod parallel;
 mod pattern_list;
 pub mod perf;

@@ -1,13 +1,12 @@
 //! Tables of a profile: weights by function, command, stack, call or category.
 
-mod categories;
 mod count;
 mod summary;
 mod table;
 mod write;
 
+pub use crate::categories::{Categories, DEFAULT as DEFAULT_CATEGORIES, OTHER as OTHER_CATEGORY};
 pub use crate::tally::{GroupBy, Row};
-pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES, OTHER as OTHER_CATEGORY};
 pub use count::{Counts, count, count_runs};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::categories::Categories;
 use super::count::Counts;
 use super::table::{Cell, format_delta, format_p_value, format_percent};
 use crate::Error;
+use crate::categories::Categories;
 use crate::profile::Weights;
 use crate::stats::judgement::Observation;
 use crate::tally::Row;

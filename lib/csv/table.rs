@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::categories::Categories;
 use super::count::Counts;
 use crate::Error;
+use crate::categories::Categories;
 use crate::profile::{Weight, Weights};
 use crate::tally::{GroupBy, Row, format_chance};
 

@@ -124,7 +124,7 @@ impl SideNames {
         for profile in profiles {
             let names: Vec<String> =
                 profile.frames.iter().map(|(_, name)| renamed(counterparts, &String::from_utf8_lossy(name))).collect();
-            let own = OwnFrames::new(names.iter().map(String::as_str));
+            let own = OwnFrames::new(profile);
             profile.for_each(|stack, weights| {
                 let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
                 let program = self.programs.entry(names[root.index()].clone()).or_default();
@@ -137,7 +137,7 @@ impl SideNames {
                     let caller = if is_first { String::new() } else { names[call[0].index()].clone() };
                     *program.calls.entry((caller, callee.clone())).or_default() += weights.after.as_f64();
                 }
-                let functions = own.find(&stack[1..]).map(|frame| &names[frame.index()]);
+                let functions = own.find(stack).map(|frame| &names[frame.index()]);
                 for function in functions.collect::<BTreeSet<_>>() {
                     *program.functions.entry(function.clone()).or_default() += weights.after.as_f64();
                 }

@@ -1,7 +1,8 @@
 //! Modules and types that have another name after: crates, namespaces, packages and classes.
 //!
 //! All names that contain them are others, those of library functions of such a type, too. A name is replaced only by one that the
-//! other side has, so that none is compared under a name of neither side.
+//! other side has, so that none is compared under a name of neither side. With all names replaced that may be, the two sides must be
+//! versions of one program (`own_functions.rs`): two programs have types with equal methods, too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,20 +75,39 @@ pub(super) fn find_module(
     if matching.unmatched(0).is_empty() || matching.unmatched(1).is_empty() {
         return Ok(None);
     }
-    let sides = Sides::new(both, matching.find_pairs(), known);
+    let sides = Sides::new(both, matching, known);
     let candidates = sides.find_candidates();
     let conflicts = |substitution: &Substitution, one: &Candidate| {
         let others = candidates.iter().filter(|(other, _)| *other != substitution);
-        others.filter(|(_, other)| !other.alike.is_empty()).any(|(_, other)| {
-            !one.alike.is_empty() && (other.paths[0] == one.paths[0] || other.paths[1] == one.paths[1])
+        let is_by_relations = |one: &Candidate| !one.alike.is_empty() && one.names < MIN_NAMES;
+        others.filter(|(_, other)| is_by_relations(other)).any(|(_, other)| {
+            is_by_relations(one) && (other.paths[0] == one.paths[0] || other.paths[1] == one.paths[1])
         })
     };
     let mut judged: Vec<_> = candidates.iter().filter(|(_, one)| one.votes() >= MIN_ALIKE).collect();
     judged.retain(|(substitution, one)| !sides.known.contains(substitution) && !conflicts(substitution, one));
     judged.sort_by_key(|(_, one)| Reverse(one.votes()));
     judged.truncate(MOST_CANDIDATES);
-    let modules = judged.into_iter().filter_map(|(substitution, one)| sides.judge(substitution, one));
-    Ok(modules.max_by_key(|module| module.functions.len()))
+    let judged = judged.into_iter().filter_map(|(substitution, one)| sides.judge(substitution, one)).collect();
+    Ok(sides.select(judged).max_by_key(|module| module.functions.len()))
+}
+
+/// A substitution with the functions whose names it changes into those of the other side.
+struct Judged<'c> {
+    substitution: &'c Substitution,
+    paths: &'c [String; 2],
+    functions: Vec<(FrameId, FrameId)>,
+    /// Those of the program, also under other names.
+    own: BTreeSet<(FrameId, FrameId)>,
+    /// True if enough of them have equal names, or are alike.
+    has_evidence: bool,
+}
+
+impl Judged<'_> {
+    /// True if both are of one module: of one that was split, or of several that became one.
+    fn shares_module(&self, other: &Self) -> bool {
+        self.paths[0] == other.paths[0] || self.paths[1] == other.paths[1]
+    }
 }
 
 /// The names of both sides.
@@ -98,7 +118,9 @@ struct Sides<'p> {
     after: FxHashMap<&'p [u8], FrameId>,
     /// Own functions that only one side has, the heaviest first.
     own: [Vec<FrameId>; 2],
+    /// The functions with their names after because of known modules alone, and those that are probably pairs, too.
     matching: Matching<'p>,
+    paired: Matching<'p>,
     /// The modules that were found before, and the functions that have their names after because of them.
     known: Vec<Substitution>,
     renamed: BTreeSet<&'p [u8]>,
@@ -124,7 +146,8 @@ impl<'p> Sides<'p> {
         let after = after.into_iter().map(|frame| (both.frames.name(frame), frame)).collect();
         let renamed = known.iter().flat_map(|module| module.functions.iter().map(|pair| &pair.after[..])).collect();
         let known = known.iter().map(|module| module.substitution.clone()).collect();
-        Self { names, before, after, own, matching, known, renamed }
+        let paired = matching.clone().find_pairs();
+        Self { names, before, after, own, matching, paired, known, renamed }
     }
 
     fn name(&self, frame: FrameId) -> &str {
@@ -143,7 +166,7 @@ impl<'p> Sides<'p> {
                 candidate.paths = found.paths;
             }
         }
-        for (old, new) in self.matching.pairs() {
+        for (old, new) in self.paired.pairs() {
             if let Some(found) = Substitution::between_modules(self.name(old), self.name(new)) {
                 let candidate = candidates.entry(found.substitution).or_default();
                 candidate.alike.push((old, new));
@@ -153,30 +176,64 @@ impl<'p> Sides<'p> {
         candidates
     }
 
-    /// Returns the module of a substitution if enough speaks for it.
-    fn judge(&self, substitution: &Substitution, candidate: &Candidate) -> Option<Module> {
+    /// Returns the functions of a substitution if it may be that of a module.
+    fn judge<'c>(&self, substitution: &'c Substitution, candidate: &'c Candidate) -> Option<Judged<'c>> {
         let all = sorted([&self.known[..], std::slice::from_ref(substitution)].concat());
-        let functions: Vec<(FrameId, FrameId)> = self
-            .before
-            .iter()
-            .filter_map(|old| {
-                substitution.apply(self.name(*old))?;
-                Some((*old, *self.after.get(apply_all(&all, self.name(*old)).as_bytes())?))
-            })
-            .collect();
+        let functions = self.before.iter().filter_map(|old| {
+            let name = substitution.apply(self.name(*old))?;
+            // A module that was split has functions in several modules after.
+            let names = [name, apply_all(&all, self.name(*old))];
+            names.iter().find_map(|name| Some((*old, *self.after.get(name.as_bytes())?)))
+        });
+        let functions: Vec<(FrameId, FrameId)> = functions.collect();
         let own =
             functions.iter().filter(|(old, new)| [old, new].iter().all(|frame| self.matching.own.contains(**frame)));
         let own: BTreeSet<(FrameId, FrameId)> = own.chain(&candidate.alike).copied().collect();
         let names: BTreeSet<&str> = own.iter().filter_map(|(old, new)| self.common_name(*old, *new)).collect();
-        let is_module = !self.is_function(&candidate.paths[0]) && self.are_one_sided(&candidate.paths);
-        let has_evidence =
-            || names.len() >= MIN_NAMES || self.count_alike(&functions, &own, &candidate.alike) >= MIN_ALIKE;
-        let [before, after] = candidate.paths.clone();
-        (is_module && !functions.is_empty() && self.has_share(substitution, &own) && has_evidence()).then(|| Module {
-            substitution: substitution.clone(),
-            counterpart: Counterpart { before, after, part: NamePart::Module },
-            functions: functions.iter().map(|pair| self.renamed(*pair)).collect(),
-        })
+        let count_alike = || {
+            let matching = self.paired.with_names_of(&functions);
+            let is_alike = |(old, new): &(FrameId, FrameId)| matching.similarity(*old, *new).is_some();
+            own.iter().filter(|pair| candidate.alike.contains(pair) || is_alike(pair)).count()
+        };
+        let is_module =
+            !functions.is_empty() && !self.is_function(&candidate.paths[0]) && self.are_one_sided(&candidate.paths);
+        let has_evidence = is_module && (names.len() >= MIN_NAMES || count_alike() >= MIN_ALIKE);
+        is_module.then_some(Judged { substitution, paths: &candidate.paths, functions, own, has_evidence })
+    }
+
+    /// Returns the modules for which enough speaks if the two sides are versions of one program when all modules have their names
+    /// after, also those for which little speaks until others have them.
+    fn select<'c>(&self, mut judged: Vec<Judged<'c>>) -> impl Iterator<Item = Module> {
+        let mut matching = self.matching.clone();
+        for (old, new) in judged.iter().flat_map(|one| &one.functions) {
+            if matching.is_unmatched(*old, *new) {
+                matching.add(*old, *new);
+            }
+        }
+        judged.retain(|one| one.has_evidence);
+        let has_share = |one: &Judged<'c>| {
+            let own = judged.iter().filter(|other| one.shares_module(other)).flat_map(|other| &other.own);
+            self.has_share(one.substitution, &own.copied().collect())
+        };
+        let shares: Vec<bool> = judged.iter().map(has_share).collect();
+        let mut shares = shares.into_iter();
+        judged.retain(|_| shares.next().unwrap_or(false));
+        let are_versions = |one: &Judged<'c>| {
+            one.own.iter().any(|(old, new)| {
+                let roots = matching.own.roots(*old).chain(matching.own.roots(*new)).collect();
+                matching.are_versions(&roots, matching.has_file(*old))
+            })
+        };
+        judged.retain(are_versions);
+        let modules = judged.into_iter().map(|one| {
+            let [before, after] = one.paths.clone();
+            Module {
+                substitution: one.substitution.clone(),
+                counterpart: Counterpart { before, after, part: NamePart::Module },
+                functions: one.functions.iter().map(|pair| self.renamed(*pair)).collect(),
+            }
+        });
+        modules.collect::<Vec<_>>().into_iter()
     }
 
     fn renamed(&self, (old, new): (FrameId, FrameId)) -> Renamed {
@@ -213,32 +270,18 @@ impl<'p> Sides<'p> {
 
     /// True if functions have most of the weight of those whose names contain the module.
     fn has_share(&self, substitution: &Substitution, functions: &BTreeSet<(FrameId, FrameId)>) -> bool {
-        let weight = |side: usize, frame: FrameId| self.matching.relations[side][&frame].inclusive;
-        let found = [
-            functions.iter().map(|(old, _)| weight(0, *old)).sum::<f64>(),
-            functions.iter().map(|(_, new)| weight(1, *new)).sum::<f64>(),
-        ];
         [0, 1].into_iter().all(|side| {
-            let contains = |name: &str| match side {
-                0 => substitution.apply(name).is_some(),
-                _ => substitution.is_in_after(name),
+            let contains = |frame: &FrameId| match side {
+                0 => substitution.apply(self.name(*frame)).is_some(),
+                _ => substitution.is_in_after(self.name(*frame)),
             };
-            let own = self.own[side].iter().filter(|frame| contains(self.name(**frame)));
-            let all: f64 = own.map(|frame| weight(side, *frame)).sum();
-            found[side] > 0.0 && found[side] >= MIN_SHARE * all
+            let sum = |frames: BTreeSet<FrameId>| {
+                let frames = frames.into_iter().filter(contains);
+                frames.map(|frame| self.matching.relations[side][&frame].inclusive).sum::<f64>()
+            };
+            let found = sum(functions.iter().map(|(old, new)| if side == 0 { *old } else { *new }).collect());
+            found > 0.0 && found >= MIN_SHARE * sum(self.own[side].iter().copied().collect())
         })
-    }
-
-    /// Returns how many own functions have the same callers, callees and weight if all functions have their names after.
-    fn count_alike(
-        &self,
-        functions: &[(FrameId, FrameId)],
-        own: &BTreeSet<(FrameId, FrameId)>,
-        alike: &[(FrameId, FrameId)],
-    ) -> usize {
-        let mut matching = self.matching.clone();
-        functions.iter().for_each(|(old, new)| matching.add(*old, *new));
-        own.iter().filter(|pair| alike.contains(pair) || matching.similarity(pair.0, pair.1).is_some()).count()
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::ByteSlice as _;
 
-use super::own_functions::{MIN_WEIGHT, OwnFunctions};
+use super::own_functions::{OwnFunctions, Presence};
 use super::relations::{Relations, find_relations};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile};
@@ -69,6 +69,8 @@ pub(super) struct Matching<'p> {
     unmatched: [BTreeSet<FrameId>; 2],
     /// The names after of functions before.
     names: BTreeMap<FrameId, FrameId>,
+    /// The programs and threads whose functions may be paired: those of scripts, or others.
+    versions: BTreeSet<(FrameId, bool)>,
 }
 
 impl<'p> Matching<'p> {
@@ -85,7 +87,8 @@ impl<'p> Matching<'p> {
         });
         let distinct = both.frames.iter().filter(|(_, name)| distinct.contains(*name)).map(|(frame, _)| frame);
         let distinct = distinct.collect();
-        Ok(Self { frames: &both.frames, own, relations, distinct, unmatched, names: BTreeMap::new() })
+        let (names, versions) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { frames: &both.frames, own, relations, distinct, unmatched, names, versions })
     }
 
     /// Returns the own functions of a side that have no other name.
@@ -98,8 +101,19 @@ impl<'p> Matching<'p> {
         self.names.iter().map(|(old, new)| (*old, *new))
     }
 
+    /// Finds the programs and threads whose two sides are versions of one.
+    fn find_versions(&mut self) {
+        let functions = self.unmatched.iter().flatten().map(|function| (*function, self.has_file(*function)));
+        let roots: BTreeSet<(FrameId, bool)> = functions
+            .flat_map(|(function, is_script)| self.own.roots(function).map(move |root| (root, is_script)))
+            .collect();
+        self.versions =
+            roots.into_iter().filter(|(root, are_scripts)| self.are_versions(&[*root].into(), *are_scripts)).collect();
+    }
+
     /// Pairs functions of which each is by far the best match of the other, where they belong to versions of one program.
     pub fn find_pairs(mut self) -> Self {
+        self.find_versions();
         let all = [0, 1].map(|side| self.unmatched[side].intersection(&self.distinct).count()).into_iter().max();
         // A pair makes the callers and callees of others known.
         loop {
@@ -113,29 +127,17 @@ impl<'p> Matching<'p> {
         if self.names.len() * MIN_FOUND_PART < all.unwrap_or(0) {
             self.retain_pairs(|this, vanished, _| this.relations[0][&vanished].calls_others());
         }
-        self.retain_pairs(|this, vanished, new| {
-            this.own.common_roots(vanished, new).any(|root| this.are_versions(root, this.has_file(new)))
-        });
         self
     }
 
-    /// True if the two sides of a program or thread are versions of one: they have a large function of the same name, and most others
-    /// have the same name or are paired. Only functions of scripts, or only others, are looked at: an interpreter is the same for all
-    /// scripts.
-    fn are_versions(&self, root: FrameId, are_scripts: bool) -> bool {
-        let is_large = |side: usize, function: FrameId| {
-            let [all, weight] = [root, function].map(|frame| self.relations[side].get(&frame).map(|all| all.inclusive));
-            all.zip(weight).is_some_and(|(all, weight)| weight >= MIN_WEIGHT * all)
-        };
-        let is_other = |side: usize, function: FrameId| match self.unmatched[side].contains(&function) {
-            _ if self.has_file(function) != are_scripts => None,
-            true => self.distinct.contains(&function).then_some(true),
-            false => Some(false),
-        };
-        let is_common = |function: FrameId| {
-            self.has_file(function) == are_scripts && [0, 1].iter().all(|side| is_large(*side, function))
-        };
-        self.own.any_of(root, is_common) && self.own.are_mostly_common(root, is_other)
+    /// True if the two sides of some programs or threads are versions of one. Only functions of scripts, or only others, are looked at:
+    /// an interpreter is the same for all scripts.
+    pub fn are_versions(&self, roots: &BTreeSet<FrameId>, are_scripts: bool) -> bool {
+        self.own.are_versions(roots, &self.names, |side, function| match self.unmatched[side].contains(&function) {
+            _ if self.has_file(function) != are_scripts => Presence::Unknown,
+            true => Presence::One,
+            false => Presence::Both,
+        })
     }
 
     /// Adds a pair.
@@ -143,6 +145,18 @@ impl<'p> Matching<'p> {
         self.unmatched[0].remove(&vanished);
         self.unmatched[1].remove(&new);
         self.names.insert(vanished, new);
+    }
+
+    /// True for own functions of one side each that have no other name.
+    pub fn is_unmatched(&self, old: FrameId, new: FrameId) -> bool {
+        self.unmatched[0].contains(&old) && self.unmatched[1].contains(&new)
+    }
+
+    /// Returns the functions with these pairs, too.
+    pub fn with_names_of(&self, pairs: &[(FrameId, FrameId)]) -> Self {
+        let mut named = self.clone();
+        pairs.iter().for_each(|(old, new)| named.add(*old, *new));
+        named
     }
 
     fn retain_pairs(&mut self, is_kept: impl Fn(&Self, FrameId, FrameId) -> bool) {
@@ -164,7 +178,7 @@ impl<'p> Matching<'p> {
     }
 
     /// True for functions of scripts: none becomes a function of another language.
-    fn has_file(&self, function: FrameId) -> bool {
+    pub fn has_file(&self, function: FrameId) -> bool {
         let name = self.frames.name(function);
         name.ends_with(b")") && name.contains_str(" (")
     }
@@ -177,8 +191,10 @@ impl<'p> Matching<'p> {
             .flat_map(|(vanished, before)| {
                 new.iter().filter_map(|(new, after)| {
                     let similarity = before.similarity(after).filter(|_| {
-                        self.own.common_roots(*vanished, *new).next().is_some()
-                            && self.has_file(*vanished) == self.has_file(*new)
+                        let are_scripts = self.has_file(*vanished);
+                        let mut roots = self.own.common_roots(*vanished, *new);
+                        are_scripts == self.has_file(*new)
+                            && roots.any(|root| self.versions.contains(&(root, are_scripts)))
                     })?;
                     Some(Candidate { vanished: *vanished, new: *new, similarity })
                 })
@@ -221,8 +237,15 @@ mod tests {
     use super::find_renamed;
     use crate::diff::differential_profile;
 
-    /// Returns the pairs found in a profile of lines `stack BEFORE AFTER`.
+    /// Functions by which the two sides are versions of one program.
+    const COMMON: [&str; 4] = ["main;c1;p1 60 60", "main;c2;p2 60 60", "main;c3;p3 60 60", "main;c4 60 60"];
+
+    /// Returns the pairs found in a profile of lines `stack BEFORE AFTER`, and those of common functions.
     fn pairs(lines: &[&str]) -> Vec<String> {
+        pairs_of_lines(&[&COMMON, lines].concat())
+    }
+
+    fn pairs_of_lines(lines: &[&str]) -> Vec<String> {
         let profile = differential_profile(lines);
         let distinct = profile.frames.iter().map(|(_, name)| name.to_vec()).collect();
         let renamed = find_renamed(&profile, &distinct).unwrap();
@@ -255,10 +278,21 @@ mod tests {
             &["python3;work (a.py);unicode_split;read 50 0", "python3;work (a.py);split (re.py);read 0 50"],
             // Functions of libraries and of the kernel.
             &["main;sort;std::sort 50 0", "main;sort;std::stable_sort 0 50"],
-            &["main;work;strconv.Itoa 50 0", "main;work;fmt.Sprintf 0 50"],
+            &["main;runtime.main;work;strconv.Itoa 50 0", "main;runtime.main;work;fmt.Sprintf 0 50"],
             &["main;work;do_read_[k] 50 0", "main;work;do_write_[k] 0 50"],
             &["main;old 50 1", "main;new 0 50"],
-            // Most functions are others.
+            // Their callers are not the same.
+            &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],
+        ] {
+            assert_eq!(pairs(lines), [""; 0], "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn pairs_nothing_in_two_programs() {
+        for lines in [
+            // Half of the functions are others.
+            &["main;old;read 50 0", "main;new;read 0 52", "main;other 60 60"][..],
             &[
                 "main;old 50 0",
                 "main;new 0 50",
@@ -277,10 +311,35 @@ mod tests {
                 "p;main (a.py);count (a.py);eval 0 3",
                 "p;main (a.py);eval 9 9",
             ],
-            // Their callers are not the same.
-            &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],
+            // They share a framework, whose functions cost more in one of them.
+            &[
+                "main;f;g;a 50 0",
+                "main;f;g;b 9 0",
+                "main;f;g;x 0 52",
+                "main;f;g;y 0 8",
+                "main;f 7 9",
+                "main;f;g 3 40",
+                "main;h 2 9",
+            ],
         ] {
-            assert_eq!(pairs(lines), [""; 0], "{lines:?}");
+            assert_eq!(pairs_of_lines(lines), [""; 0], "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn only_functions_of_the_program_make_two_sides_versions() {
+        let lines = ["main;old;read 100 0", "main;new;read 0 102", "main;a 60 61", "main;b 50 52", "main;c 9 8"];
+        assert_eq!(pairs_of_lines(&lines), ["old>new"]);
+        let heavier = lines.map(|line| line.replace("100", "200").replace("102", "204"));
+        assert_eq!(pairs_of_lines(&heavier.each_ref().map(String::as_str)), [""; 0], "most of the weight is another's");
+        // Functions of libraries, of run times and of allocators are none of the program.
+        let libraries =
+            ["operator new", "je_malloc", "tokio::runtime::task::raw::poll", "_PyEval_EvalFrameDefault", "std::sort"];
+        for library in libraries {
+            let common =
+                [1, 2, 3].map(|number| format!("main;{library}{} 60 60", ["", "_aligned", "(int)"][number - 1]));
+            let lines = [common.each_ref().map(String::as_str).as_slice(), &lines[..2]].concat();
+            assert_eq!(pairs_of_lines(&lines), [""; 0], "{library}");
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod frames;
 mod hash_index;
 mod multiply_divide;
 mod sample_weight;
+mod share;
 mod sort;
 pub(crate) mod stacks;
 mod weight;
@@ -15,6 +16,7 @@ pub use batch::Batch;
 pub use frames::{FrameId, Frames};
 pub use multiply_divide::multiply_divide;
 pub use sample_weight::SampleWeight;
+pub(crate) use share::is_at_least;
 pub use stacks::Stacks;
 pub use weight::{Weight, Weights};
 

@@ -7,9 +7,9 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
-use super::measure::is_at_least;
 use crate::Error;
 use crate::markers;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Functions are looked at as far as this many below an own one.

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::measure::{Measure, is_at_least};
+use super::measure::Measure;
 use crate::Error;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 
 /// A branch is kept if it has one of this many parts of the total weight, or of that before.

@@ -11,7 +11,7 @@ use super::details;
 use super::growth::{self, Grown};
 use super::idle::{self, Rank};
 use super::judgement::{Amount, Judgement};
-use super::measure::{Measure, format_change, format_count, is_at_least, percent_change};
+use super::measure::{Measure, format_change, format_count, percent_change};
 
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::quality::{is_defect, quality};
@@ -20,6 +20,7 @@ use super::tables::{column, comparison_columns, comparison_numbers, table, tree_
 use super::totals::totals;
 use crate::Error;
 use crate::diagnostics::{plural, printable};
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::stats::sample_weight::Caveat;
 

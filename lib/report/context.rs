@@ -10,7 +10,6 @@ use super::idle::InactiveWeights;
 use super::judgement::FunctionJudgement;
 use super::measure::{percent, percent_change};
 use super::names::Names;
-use super::own_code::{Origin, Origins};
 use super::page::Item;
 use super::pools::Pools;
 use super::renamed::RenamedFrames;
@@ -20,6 +19,7 @@ use super::work::Work;
 use crate::diagnostics::printable;
 use crate::diff::Counterparts;
 use crate::markers;
+use crate::own_code::{Origin, Origins};
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::script_source::{source_of, without_line};
 

@@ -2,9 +2,9 @@
 
 use super::below::{Activity, Below, Part};
 use super::context::Context;
-use super::measure::is_at_least;
 use super::page::{Item, Number};
 use super::work::Work;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Details below this share in percent are left out.

@@ -1,10 +1,10 @@
 //! What is known about how much the weights of functions vary from run to run.
 
-use super::own_code::Origins;
 use super::survey::Survey;
 use super::waits::Waits;
 use crate::Error;
 use crate::diff::ComparedRuns;
+use crate::own_code::Origins;
 use crate::profile::{Profile, Weight};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};

@@ -9,13 +9,13 @@ use super::join_some;
 use super::judgement::Amount;
 use super::measure::format_count;
 use super::overview::Overview;
-use super::own_code::Origin;
 use super::page::{Fact, Item, PathLines, Value};
 use super::quality::{is_defect, quality};
 use super::survey::Survey;
 use super::waits;
 use crate::Error;
 use crate::diagnostics::plural;
+use crate::own_code::Origin;
 use crate::profile::{FrameId, Weight};
 
 /// Kinds and threads below this share in percent are left out.

@@ -6,9 +6,10 @@ use rustc_hash::FxBuildHasher;
 use super::call_tree::{CallTree, Node};
 use super::context::{Called, Context};
 use super::idle::{Inactivity, InactivityFinder};
-use super::measure::{Measure, is_at_least};
+use super::measure::Measure;
 use super::page::{Fact, Item, Number, PathLines, Value};
 use crate::Error;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, Weights};
 
 /// The function that explains most of the growth is named at the end of the path if it has this part of it.

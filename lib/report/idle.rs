@@ -9,12 +9,12 @@ use regex::bytes::RegexSet;
 
 use super::below::Activity;
 use super::context::Context;
-use super::measure::is_at_least;
-use super::own_code::Origins;
 use super::work::Work;
 use crate::Error;
 use crate::markers;
+use crate::own_code::Origins;
 use crate::pattern_list::compile_list;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 use crate::symbol_name::inherent::without_type_brackets;
 use crate::symbol_name::kernel::is_kernel_entry;

@@ -7,10 +7,11 @@ use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
 use super::evidence::{Evidence, Sampling};
-use super::measure::{format_count, format_microseconds, format_weight, is_at_least};
+use super::measure::{format_count, format_microseconds, format_weight};
 use super::page::Number;
 use crate::Error;
 use crate::markers::is_thread_state;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind};

@@ -24,16 +24,6 @@ impl Measure {
     }
 }
 
-/// The largest factor of [`is_at_least`]. Products of smaller numbers than this allows do not overflow.
-const MAX_FACTOR: u128 = 1 << 16;
-
-/// True if `part` is at least `numerator / denominator` of `whole`, both in millionths of a unit, of any size. The last digits of
-/// numbers that are too large for products do not count.
-pub(super) fn is_at_least(part: u128, (numerator, denominator): (u128, u128), whole: u128) -> bool {
-    let scale = if part.max(whole) > u128::MAX / MAX_FACTOR { MAX_FACTOR } else { 1 };
-    part / scale * denominator >= whole / scale * numerator
-}
-
 /// Returns the share of a part in percent; 0 if the whole is 0.
 pub(super) fn percent(part: Weight, whole: Weight) -> f64 {
     if whole.is_zero() { 0.0 } else { 100.0 * part.as_f64() / whole.as_f64() }
@@ -107,18 +97,8 @@ pub(super) fn format_microseconds(weight: Weight) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        format_change, format_count, format_microseconds, format_percent, format_short, format_weight, is_at_least,
-    };
+    use super::{format_change, format_count, format_microseconds, format_percent, format_short, format_weight};
     use crate::profile::Weight;
-
-    #[test]
-    fn parts_of_large_weights_are_compared() {
-        for unit in [1, 10_u128.pow(36)] {
-            assert!(is_at_least(60 * unit, (3, 5), 100 * unit) && !is_at_least(59 * unit, (3, 5), 100 * unit));
-        }
-        assert!(is_at_least(u128::MAX, (98, 100), u128::MAX) && !is_at_least(u128::MAX / 2, (98, 100), u128::MAX));
-    }
 
     #[test]
     fn formats_numbers_for_reading() {

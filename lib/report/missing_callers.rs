@@ -2,8 +2,8 @@
 //! none. Only those count that are certain: any function may be where a thread begins, but none that calls nothing of the
 //! program, such as `memcpy`.
 
-use super::own_code::{Origin, Origins};
 use crate::markers;
+use crate::own_code::{Origin, Origins};
 use crate::profile::{FrameId, Profile};
 
 /// Number of frames, from the first one with a name on, among which a stack has the start of its process or thread.

@@ -5,7 +5,7 @@
 //! return a `Page` of facts, tables and commands. `text`, `markdown` and `json` write it.
 //!
 //! Weight is charged to the program's own functions: what a library or the kernel does on behalf of a function counts
-//! for it (see `own_code`). A stack therefore counts for one own function only, and their weights add up to the total.
+//! for it (see `own_code/`). A stack therefore counts for one own function only, and their weights add up to the total.
 
 mod below;
 mod budget;
@@ -30,7 +30,6 @@ mod measure;
 mod missing_callers;
 mod names;
 mod overview;
-mod own_code;
 mod page;
 mod plain;
 mod pools;
@@ -54,7 +53,6 @@ use self::idle::InactiveWeights;
 use self::judgement::FunctionJudgement;
 use self::lost::Lost;
 use self::names::Names;
-use self::own_code::Origins;
 use self::page::Page;
 use self::pools::Pools;
 use self::renamed::RenamedFrames;
@@ -65,6 +63,7 @@ use crate::Error;
 use crate::csv::Categories;
 use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
+use crate::own_code::Origins;
 use crate::profile::{Profile, Weights};
 use crate::stats::sample_weight::WeightOptions;
 use crate::tally;
@@ -192,15 +191,7 @@ pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: F
     evidence.remove_wakers()?;
     let pools = Pools::find(&mut profile);
     profile.presort(crate::parallel::cores());
-    let has_own_pattern = options.own.is_some();
-    let mut origins = Origins::new(&profile.frames, &options.categories, options.own.take());
-    if !has_own_pattern {
-        origins.find_kernel(&profile);
-    }
-    origins.find_roots(&profile);
-    if !has_own_pattern {
-        origins.find_interpreters(&profile);
-    }
+    let origins = Origins::find(&profile, &options.categories, options.own.take());
     let mut survey = Survey::new(&profile, &origins)?;
     // As in the input: the stacks of wakers make different ones of equal waits.
     survey.stacks = all_stacks - lost_stacks;

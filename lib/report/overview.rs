@@ -9,9 +9,9 @@ use rustc_hash::FxBuildHasher;
 use super::below::Activity;
 use super::context::Context;
 use super::idle::{self, Inactivity, InactivityFinder, Rank};
-use super::measure::is_at_least;
 use super::page::{Fact, Item, Number, Value};
 use crate::Error;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Groups and kinds below this share in percent are left out.

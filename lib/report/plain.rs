@@ -14,15 +14,16 @@ use super::context::Context;
 use super::details;
 use super::facts::{self, PlainFacts};
 use super::idle::{self, Rank};
-use super::measure::{Measure, is_at_least};
+use super::measure::Measure;
 use super::overview::Overview;
-use super::own_code::Origin;
 use super::page::{Block, Fact, Item, Number, Page, Row, Table};
 use super::survey::OwnFunction;
 use super::tables::{column, largest_lines, table, tree_table};
 use super::waits::waits_table;
 use super::wakes;
 use crate::Error;
+use crate::own_code::Origin;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 
 /// Rows below this share in percent are left out.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::lost::Lost;
-use super::measure::is_at_least;
 use super::missing_callers::{OutermostCallers, find_outermost_callers};
-use super::own_code::{Origin, Origins};
 use crate::Error;
 use crate::markers;
+use crate::own_code::{Origin, Origins};
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, SortedStack, Weights};
 use crate::tally::Charging;
 

@@ -197,7 +197,110 @@ fn two_programs_that_start_alike_are_not_paired() {
         assert!(page.contains(" appeared, ") && page.contains(" vanished") && status == Some(1), "{page}");
     }
     // A version has one other name.
-    let (page, _) = compare(&before, &text("a", [("parse", 803), ("total", 140), ("group", 81)]));
+    let [before, after] = [("load", 161), ("parse", 155)].map(|one| text("a", [one, ("total", 140), ("group", 81)]));
+    let (page, _) = compare(&before, &after);
     assert!(page.contains("renamed?  load -> parse"), "{page}");
     assert!(page.contains("nothing changed beyond noise"), "{page}");
+}
+
+/// Returns lines of stacks that begin with some frames.
+fn stacks(start: &str, functions: &[(&str, usize)]) -> String {
+    functions.iter().map(|(name, weight)| format!("{start};{name} {weight}\n")).collect()
+}
+
+/// Checks that nothing is paired in two profiles, in either order.
+fn assert_nothing_is_paired(before: &str, after: &str) {
+    for (before, after) in [(before, after), (after, before)] {
+        let (page, status) = compare(before, after);
+        assert!(!page.contains("names  ") && !page.contains("renamed?"), "{page}");
+        assert!(page.contains("beyond noise") && !page.contains("nothing changed"), "{page}");
+        assert_eq!(status, Some(1), "{page}");
+    }
+}
+
+#[test]
+fn types_with_equal_methods_of_two_programs_are_two() {
+    let go = |name: &str, own: &[(&str, usize)], methods: [usize; 3]| {
+        let sort = format!("svc;runtime.main;main.main;sort.Sort;sort.pdqsort;main.{name}");
+        let [less, swap, len] = methods;
+        stacks("svc;runtime.main;main.main", own)
+            + &format!("{sort}.Less {less}\n{sort}.Swap {swap}\n{sort}.Len {len}\n")
+    };
+    assert_nothing_is_paired(
+        &go("byAge", &[("main.makeUsers", 196), ("main.greet", 158)], [132, 118, 40]),
+        &go("bySum", &[("main.hashAll", 378), ("main.dedup", 101)], [129, 111, 38]),
+    );
+    let python = |class: &str, functions: &[(&str, usize)]| {
+        let line = |(name, weight): &(&str, usize)| {
+            format!("python3;<module> (/srv/app.py);main (/srv/app.py);{class}.{name} (/srv/app.py) {weight}\n")
+        };
+        functions.iter().map(line).collect::<String>()
+    };
+    assert_nothing_is_paired(
+        &python("Cart", &[("add", 111), ("total", 64), ("find", 5), ("save", 43)]),
+        &python("Ledger", &[("add", 118), ("total", 4), ("find", 73), ("audit", 41)]),
+    );
+}
+
+#[test]
+fn a_module_that_was_split_is_compared_whole_in_both_directions() {
+    let names = ["load", "scan", "join", "pack", "sort", "rank"];
+    let one = names.map(|name| format!("c::{name}"));
+    let two = names.map(|name| format!("{}::{name}", if "pack sort rank".contains(name) { "b" } else { "a" }));
+    for weights in [[503, 411, 307, 511, 423, 330], [903, 811, 707, 311, 223, 130]] {
+        let text = |names: &[String; 6], more: usize| {
+            let functions: Vec<_> =
+                names.iter().zip(weights).map(|(name, weight)| (name.as_str(), weight + more)).collect();
+            stacks("app;main", &functions) + &format!("app;main;d::x {}\n", 97 + more)
+        };
+        for (before, after, pairs) in [
+            (text(&one, 0), text(&two, 4), ["c:: is compared as a::", "c:: is compared as b::"]),
+            (text(&two, 4), text(&one, 0), ["a:: is compared as c::", "b:: is compared as c::"]),
+        ] {
+            let (page, status) = compare(&before, &after);
+            assert!(pairs.iter().all(|pair| page.contains(pair)), "{page}");
+            assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+        }
+    }
+}
+
+#[test]
+fn functions_of_libraries_and_frameworks_make_two_programs_no_versions() {
+    for library in ["operator new", "tokio::runtime::task::raw::poll", "github.com/gin-gonic/gin.(*Context).Next"] {
+        let text = |names: [&str; 2], more: usize| {
+            let [one, other] = names;
+            format!(
+                "app;main;{one};{library} {}\napp;main;{one} 111\napp;main;{other} {}\napp;main;{library} 90\n",
+                303 + more,
+                522 - more
+            )
+        };
+        assert_nothing_is_paired(&text(["alpha", "beta"], 0), &text(["gamma", "delta"], 6));
+    }
+    // A framework of the same house, with other handlers.
+    let text = |handlers: &[(&str, usize)]| {
+        let framework = [("fw::decode", 60), ("fw::log", 31), ("fw::route;fw::check", 42), ("fw::route", 25)];
+        stacks("svc;main;fw::serve", &framework) + &stacks("svc;main;fw::serve;fw::route", handlers)
+    };
+    assert_nothing_is_paired(
+        &text(&[("split_edges", 203), ("apply_lines", 140), ("store_blocks", 81), ("pack_cells", 30)]),
+        &text(&[("apply_order", 199), ("rank_order", 144), ("fetch_cart", 78), ("draw_rows", 33)]),
+    );
+}
+
+#[test]
+fn the_largest_function_of_a_copied_folder_may_have_been_renamed() {
+    let text = |folder: &str, largest: &str| {
+        let line = |(name, weight): (&str, usize)| {
+            format!("python3;<module> (/srv/{folder}/app.py);{name} (/srv/{folder}/app.py) {weight}\n")
+        };
+        [(largest, 250), ("total", 140), ("group", 81), ("write", 66)].map(line).concat()
+    };
+    let (page, status) = compare(&text("v1", "load"), &text("v2", "parse"));
+    assert!(page.contains("/srv/v1/ is compared as /srv/v2/"), "{page}");
+    assert!(
+        page.contains("renamed?  load (app.py) -> parse (app.py)") || page.contains("renamed?  load -> parse"),
+        "{page}"
+    );
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
 }

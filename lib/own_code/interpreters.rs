@@ -11,8 +11,8 @@ use super::Origins;
 use super::by_name::{Calls, INTERPRETER, Origin};
 use super::run_time_names::may_be_of_run_time;
 use crate::pattern_list::compile_list as patterns;
+use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile};
-use crate::report::measure::is_at_least;
 
 /// Patterns of the programs that run interpreters, as roots of stacks, with a version and the number of a process: those of which
 /// fg-record shows the functions of scripts, and others.

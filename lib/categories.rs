@@ -1,6 +1,7 @@
 //! Categories of functions, by the first pattern that matches the name.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexSet};
 
@@ -50,6 +51,16 @@ impl Categories {
             )
         })?;
         Ok(Self { names, patterns: compiled })
+    }
+
+    /// Returns the rules that apply if no file is given.
+    ///
+    /// # Panics
+    /// If they are invalid.
+    pub fn of_default() -> &'static Self {
+        static RULES: LazyLock<Categories> =
+            LazyLock::new(|| Categories::parse(DEFAULT, "categories").expect("valid rules"));
+        &RULES
     }
 
     /// Reads rules from a file, or returns the default rules without one.

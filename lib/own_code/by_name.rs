@@ -7,7 +7,7 @@ use bstr::ByteSlice as _;
 use regex::bytes::RegexSet;
 
 use super::run_time_names::AbsentRunTimes;
-use crate::csv::Categories;
+use crate::categories::Categories;
 use crate::filter::FrameMatcher;
 use crate::pattern_list::compile_list as patterns;
 use crate::profile::{FrameId, Frames};
@@ -20,18 +20,18 @@ use crate::{java, markers};
 
 /// The modules of Python's standard library.
 static PYTHON_LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let lines = include_str!("../python_library.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("python_library.txt").lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).collect()
 });
 
 /// Packages of Python that are no program's own.
 static PYTHON_PACKAGES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let lines = include_str!("../python_packages.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("python_packages.txt").lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).collect()
 });
 
 /// Patterns of functions that only prepare the call of the next one: the start of a process or a thread.
-static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../start.txt")));
+static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("start.txt")));
 
 /// Patterns of those of a thread.
 static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -40,13 +40,13 @@ static THREAD_START: LazyLock<RegexSet> = LazyLock::new(|| {
 
 /// Patterns of functions that run code of an interpreted or managed language.
 static RUN_TIMES: LazyLock<RegexSet> =
-    LazyLock::new(|| patterns(&[include_str!("../run_times.txt"), java::ENTRIES].concat()));
+    LazyLock::new(|| patterns(&[include_str!("run_times.txt"), java::ENTRIES].concat()));
 
 /// Patterns of functions of these languages.
-static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../scripts.txt")));
+static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scripts.txt")));
 
 /// Patterns of functions that only pass calls on.
-static GLUE: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("../glue.txt")));
+static GLUE: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("glue.txt")));
 
 /// Patterns of shared libraries, as code without a symbol is named.
 static LIBRARY_FILES: LazyLock<RegexSet> = LazyLock::new(|| patterns(r"^\[.*\.so[.\d]*( \(deleted\))?\]$"));
@@ -83,7 +83,7 @@ pub(super) const INTERPRETER: &str = "interpreter";
 
 /// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::report) enum Origin {
+pub(crate) enum Origin {
     /// A function of the program.
     Own,
     /// A function of a library, of a run time or of the kernel.

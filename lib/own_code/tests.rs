@@ -1,7 +1,7 @@
 //! Tests of the origin of functions.
 
 use super::{Origin, Origins, Place};
-use crate::csv::Categories;
+use crate::categories::Categories;
 use crate::profile::{Frames, Profile, Weight, Weights};
 
 #[test]

@@ -10,15 +10,15 @@ mod by_name;
 mod interpreters;
 mod run_time_names;
 
-pub(super) use self::by_name::Origin;
+pub(crate) use self::by_name::Origin;
 
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
 use self::interpreters::Interpreters;
 
-use super::measure::is_at_least;
+use crate::profile::is_at_least;
 use memchr::memmem;
 
-use crate::csv::Categories;
+use crate::categories::Categories;
 use crate::filter::FrameMatcher;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Profile};
@@ -31,19 +31,19 @@ const MIN_QUALIFIED: (u128, u128) = (1, 2);
 
 /// The parts of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// The index of the program's own function nearest to the leaf.
-    pub(super) own: Option<usize>,
+    pub(crate) own: Option<usize>,
     /// The number of frames from the root on that may be the program's own.
-    pub(super) open: usize,
+    pub(crate) open: usize,
     /// The kind of the code from there on that has no kind of its own.
     inside: Option<&'a str>,
     /// True if the stack is in an interpreter, but no function of a script has a frame in the profile.
-    pub(super) is_without_scripts: bool,
+    pub(crate) is_without_scripts: bool,
 }
 
 /// The origins of all frames.
-pub(super) struct Origins<'a> {
+pub(crate) struct Origins<'a> {
     known: Vec<Known<'a>>,
     /// True if a pattern alone decides which functions are the program's own.
     has_own_pattern: bool,
@@ -64,7 +64,7 @@ pub(super) struct Origins<'a> {
 impl<'a> Origins<'a> {
     /// Creates the origins for the frames of a profile. If `own` is given, it alone decides which functions are the
     /// program's own.
-    pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
+    fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
         let has_own_pattern = own.is_some();
         let mut classifier = Classifier::new(frames, categories, own);
         let known: Vec<Known<'_>> =
@@ -84,9 +84,24 @@ impl<'a> Origins<'a> {
         }
     }
 
+    /// Creates the origins for the frames of a profile, and learns from its stacks. If `own` is given, it alone decides which functions
+    /// are the program's own.
+    pub(crate) fn find(profile: &Profile, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
+        let has_own_pattern = own.is_some();
+        let mut origins = Self::new(&profile.frames, categories, own);
+        if !has_own_pattern {
+            origins.find_kernel(profile);
+        }
+        origins.find_roots(profile);
+        if !has_own_pattern {
+            origins.find_interpreters(profile);
+        }
+        origins
+    }
+
     /// Learns from the stacks which functions with names like those of the kernel are in it: those that an entry of the kernel
     /// calls, and those in which a thread has left its CPU.
-    pub(super) fn find_kernel(&mut self, profile: &Profile) {
+    fn find_kernel(&mut self, profile: &Profile) {
         let mut is_in_kernel = vec![false; self.known.len()];
         let _ = profile.for_each(|stack, _| {
             let entered = stack.iter().skip_while(|frame| !self.enters_kernel(**frame));
@@ -114,7 +129,7 @@ impl<'a> Origins<'a> {
     /// they are called. They are functions if one is `main`, the start of a process or a function of a script, if most have
     /// names like `net/http.(*conn).serve` or `app::serve`, or if stacks of a single frame have much of the weight: threads have
     /// frames.
-    pub(super) fn find_roots(&mut self, profile: &Profile) {
+    fn find_roots(&mut self, profile: &Profile) {
         let (mut single, mut qualified, mut total) = (0_u128, 0_u128, 0_u128);
         let (mut has_start, mut has_function) = (false, false);
         let _ = profile.for_each(|stack, weights| {
@@ -141,7 +156,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Learns from the stacks which native functions are those of an interpreter or its extensions: those that only its threads call.
-    pub(super) fn find_interpreters(&mut self, profile: &Profile) {
+    fn find_interpreters(&mut self, profile: &Profile) {
         if self.has_function_roots {
             return;
         }
@@ -161,65 +176,65 @@ impl<'a> Origins<'a> {
     }
 
     /// True for the root of the stacks of an interpreter, if no function of a script has a frame in the profile.
-    pub(super) fn lacks_scripts(&self, root: FrameId) -> bool {
+    pub(crate) fn lacks_scripts(&self, root: FrameId) -> bool {
         self.lacks_scripts[root.index()]
     }
 
     /// True if fg-record shows functions of scripts that the profile lacks.
-    pub(super) fn can_record_scripts(&self) -> bool {
+    pub(crate) fn can_record_scripts(&self) -> bool {
         self.can_record_scripts
     }
 
     /// True if the roots of stacks are functions.
-    pub(super) fn has_function_roots(&self) -> bool {
+    pub(crate) fn has_function_roots(&self) -> bool {
         self.has_function_roots
     }
 
     /// Returns the index of the first frame that may be a function.
-    pub(super) fn first_function(&self) -> usize {
+    pub(crate) fn first_function(&self) -> usize {
         usize::from(self.has_thread_names)
     }
 
     /// Returns the origin of a frame by its name.
-    pub(super) fn origin(&self, frame: FrameId) -> Origin {
+    pub(crate) fn origin(&self, frame: FrameId) -> Origin {
         self.known[frame.index()].origin
     }
 
     /// True if the roots of stacks are names of threads.
-    pub(super) fn has_thread_names(&self) -> bool {
+    pub(crate) fn has_thread_names(&self) -> bool {
         self.has_thread_names
     }
 
     /// True for the program's own functions of scripts.
-    pub(super) fn is_own_script(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_own_script(&self, frame: FrameId) -> bool {
         let known = &self.known[frame.index()];
         known.is_script && known.origin == Origin::Own
     }
 
     /// True if the profile names the file of code without a symbol.
-    pub(super) fn names_files(&self) -> bool {
+    pub(crate) fn names_files(&self) -> bool {
         self.names_files
     }
 
     /// True for functions of the kernel, and for those by which it is entered.
-    pub(super) fn is_kernel(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_kernel(&self, frame: FrameId) -> bool {
         self.known[frame.index()].kind.starts_with(KERNEL)
     }
 
     /// True for functions that start a process or a thread.
-    pub(super) fn is_start(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_start(&self, frame: FrameId) -> bool {
         self.known[frame.index()].calls == Calls::Start
     }
 
     /// True if a stack is that of a thread that was started, not of a process.
-    pub(super) fn is_in_thread(&self, stack: &[FrameId]) -> bool {
+    pub(crate) fn is_in_thread(&self, stack: &[FrameId]) -> bool {
         stack.iter().take(4).any(|frame| self.known[frame.index()].starts_thread)
     }
 
     /// Returns the index of the function among those below an own one that says most about the call. That is a function
     /// of a script; else the first that has a name and does more than pass the call on; else a library without symbols;
     /// else the first function of the C library or of the kernel.
-    pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
+    pub(crate) fn callee(&self, below: &[FrameId]) -> Option<usize> {
         let known = below.iter().map(|frame| &self.known[frame.index()]);
         let open = known.clone().take_while(|known| known.calls != Calls::Closed).count();
         let script = known.clone().position(|known| self.has_scripts && known.has_script_file && !known.is_glue);
@@ -241,28 +256,28 @@ impl<'a> Origins<'a> {
     }
 
     /// True for a function that has a name and does more than pass the call on.
-    pub(super) fn says_something(&self, frame: FrameId) -> bool {
+    pub(crate) fn says_something(&self, frame: FrameId) -> bool {
         self.known[frame.index()].is_function()
     }
 
     /// True for a function that calls nothing of the program.
-    pub(super) fn is_closed(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_closed(&self, frame: FrameId) -> bool {
         self.known[frame.index()].calls == Calls::Closed
     }
 
     /// True unless the function only runs others: it is part of an interpreter, or of the start of a thread.
-    pub(super) fn is_function(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_function(&self, frame: FrameId) -> bool {
         let known = &self.known[frame.index()];
         known.has_script_file || (known.kind != INTERPRETER && matches!(known.calls, Calls::Any | Calls::Closed))
     }
 
     /// True for a function that runs those of an interpreted or managed language.
-    pub(super) fn is_run_time(&self, frame: FrameId) -> bool {
+    pub(crate) fn is_run_time(&self, frame: FrameId) -> bool {
         self.known[frame.index()].calls == Calls::Scripts
     }
 
     /// Finds the program's own code in a stack, root first.
-    pub(super) fn place(&self, stack: &[FrameId]) -> Place<'a> {
+    pub(crate) fn place(&self, stack: &[FrameId]) -> Place<'a> {
         let mut place = Place { open: stack.len(), ..Place::default() };
         place.is_without_scripts = stack.first().is_some_and(|root| self.lacks_scripts(*root));
         if self.has_own_pattern {
@@ -300,7 +315,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Returns for each function of a stack, outside of closed code, true if it is the program's own.
-    pub(super) fn find_own(&self, stack: &[FrameId]) -> Vec<bool> {
+    pub(crate) fn find_own(&self, stack: &[FrameId]) -> Vec<bool> {
         let may_be_managed = !self.has_own_pattern && self.has_scripts;
         let mut is_managed = false;
         let own = stack.iter().enumerate().map(|(index, frame)| {
@@ -313,7 +328,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.
-    pub(super) fn kind(&self, leaf: FrameId, place: &Place<'a>, is_own: bool) -> &'a str {
+    pub(crate) fn kind(&self, leaf: FrameId, place: &Place<'a>, is_own: bool) -> &'a str {
         let Known { kind, origin, .. } = self.known[leaf.index()];
         match place.inside {
             // A thread state says more than where the thread waits.
