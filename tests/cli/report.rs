@@ -93,8 +93,8 @@ fn the_commands_on_a_page_run() {
 #[test]
 fn compares_runs_before_and_after() {
     let folder = directory();
-    let before = "main;parse 500\nmain;score 300\nmain;gone 149\nmain;same 1001\n";
-    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 991\nmain;fresh 199\n";
+    let before = "main;parse 500\nmain;score 300\nmain;gone 149\nmain;same 501\nmain;keep 500\n";
+    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 491\nmain;keep 500\nmain;fresh 199\n";
     std::fs::write(folder.path().join("old"), before).unwrap();
     std::fs::write(folder.path().join("new"), after).unwrap();
     let run_in = |program: &str, options: &[&str], stdin: &[u8]| {
