@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::{compiler, copy_program, program};
-use crate::support::recording::{Profile, can_record, finish, interrupt_after, record, record_process, recorder};
+use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder, until_cpu_time};
 use crate::support::{command, directory, require, skip};
 
 /// Asserts that all functions of the program `busy`, which runs under the name `object`, have names.
@@ -49,8 +49,9 @@ fn records_a_process_whose_name_is_not_utf_8() {
     copy_program(busy, &path);
     let process = Background::start(command(&path).arg("100000"));
     for target in ["-p", "-t"] {
-        let recorder = recorder([target, &process.pid(), "-F", "997"]).spawn().unwrap();
-        let outcome = interrupt_after(recorder, &process, Duration::from_millis(100)).ok();
+        let until = until_cpu_time(process.pid().parse().unwrap(), Duration::from_millis(100));
+        let outcome = finish(recorder([target, &process.pid(), "-F", "997"]).args(until).spawn().unwrap());
+        assert_eq!(outcome.code(), 3, "{outcome:?}");
         assert_named(&Profile::from_stdout(&outcome), "na\u{fffd}ve");
     }
 }

@@ -56,11 +56,7 @@ pub fn finish(recorder: Child) -> Outcome {
 ///
 /// Unlike a recording with `-d`, this one has samples however rarely a busy machine lets the process run.
 pub fn record_process(process: &Background, options: &[&str], cpu_time: Duration) -> Outcome {
-    interrupt_after(recorder(["-p", &process.pid()]).args(options).spawn().unwrap(), process, cpu_time)
-}
-
-/// Interrupts a recorder once a process has used so much CPU time since the recording began.
-pub fn interrupt_after(mut recorder: Child, process: &Background, cpu_time: Duration) -> Outcome {
+    let mut recorder = recorder(["-p", &process.pid()]).args(options).spawn().unwrap();
     wait_until_recording(&mut recorder);
     process.wait_for_cpu_time(cpu_time);
     super::signals::send(&recorder, libc::SIGINT);
