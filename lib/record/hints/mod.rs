@@ -1,11 +1,11 @@
 //! Hints at what is wrong with a recording and what helps, each by its cause, as it was counted.
 
 mod scripts;
+mod truncation;
 
 use object::Object as _;
 
 use super::advice;
-use super::counters::ring_size::MAX_STACK_COPY;
 use super::counters::sampling::CallGraph;
 use super::coverage::{Coverage, seconds};
 use super::observer::FinishedRecording;
@@ -251,56 +251,6 @@ impl Hints<'_> {
                 "{threads} threads used {each} CPU time each: one that uses less than {sample} has no sample; {help}"
             )
         })
-    }
-
-    /// Returns a hint if copies of stacks are too small.
-    fn small_copies(&self) -> Option<String> {
-        let copies = self.finished.stack_copies?;
-        let share = self.frequent_share(self.counts().truncated.dump_too_small)?;
-        let help = match (copies.copy.saturating_mul(2).min(MAX_STACK_COPY), &self.finished.copy_reason) {
-            (larger, _) if larger > copies.copy => format!("use --call-graph dwarf,{larger}"),
-            (_, Some(reason)) => format!("a BPF program captures whole stacks, but {reason}"),
-            (_, None) => "as root, --call-graph dwarf without a size captures whole stacks".to_owned(),
-        };
-        Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
-    }
-
-    fn large_stacks(&self) -> Option<String> {
-        let share = self.frequent_share(self.counts().truncated.stack_too_large)?;
-        Some(format!("{share} of stacks are truncated: they have more than 4096 frames, or are larger than a megabyte"))
-    }
-
-    fn other_stack(&self) -> Option<String> {
-        let share = self.frequent_share(self.counts().truncated.other_stack)?;
-        let help = match &self.finished.copy_reason {
-            Some(reason) => format!("a BPF program captures both, but {reason}"),
-            None if self.shows_sleepers() => "it never is for threads that slept before the recording".to_owned(),
-            None => "as root, --call-graph dwarf without a size captures both".to_owned(),
-        };
-        Some(format!(
-            "{share} of stacks are of handlers on an alternate signal stack: the interrupted stack is not copied; {help}"
-        ))
-    }
-
-    fn overwritten(&self) -> Option<String> {
-        let share = self.frequent_share(self.counts().truncated.overwritten)?;
-        Some(format!(
-            "{share} of stacks are truncated in functions that unwind for exceptions: they write over their saved registers"
-        ))
-    }
-
-    fn not_resident(&self) -> Option<String> {
-        let share = self.frequent_share(self.counts().truncated.not_resident)?;
-        let help = match &self.finished.copy_reason {
-            Some(reason) => format!("; a BPF program continues after most of them, but {reason}"),
-            None if self.finished.stack_copies.is_some() => {
-                "; as root, --call-graph dwarf without a size continues after most of them".to_owned()
-            }
-            None => String::new(),
-        };
-        Some(format!(
-            "{share} of stacks are truncated at pages that are not in memory: swapped out, or never written{help}"
-        ))
     }
 
     /// Returns where most of the stacks end that end in code without unwind information, and what helps there.

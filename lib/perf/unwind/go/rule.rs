@@ -60,7 +60,7 @@ pub(super) fn rule_at(function: &Function<'_>, address: u64, elf: &Elf) -> GoRul
     }
 }
 
-/// What a function has pushed when it has popped its return address. `syscall.rawVforkSyscall` does: the new process runs on the
+/// The bytes that a function has pushed when it has popped its return address. `syscall.rawVforkSyscall` does: the new process runs on the
 /// same stack.
 const RETURN_ADDRESS_POPPED: i32 = -8;
 
