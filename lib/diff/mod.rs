@@ -1,5 +1,6 @@
 //! Compares two profiles: each stack with its weight before and after.
 
+mod candidates;
 mod common;
 mod comparison;
 mod counterpart;

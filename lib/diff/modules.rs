@@ -219,10 +219,12 @@ impl<'p> Sides<'p> {
         let mut shares = shares.into_iter();
         judged.retain(|_| shares.next().unwrap_or(false));
         let are_versions = |one: &Judged<'c>| {
-            one.own.iter().any(|(old, new)| {
-                let roots = matching.own.roots(*old).chain(matching.own.roots(*new)).collect();
-                matching.are_versions(&roots, matching.has_file(*old))
-            })
+            let programs = one.own.iter().map(|(old, new)| {
+                let roots = matching.own.roots(*old).chain(matching.own.roots(*new));
+                (roots.collect(), matching.has_file(*old))
+            });
+            let programs: BTreeSet<(BTreeSet<FrameId>, bool)> = programs.collect();
+            programs.iter().any(|(roots, are_scripts)| matching.are_versions(roots, *are_scripts))
         };
         judged.retain(are_versions);
         let modules = judged.into_iter().map(|one| {

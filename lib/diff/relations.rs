@@ -63,16 +63,21 @@ pub(super) fn find_relations(both: &Profile, is_before: bool) -> Result<BTreeMap
 
 impl Relations {
     /// Returns the relations with renamed functions under their names after. All functions that are not matched yet become one.
-    pub fn with_names(&self, names: &BTreeMap<FrameId, FrameId>, unmatched: &BTreeSet<FrameId>) -> Self {
+    pub fn with_names(&self, names: &BTreeMap<FrameId, FrameId>, unmatched: &BTreeSet<FrameId>) -> NamedRelations {
         let new_name = |frame: FrameId| match unmatched.contains(&frame) {
             true => UNMATCHED,
             false => names.get(&frame).copied().unwrap_or(frame),
         };
-        Self {
+        NamedRelations {
             inclusive: self.inclusive,
-            callers: rename_frames(&self.callers, new_name),
-            callees: rename_frames(&self.callees, new_name),
+            callers: Distribution::new(&self.callers, new_name),
+            callees: Distribution::new(&self.callees, new_name),
         }
+    }
+
+    /// Returns all callers and callees.
+    pub fn neighbours(&self) -> impl Iterator<Item = FrameId> {
+        self.callers.keys().chain(self.callees.keys()).flatten().copied()
     }
 
     /// True for a program or thread.
@@ -85,40 +90,64 @@ impl Relations {
         let itself = self.callees.get(&None).copied().unwrap_or_default();
         itself <= (1.0 - MIN_CALLEES) * self.inclusive
     }
+}
 
+/// The callers and callees of a function by their names after.
+#[derive(Clone, Debug)]
+pub(super) struct NamedRelations {
+    inclusive: f64,
+    callers: Distribution,
+    callees: Distribution,
+}
+
+impl NamedRelations {
     /// Returns how similar two functions are, up to 1; `None` if they are not.
     pub fn similarity(&self, other: &Self) -> Option<f64> {
-        // That two callers are not matched does not make them one.
-        let callers = overlap(&self.callers, &other.callers, |frame| *frame != Some(UNMATCHED));
-        let callees = overlap(&self.callees, &other.callees, |_| true);
         let weight = self.inclusive.min(other.inclusive) / self.inclusive.max(other.inclusive);
-        (callers >= MIN_OVERLAP && callees >= MIN_OVERLAP && weight >= MIN_WEIGHT_RATIO)
-            .then_some(callers * callees * weight)
+        if weight < MIN_WEIGHT_RATIO {
+            return None;
+        }
+        // That two callers are not matched does not make them one.
+        let callers = self.callers.overlap(&other.callers, |frame| *frame != Some(UNMATCHED));
+        let callees = self.callees.overlap(&other.callees, |_| true);
+        (callers >= MIN_OVERLAP && callees >= MIN_OVERLAP).then_some(callers * callees * weight)
+    }
+
+    /// Returns the callers that are matched. Similar functions have one in common.
+    pub fn known_callers(&self) -> impl Iterator<Item = Option<FrameId>> {
+        self.callers.weights.keys().copied().filter(|frame| *frame != Some(UNMATCHED))
+    }
+
+    /// Returns the number of callers and callees.
+    pub fn len(&self) -> usize {
+        self.callers.weights.len() + self.callees.weights.len()
     }
 }
 
-/// Adds up the weights of frames that have one name now.
-fn rename_frames(
-    weights: &BTreeMap<Option<FrameId>, f64>,
-    new_name: impl Fn(FrameId) -> FrameId,
-) -> BTreeMap<Option<FrameId>, f64> {
-    let mut renamed = BTreeMap::new();
-    for (frame, weight) in weights {
-        *renamed.entry(frame.map(&new_name)).or_default() += weight;
-    }
-    renamed
+/// The weights of the callers or callees of a function.
+#[derive(Clone, Debug)]
+struct Distribution {
+    weights: BTreeMap<Option<FrameId>, f64>,
+    sum: f64,
 }
 
-/// Returns the share of two distributions that is equal, of the frames that count.
-fn overlap(
-    a: &BTreeMap<Option<FrameId>, f64>,
-    b: &BTreeMap<Option<FrameId>, f64>,
-    counts: impl Fn(&Option<FrameId>) -> bool,
-) -> f64 {
-    let sums = (a.values().sum::<f64>(), b.values().sum::<f64>());
-    let shares = a.iter().filter(|(frame, _)| counts(frame)).map(|(frame, weight)| {
-        let other = b.get(frame).copied().unwrap_or_default();
-        (weight / sums.0).min(other / sums.1)
-    });
-    shares.sum()
+impl Distribution {
+    /// Adds up the weights of frames that have one name now.
+    fn new(weights: &BTreeMap<Option<FrameId>, f64>, new_name: impl Fn(FrameId) -> FrameId) -> Self {
+        let mut renamed = BTreeMap::new();
+        for (frame, weight) in weights {
+            *renamed.entry(frame.map(&new_name)).or_default() += weight;
+        }
+        Self { sum: renamed.values().sum(), weights: renamed }
+    }
+
+    /// Returns the share that is equal, of the frames that count.
+    fn overlap(&self, other: &Self, counts: impl Fn(&Option<FrameId>) -> bool) -> f64 {
+        let [few, many] = if self.weights.len() <= other.weights.len() { [self, other] } else { [other, self] };
+        let shares = few.weights.iter().filter(|(frame, _)| counts(frame)).filter_map(|(frame, weight)| {
+            let other = many.weights.get(frame)?;
+            Some((weight / few.sum).min(other / many.sum))
+        });
+        shares.sum()
+    }
 }

@@ -10,19 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::ByteSlice as _;
 
+use super::candidates::Candidates;
 use super::own_functions::{OwnFunctions, Presence};
-use super::relations::{Relations, find_relations};
+use super::relations::{NamedRelations, Relations, find_relations};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile};
 
-/// Largest similarity of another candidate, relative to that of the best one.
-const MAX_RIVAL: f64 = 0.8;
-
 /// Functions that call nothing are pairs if at least this part of the functions of a side is.
 const MIN_FOUND_PART: usize = 2;
-
-/// Most functions of a side that are matched: the heaviest.
-const MOST_FUNCTIONS: usize = 1000;
 
 /// A function with another name on each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +26,6 @@ pub struct Renamed {
     pub before: Vec<u8>,
     /// The name after.
     pub after: Vec<u8>,
-}
-
-/// A vanished and a new function, which may be the same.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    vanished: FrameId,
-    new: FrameId,
-    similarity: f64,
 }
 
 /// Returns the functions of a differential profile that were probably renamed, in the order of their names before.
@@ -102,7 +89,7 @@ impl<'p> Matching<'p> {
     }
 
     /// Finds the programs and threads whose two sides are versions of one.
-    fn find_versions(&mut self) {
+    pub fn find_versions(&mut self) {
         let functions = self.unmatched.iter().flatten().map(|function| (*function, self.has_file(*function)));
         let roots: BTreeSet<(FrameId, bool)> = functions
             .flat_map(|(function, is_script)| self.own.roots(function).map(move |root| (root, is_script)))
@@ -116,12 +103,14 @@ impl<'p> Matching<'p> {
         self.find_versions();
         let all = [0, 1].map(|side| self.unmatched[side].intersection(&self.distinct).count()).into_iter().max();
         // A pair makes the callers and callees of others known.
+        let mut candidates = Candidates::new(&self);
         loop {
-            let pairs = self.find_best_pairs();
+            let pairs = candidates.find_best();
             if pairs.is_empty() {
                 break;
             }
-            pairs.iter().for_each(|pair| self.add(pair.vanished, pair.new));
+            pairs.iter().for_each(|(vanished, new)| self.add(*vanished, *new));
+            candidates.update(&self, &pairs);
         }
         // Two functions that call nothing are alike by their weight alone.
         if self.names.len() * MIN_FOUND_PART < all.unwrap_or(0) {
@@ -173,7 +162,8 @@ impl<'p> Matching<'p> {
         self.with_names(0, vanished).similarity(&self.with_names(1, new))
     }
 
-    fn with_names(&self, side: usize, function: FrameId) -> Relations {
+    /// Returns the relations of a function by the names that are known.
+    pub fn with_names(&self, side: usize, function: FrameId) -> NamedRelations {
         self.relations[side][&function].with_names(&self.names, &self.unmatched[side])
     }
 
@@ -183,51 +173,21 @@ impl<'p> Matching<'p> {
         name.ends_with(b")") && name.contains_str(" (")
     }
 
-    /// Returns the pairs of which each function is by far the best match of the other.
-    fn find_best_pairs(&self) -> Vec<Candidate> {
-        let [vanished, new] = [0, 1].map(|side| self.find_heaviest(side));
-        let candidates: Vec<Candidate> = vanished
-            .iter()
-            .flat_map(|(vanished, before)| {
-                new.iter().filter_map(|(new, after)| {
-                    let similarity = before.similarity(after).filter(|_| {
-                        let are_scripts = self.has_file(*vanished);
-                        let mut roots = self.own.common_roots(*vanished, *new);
-                        are_scripts == self.has_file(*new)
-                            && roots.any(|root| self.versions.contains(&(root, are_scripts)))
-                    })?;
-                    Some(Candidate { vanished: *vanished, new: *new, similarity })
-                })
-            })
-            .collect();
-        // The best and second-best similarity of each function.
-        let mut best = BTreeMap::<(bool, FrameId), [f64; 2]>::new();
-        for Candidate { vanished, new, similarity } in &candidates {
-            for function in [(true, *vanished), (false, *new)] {
-                let [first, second] = best.entry(function).or_default();
-                if *similarity > *first {
-                    (*first, *second) = (*similarity, *first);
-                } else if *similarity > *second {
-                    *second = *similarity;
-                }
-            }
-        }
-        let mut found = candidates;
-        found.retain(|one| {
-            [(true, one.vanished), (false, one.new)].iter().all(|function| {
-                let [first, second] = best.get(function).copied().unwrap_or_default();
-                one.similarity == first && second <= MAX_RIVAL * first
-            })
-        });
-        found
+    /// True for functions of one version of a program, both of scripts or neither.
+    pub fn may_be_one(&self, vanished: FrameId, new: FrameId) -> bool {
+        let are_scripts = self.has_file(vanished);
+        let mut roots = self.own.common_roots(vanished, new);
+        are_scripts == self.has_file(new) && roots.any(|root| self.versions.contains(&(root, are_scripts)))
     }
 
-    /// Returns the heaviest functions of a side that are not matched yet, with their relations.
-    fn find_heaviest(&self, side: usize) -> Vec<(FrameId, Relations)> {
-        let functions = self.unmatched[side].intersection(&self.distinct);
-        let mut functions: Vec<_> = functions.map(|frame| (*frame, self.with_names(side, *frame))).collect();
-        functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
-        functions.truncate(MOST_FUNCTIONS);
+    /// Returns the functions of a side that have no other name and may be paired, the lightest first.
+    pub fn by_weight(&self, side: usize) -> Vec<FrameId> {
+        let mut functions: Vec<_> = self.unmatched[side].intersection(&self.distinct).copied().collect();
+        functions.reverse();
+        functions.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|function| self.relations[side][function].inclusive);
+            a.total_cmp(&b)
+        });
         functions
     }
 }

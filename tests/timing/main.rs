@@ -24,6 +24,7 @@ mod noise;
 mod off_cpu;
 mod pairs;
 mod progress;
+mod renames;
 mod ring;
 mod script;
 mod spans;
