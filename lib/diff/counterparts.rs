@@ -3,12 +3,12 @@
 //! All are found in the profiles, since a command does not tell which of its programs does the work. Two programs are taken
 //! for one only if their functions are alike: what appeared and what vanished is a real difference, unless only names differ.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counterpart::{Counterpart, NamePart};
 use super::own_functions::OwnFrames;
 use super::program::{Program, is_evidence};
+use super::renaming::Renaming;
 use super::sources::{Functions, find_files, find_folders};
 use crate::Error;
 use crate::profile::Profile;
@@ -69,13 +69,9 @@ impl Counterparts {
         self.0.is_empty()
     }
 
-    /// Returns the name after of a frame before.
-    pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut renamed = Cow::Borrowed(name);
-        for counterpart in &self.0 {
-            renamed = counterpart.rename(&renamed).map_or(renamed, Cow::Owned);
-        }
-        renamed
+    /// Returns what gives the frames before their names after.
+    pub(super) fn renaming(&self) -> Renaming<'_> {
+        Renaming::new(&self.0)
     }
 
     /// Describes what is compared as one; `None` if nothing is.
@@ -113,17 +109,19 @@ impl SideNames {
         if counterparts.is_empty() {
             return;
         }
-        self.functions = self.functions.rename(|name| renamed(counterparts, name));
+        let renaming = counterparts.renaming();
+        self.functions = self.functions.rename(|name| renamed(&renaming, name));
         for (name, program) in std::mem::take(&mut self.programs) {
-            self.programs.entry(renamed(counterparts, &name)).or_default().weight += program.weight;
+            self.programs.entry(renamed(&renaming, &name)).or_default().weight += program.weight;
         }
     }
 
     /// Adds the calls within each program.
     fn with_calls(mut self, profiles: &[Profile], counterparts: &Counterparts) -> Result<Self, Error> {
+        let renaming = counterparts.renaming();
         for profile in profiles {
             let names: Vec<String> =
-                profile.frames.iter().map(|(_, name)| renamed(counterparts, &String::from_utf8_lossy(name))).collect();
+                profile.frames.iter().map(|(_, name)| renamed(&renaming, &String::from_utf8_lossy(name))).collect();
             let own = OwnFrames::new(profile);
             profile.for_each(|stack, weights| {
                 let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
@@ -173,8 +171,8 @@ impl SideNames {
     }
 }
 
-fn renamed(counterparts: &Counterparts, name: &str) -> String {
-    String::from_utf8_lossy(&counterparts.rename(name.as_bytes())).into_owned()
+fn renamed(renaming: &Renaming<'_>, name: &str) -> String {
+    String::from_utf8_lossy(&renaming.rename(name.as_bytes())).into_owned()
 }
 
 fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
@@ -373,7 +371,8 @@ mod tests {
             counterpart("x/app.py", "y/app.py", NamePart::Whole),
             counterpart("/srv/v1.py", "/srv/v2.py", NamePart::File),
         ]);
-        let renamed = |name: &str| String::from_utf8(counterparts.rename(name.as_bytes()).into_owned()).unwrap();
+        let renaming = counterparts.renaming();
+        let renamed = |name: &str| String::from_utf8(renaming.rename(name.as_bytes()).into_owned()).unwrap();
         assert_eq!(["app.v1", "appxv1", "app.v1x"].map(renamed), ["a$=b", "appxv1", "app.v1x"]);
         let names = ["f (/srv/v1.py:3)", "/srv/v1.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"];
         assert_eq!(names.map(renamed), ["f (/srv/v2.py:3)", "/srv/v2.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"]);

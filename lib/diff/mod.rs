@@ -13,6 +13,7 @@ mod path_name;
 mod program;
 mod relations;
 mod renamed;
+mod renaming;
 mod repeated_run;
 mod runs;
 mod scale;
@@ -116,7 +117,8 @@ fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Opt
     }
     let counterparts = Counterparts::find(&before, &after)?;
     if !counterparts.is_empty() {
-        let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| counterparts.rename(name)));
+        let renaming = counterparts.renaming();
+        let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| renaming.rename(name)));
         before = renamed.collect::<Result<_, _>>()?;
     }
     Ok(RenamedSides { before, after, counterparts })

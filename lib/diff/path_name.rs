@@ -54,11 +54,6 @@ impl<'a> PathName<'a> {
     pub fn folder(&self) -> &'a str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
-
-    /// True if the file is in a folder, or in one of its folders.
-    pub fn is_in(&self, folder: &str) -> bool {
-        self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-    }
 }
 
 /// Returns the length of the equal end of two paths, from a `/` on.

@@ -2,6 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use rustc_hash::FxHashMap;
 
 use super::counterpart::{Counterpart, NamePart};
 use super::path_name::{PathName, common_end};
@@ -60,23 +63,78 @@ impl Functions {
         by_key
     }
 
-    /// Returns the functions of a folder or file, with their weights.
-    fn functions_in<'a>(&'a self, is_in: impl Fn(&PathName<'a>) -> bool) -> impl Iterator<Item = (PathName<'a>, f64)> {
-        let paths = self.0.iter().filter_map(|(name, weight)| Some((PathName::parse(name)?, *weight)));
-        paths.filter(move |(name, _)| is_in(name))
+    /// Returns the source files of the functions.
+    fn files(&self) -> Files<'_> {
+        let mut files = Files::default();
+        for (name, weight) in self.0.iter().filter_map(|(name, weight)| Some((PathName::parse(name)?, *weight))) {
+            *files.weights.entry(name.path).or_default() += if name.is_evidence() { weight } else { 0.0 };
+        }
+        files
+    }
+}
+
+/// The source files of a side.
+#[derive(Default)]
+struct Files<'a> {
+    /// By path, the weight of the functions whose names are evidence, each by itself.
+    weights: BTreeMap<&'a str, f64>,
+    /// The same by folder, of those that were asked for.
+    folders: BTreeMap<String, f64>,
+}
+
+impl<'a> Files<'a> {
+    /// Returns the weights of the files in a folder, and in its folders.
+    fn in_folder(&self, folder: &str) -> impl Iterator<Item = f64> {
+        let folder = format!("{folder}/");
+        let files = self.weights.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded));
+        files.take_while(move |(path, _)| path.starts_with(&folder)).map(|(_, weight)| *weight)
     }
 
-    /// Returns the weight of those whose names are evidence, each by itself.
-    fn weight_of<'a>(&'a self, is_in: impl Fn(&PathName<'a>) -> bool) -> f64 {
-        self.functions_in(is_in).filter(|(name, _)| name.is_evidence()).map(|(_, weight)| weight).sum()
+    fn folder_weight(&mut self, folder: &str) -> f64 {
+        if let Some(weight) = self.folders.get(folder) {
+            return *weight;
+        }
+        let weight = self.in_folder(folder).sum();
+        self.folders.insert(folder.to_owned(), weight);
+        weight
+    }
+
+    fn file_weight(&self, file: &str) -> f64 {
+        self.weights.get(file).copied().unwrap_or_default()
     }
 
     fn has_folder(&self, folder: &str) -> bool {
-        self.functions_in(|name| name.is_in(folder)).next().is_some()
+        self.in_folder(folder).next().is_some()
     }
 
     fn has_file(&self, file: &str) -> bool {
-        self.functions_in(|name| name.path == file).next().is_some()
+        self.weights.contains_key(file)
+    }
+}
+
+/// The functions of one name in files of one name.
+#[derive(Default)]
+struct Namesakes<'a> {
+    last: Option<(PathName<'a>, f64)>,
+    /// The last one by each end of its path that starts with a `/`.
+    by_end: FxHashMap<&'a str, (PathName<'a>, f64)>,
+}
+
+impl<'a> Namesakes<'a> {
+    fn new(functions: Vec<(PathName<'a>, f64)>) -> Self {
+        let mut namesakes = Self::default();
+        for function in functions {
+            let path = function.0.path;
+            namesakes.by_end.extend(path.match_indices('/').map(|(start, _)| (&path[start..], function)));
+            namesakes.last = Some(function);
+        }
+        namesakes
+    }
+
+    /// Returns the function whose path has the longest end in common with a path, and its weight.
+    fn closest(&self, path: &str) -> Option<&(PathName<'a>, f64)> {
+        let mut ends = path.match_indices('/').map(|(start, _)| &path[start..]);
+        ends.find_map(|end| self.by_end.get(end)).or(self.last.as_ref())
     }
 }
 
@@ -111,13 +169,11 @@ impl Match {
 
 /// Returns the folders whose files have functions of the same names on both sides, those of most functions first.
 pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counterpart> {
-    let new = after.paths_by(before, PathName::key);
+    let new = after.paths_by(before, PathName::key).into_iter();
+    let new: BTreeMap<_, Namesakes<'_>> = new.map(|(key, functions)| (key, Namesakes::new(functions))).collect();
     let mut matches = BTreeMap::<Counterpart, Match>::new();
     for (old, weight) in before.paths_only_here(after).filter(|(old, _)| old.is_evidence()) {
-        let candidates = new.get(&old.key()).into_iter().flatten();
-        let Some((best, weight_after)) = candidates.max_by_key(|(new, _)| common_end(old.path, new.path)) else {
-            continue;
-        };
+        let Some((best, weight_after)) = new.get(&old.key()).and_then(|new| new.closest(old.path)) else { continue };
         if let Some(folder) = folders_of(&old, best) {
             matches.entry(folder).or_default().add(&old, weight, *weight_after);
         }
@@ -125,9 +181,9 @@ pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counter
     let mut folders: Vec<(Counterpart, Match)> = matches.into_iter().collect();
     folders.sort_by_key(|(_, found)| Reverse(found.names.len()));
     let mut seen = BTreeSet::new();
+    let (mut before, mut after) = (before.files(), after.files());
     folders.retain(|(folder, found)| {
-        let old = before.weight_of(|name| name.is_in(&folder.before));
-        let new = after.weight_of(|name| name.is_in(&folder.after));
+        let (old, new) = (before.folder_weight(&folder.before), after.folder_weight(&folder.after));
         // A folder that both sides use is none of a copy.
         let is_pair = match found.names.len() >= MIN_NAMES {
             true => found.has_share(MIN_SHARE, old, new),
@@ -171,9 +227,9 @@ pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpa
     let mut files: Vec<_> = matches.into_iter().collect();
     files.sort_by_key(|(_, found)| Reverse(found.names.len()));
     let mut seen = [BTreeSet::new(), BTreeSet::new()];
+    let (before, after) = (before.files(), after.files());
     files.retain(|((file, _), found)| {
-        let [old, new] = [(before, &file.before), (after, &file.after)]
-            .map(|(side, file)| side.weight_of(|name| name.path == *file));
+        let (old, new) = (before.file_weight(&file.before), after.file_weight(&file.after));
         let is_pair = found.names.len() >= MIN_NAMES
             && found.has_share(MIN_SHARE, old, new)
             && !after.has_file(&file.before)
