@@ -35,8 +35,8 @@ const RESUME_FLAG: u64 = 1 << 16;
 impl<'a> Code<'a> {
     /// Returns the code of the system call in which the thread is at `ip`, or that it has just left.
     ///
-    /// The call leaves the address behind it in a register, as does a call of a function whose address is there, and the flags in
-    /// another.
+    /// The call leaves the address behind it in one register, and the flags in another. After a call of a function by the first of
+    /// them, that register has the address, too.
     pub(super) fn at_syscall(&self, ip: u64, registers: &Registers<'_>) -> Option<Self> {
         let changed = registers.get(FLAGS).zip(registers.get(SAVED_FLAGS)).map_or(0, |(flags, saved)| flags ^ saved);
         if !Native::READS_CODE || registers.get(RETURN) != Some(ip) || changed & !RESUME_FLAG != 0 {
@@ -58,9 +58,7 @@ impl<'a> Code<'a> {
         })?;
         Some(Self { svma, ..*self })
     }
-}
 
-impl Code<'_> {
     /// True for the start of a thread whose code has no unwind information.
     pub(super) fn starts_thread(&self) -> bool {
         starts_thread(self.elf.code_from(self.svma))
@@ -112,8 +110,7 @@ fn is_zero(instruction: &Instruction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::find_branch;
-    use super::starts_thread;
+    use super::{find_branch, starts_thread};
 
     #[test]
     fn follows_the_branch_of_a_new_thread() {

@@ -14,7 +14,8 @@ use crate::perf::cfi::{CfiEntry, CfiTable};
 /// Number of bytes from the instruction that sets the stack pointer to the end of the function.
 pub(super) const AFTER_HANDLER: u64 = 16;
 
-/// True for code of a function from which on its saved registers are those of an exception's handler. `entry` of `cfi` covers it.
+/// True if a function that is at `code` may have written the registers of an exception's handler over those that it has saved. `entry`
+/// of `cfi` covers the code.
 pub(super) fn has_installed_handler(code: &Code<'_>, cfi: &CfiTable, entry: CfiEntry) -> bool {
     cfi.handler_call(entry).is_some_and(|end| {
         let function = code.elf.code_from(entry.start);
