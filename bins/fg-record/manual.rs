@@ -87,7 +87,9 @@ const EVENTS: &[(&str, &str)] = &[
     (
         "Software events",
         "`cpu-clock`, `task-clock`, `page-faults`, `minor-faults`, `major-faults`, `context-switches`, \
-         `cgroup-switches`, `cpu-migrations`, `alignment-faults` and `emulation-faults`.",
+         `cgroup-switches`, `cpu-migrations`, `alignment-faults` and `emulation-faults`.\n\nThe clocks cannot sample the kernel \
+         where it disables interrupts. Part of each sleep and wake-up is such code: of programs that sleep thousands of times a \
+         second, this CPU time has no samples.",
     ),
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (

@@ -212,7 +212,7 @@ fn paranoid_level() -> i64 {
     read_setting("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2)
 }
 
-fn max_sample_rate() -> u64 {
+pub fn max_sample_rate() -> u64 {
     let rate = read_setting("/proc/sys/kernel/perf_event_max_sample_rate");
     rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(u64::MAX)
 }

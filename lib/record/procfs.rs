@@ -71,6 +71,20 @@ pub fn thread_stat(tid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{tid}/task/{tid}/stat"))
 }
 
+/// Returns how often the threads have gone to sleep that are in a directory of `/proc`: all of a process, or the one of a thread.
+pub fn count_sleeps(directory: &Path) -> Option<u64> {
+    let threads = match fs::read_dir(directory.join("task")) {
+        Ok(threads) => threads.filter_map(|thread| Some(thread.ok()?.path())).collect(),
+        Err(_) => vec![directory.to_owned()],
+    };
+    let counts = threads.iter().filter_map(|thread| {
+        let status = read_lossy(thread.join("status")).ok()?;
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse::<u64>().ok()
+    });
+    counts.reduce(|one, other| one + other)
+}
+
 /// Returns the CPU time in nanoseconds that a thread has used.
 pub fn thread_cpu_time(tid: u32) -> Option<u64> {
     fs::read_to_string(format!("/proc/{tid}/task/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()

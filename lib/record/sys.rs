@@ -237,9 +237,17 @@ pub fn process_cpu_time(pid: u32) -> Option<u64> {
     (result == 0).then_some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// Returns the CPU time in nanoseconds of a child that has exited, and of its own children that were waited for. `None`
-/// if it has not exited. It can still be waited for.
-pub fn exited_child_cpu_time(pid: u32) -> Option<u64> {
+/// What a child that has exited used, with its own children that were waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildUsage {
+    /// The CPU time in nanoseconds.
+    pub cpu_time: u64,
+    /// The number of times that a thread went to sleep.
+    pub sleeps: u64,
+}
+
+/// Returns what a child used. `None` if it has not exited. It can still be waited for.
+pub fn exited_child_usage(pid: u32) -> Option<ChildUsage> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
@@ -249,8 +257,9 @@ pub fn exited_child_cpu_time(pid: u32) -> Option<u64> {
         (result, info.assume_init(), usage.assume_init())
     };
     let times = [usage.ru_utime, usage.ru_stime];
-    let nanoseconds = times.iter().map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000).sum();
-    (result == 0 && info.si_signo == libc::SIGCHLD).then_some(nanoseconds)
+    let cpu_time = times.iter().map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000).sum();
+    let sleeps = u64::try_from(usage.ru_nvcsw).unwrap_or(0);
+    (result == 0 && info.si_signo == libc::SIGCHLD).then_some(ChildUsage { cpu_time, sleeps })
 }
 
 /// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from

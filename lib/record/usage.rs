@@ -3,6 +3,7 @@
 //! Nothing here depends on samples. A thread that exits before its first sample is due has used CPU time too.
 
 use std::fs;
+use std::ops::Add;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
@@ -19,6 +20,8 @@ pub struct Usage {
     pub cpu_time: Option<CpuTime>,
     /// The count of each event in the target. `None` if other processes were counted too.
     pub event_counts: Option<Vec<u64>>,
+    /// How often its threads went to sleep, at least. `None` if it is not known.
+    pub sleeps: Option<u64>,
     /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
     pub existing_threads: usize,
     /// True if counters count in threads: each thread's counter waits for a whole period before its first sample.
@@ -51,6 +54,7 @@ pub struct UsageMeter {
 pub struct UsageMark {
     reading: Reading,
     counts: Option<Vec<u64>>,
+    sleeps: Option<u64>,
 }
 
 /// The source of the CPU time.
@@ -114,7 +118,7 @@ impl UsageMeter {
     /// Returns what has been used up to now.
     pub fn mark(&self, counters: &Counters, sampler: Option<&StackSampler>) -> UsageMark {
         let counts = counters.event_counts().filter(|_| self.has_own_counts);
-        UsageMark { reading: self.source.read(counters, sampler), counts }
+        UsageMark { reading: self.source.read(counters, sampler), counts, sleeps: self.source.count_sleeps() }
     }
 
     /// True if the CPU time of a part of the recording can be known. That of the children of a command is not known before the
@@ -132,6 +136,7 @@ impl UsageMeter {
         Usage {
             cpu_time: now.reading.since(earlier.reading),
             event_counts,
+            sleeps: now.sleeps.map(|sleeps| sleeps.saturating_sub(earlier.sleeps.unwrap_or(0))),
             existing_threads: counters.owner_thread_count(),
             is_per_thread: !counters.counts_on_cpus(),
             excludes_kernel: counters.excludes_kernel,
@@ -172,8 +177,8 @@ impl Source {
             }
             Self::Command { pid, before } => {
                 // The kernel's sum does not tell CPUs apart.
-                let at_exit = sys::exited_child_cpu_time(*pid).filter(|_| counters.counts_on_all_cpus());
-                let total = counters.thread_time().max(at_exit.map(|time| time.saturating_sub(*before)));
+                let at_exit = sys::exited_child_usage(*pid).filter(|_| counters.counts_on_all_cpus());
+                let total = counters.thread_time().max(at_exit.map(|usage| usage.cpu_time.saturating_sub(*before)));
                 Reading::new(total, read_ticks(&procfs::process_stat(*pid)))
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
@@ -182,6 +187,16 @@ impl Source {
                 parse_cpus(&stat, cpus, clock::now(), nanoseconds_per_tick()).unwrap_or_default()
             }
             Self::Unknown => Reading::default(),
+        }
+    }
+
+    fn count_sleeps(&self) -> Option<u64> {
+        match self {
+            Self::Threads(files) => {
+                files.iter().filter_map(|file| procfs::count_sleeps(file.parent()?)).reduce(Add::add)
+            }
+            Self::Command { pid, .. } => sys::exited_child_usage(*pid).map(|usage| usage.sleeps),
+            Self::Cgroup(_) | Self::Cpus(_) | Self::Unknown => None,
         }
     }
 }

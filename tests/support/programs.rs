@@ -7,12 +7,13 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 19] = [
+const PROGRAMS: [(&str, &[&str]); 20] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("chains", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "chains.c", "-pthread"]),
     ("faults", &["faults.c"]),
     ("memory", &["memory.c"]),
+    ("naps", &["-fno-ipa-icf", "naps.c"]),
     ("paths", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "paths.c", "-pthread"]),
     ("pool", &["-DNO_MAIN", "pool.c", "busy.c", "-pthread"]),
     ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),

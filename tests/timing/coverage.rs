@@ -4,9 +4,9 @@ use std::process::Stdio;
 
 use crate::support::process::Background;
 use crate::support::programs::program;
-use crate::support::recording::{can_record, record, recorder};
+use crate::support::recording::{Profile, can_record, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, command, eventually, run_bounded, skip};
+use crate::support::{Outcome, command, directory, eventually, run_bounded, skip};
 
 /// A shell script that runs 400 programs one after the other, each shorter than a millisecond.
 const SHORT_PROCESSES: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
@@ -93,6 +93,35 @@ fn threads_that_are_shorter_than_a_period_are_reported() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn threads_that_sleep_at_the_pace_of_the_samples_are_covered() {
+    let (true, Some(naps)) = (can_record(), program("naps")) else { return };
+    statistical(|| ["7000", "15000", "21000", "30000"].iter().try_for_each(|steps| check_naps(&naps, steps)));
+}
+
+/// Checks that both functions of a program that sleeps often have the samples that their CPU time is worth.
+fn check_naps(naps: &str, steps: &str) -> Check {
+    let folder = directory();
+    let folded = folder.path().join("naps.folded");
+    let outcome = record(["-v", "-F", "4999", "-o", &folded.to_string_lossy(), "--", naps, "2000", steps]).ok();
+    if !took_stacks(&outcome) {
+        return Ok(());
+    }
+    let profile = Profile::parse(&std::fs::read(&folded).unwrap());
+    let printed = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let times: Vec<f64> = printed.split_whitespace().map(|time| time.parse().unwrap()).collect();
+    assert_eq!(times.len(), 2, "{outcome:?}");
+    for (function, time) in ["first_half", "second_half"].into_iter().zip(times) {
+        let samples = profile.weight(&[function]) as f64;
+        let expected = time * 4.999;
+        ensure!(
+            (samples - expected).abs() < 0.1 * expected + 3.0 * expected.sqrt(),
+            "{function}: {samples} of {time} ms"
+        );
+    }
+    Ok(())
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! exist. Samples wake it when their ring is half full.
 
 mod attr;
+mod clock_parts;
+mod event_to_open;
 mod open;
 pub mod ring_size;
 pub mod sampling;
@@ -15,6 +17,8 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -132,7 +136,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Enables all counters, unless the command's exec does.
+    /// Enables all counters, unless the command's exec does. Takes up to a few times the interval between samples of a clock
+    /// (`clock_parts.rs`).
     ///
     /// # Errors
     /// Errors of the system call.
@@ -141,8 +146,21 @@ impl Counters {
         // functions in them, which it sends once.
         let outputs =
             self.all().filter(|counter| self.source(counter).is_some_and(|source| source.event == STACK_EVENT));
+        outputs.into_iter().try_for_each(|counter| self.enable_counter(counter))?;
         let others = self.all().filter(|counter| !(self.replaces_cpu_sideband() && self.is_sideband(counter)));
-        outputs.chain(others).try_for_each(|counter| self.enable_counter(counter))
+        let mut others: Vec<_> = others.map(|counter| (self.lead(counter), counter)).collect();
+        others.sort_by_key(|(lead, _)| std::cmp::Reverse(*lead));
+        let start = Instant::now() + others.first().map_or(Duration::ZERO, |(lead, _)| *lead);
+        for (lead, counter) in others {
+            thread::sleep(start.saturating_duration_since(Instant::now()).saturating_sub(lead));
+            self.enable_counter(counter)?;
+        }
+        Ok(())
+    }
+
+    /// Returns how long before the start a counter is enabled.
+    fn lead(&self, counter: &Counter) -> Duration {
+        self.source(counter).map_or(Duration::ZERO, |source| source.lead)
     }
 
     fn enable_counter(&self, counter: &Counter) -> io::Result<()> {
@@ -284,10 +302,10 @@ impl Counters {
 
     /// Returns the weight of a sample of an event: its period, times the value that it carries if values are summed up.
     pub fn sample_weight(&self, event: u32, sample: &Sample<'_>) -> u64 {
-        let SampleWeight { period, value } = &self.weights[event as usize];
+        let SampleWeight { period, value, is_divided } = &self.weights[event as usize];
         match value {
             Some(value) => value.read(sample).saturating_mul(period.unwrap_or(sample.period)),
-            None if self.records_period => sample.period,
+            None if self.records_period && !is_divided => sample.period,
             None => period.unwrap_or(1),
         }
     }
@@ -336,6 +354,15 @@ struct Source {
     owner: Option<u32>,
     /// True if the counter counts on a CPU, for whichever thread runs there.
     on_cpu: bool,
+    /// How long before the start the counter is enabled.
+    lead: Duration,
+}
+
+impl Source {
+    /// Describes a counter that takes no samples.
+    fn of_records(event: u32, owner: Option<u32>, on_cpu: bool) -> Self {
+        Self { event, owner, on_cpu, lead: Duration::ZERO }
+    }
 }
 
 /// The factors of the weight of a sample.
@@ -345,4 +372,6 @@ struct SampleWeight {
     period: Option<u64>,
     /// The value to sum up, if any.
     value: Option<SampleValue>,
+    /// True if several counters of a CPU take the samples: each has a longer period.
+    is_divided: bool,
 }

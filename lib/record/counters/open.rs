@@ -9,10 +9,11 @@ use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
+use super::event_to_open::{self, EventToOpen};
 use super::sampling::Sampling;
 use super::scope::{Scope, open_counter};
 use super::sideband::ThreadSideband;
-use super::{Counters, CpuRings, NO_EVENT, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
+use super::{Counters, CpuRings, NO_EVENT, Ring, STACK_EVENT, SWITCH_EVENT, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 use crate::record::bpf::StackSampler;
@@ -82,14 +83,6 @@ impl OpenError {
     }
 }
 
-/// An event of which counters are opened.
-struct EventToOpen<'a> {
-    spec: &'a EventSpec,
-    options: Opts,
-    /// True if its counters count on CPUs, for whichever thread runs there.
-    on_cpus: bool,
-}
-
 /// Opens the counters of a target, which it collects in `counters`.
 struct Opener<'a> {
     target: &'a Target,
@@ -124,14 +117,7 @@ impl<'a> Opener<'a> {
             target,
             sampling,
             sampler,
-            events: events
-                .clone()
-                .map(|event| EventToOpen {
-                    spec: &event.spec,
-                    options: attr::sample_options(target, sampling, event, exclude_kernel, stack_copy),
-                    on_cpus: sampling.counts_on_cpus(target, event),
-                })
-                .collect(),
+            events: EventToOpen::list(target, sampling, exclude_kernel, stack_copy),
             sideband_options: attr::sideband_options(target, sampling, exclude_kernel),
             stack_options: [false, true].map(|wakes| attr::stack_options(sampling, wakes)),
             switch_options: sampling.record_switches.then(|| attr::switch_options(target, sampling)),
@@ -152,12 +138,10 @@ impl<'a> Opener<'a> {
                 stack_copies: stack_copy.map(|copy| StackCopies { copy, ring: 4096 << sample_ring_order }),
                 stack_layout: sampling.stack_layout(),
                 shared_events: (0..)
-                    .zip(events.clone())
+                    .zip(events)
                     .filter_map(|(index, event)| Some((index, event.spec.shared_kind()?)))
                     .collect(),
-                weights: events
-                    .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
-                    .collect(),
+                weights: event_to_open::sample_weights(target, sampling),
                 disabled_event: Cell::new(NO_EVENT),
                 enabled_by_exec: FxHashSet::default(),
                 excludes_kernel: exclude_kernel,
@@ -231,13 +215,14 @@ impl<'a> Opener<'a> {
         for index in 0..self.cpus.len() {
             let mut sideband = self.open_sideband(index, scope)?;
             let mut switches = self.open_switches(index, scope)?;
-            for event in 0..self.events.len() {
-                if self.events[event].on_cpus == scope.is_of_threads() {
+            for number in 0..self.events.len() {
+                let EventToOpen { spec, index: event, on_cpus, .. } = self.events[number];
+                if on_cpus == scope.is_of_threads() {
                     continue;
                 }
                 let failed = |error| OpenError::Counter(error, event);
-                let samples = self.open_samples(index, scope, event).map_err(failed)?;
-                if let Some(filter) = &self.events[event].spec.filter {
+                let samples = self.open_samples(index, scope, number).map_err(failed)?;
+                if let Some(filter) = &spec.filter {
                     sys::set_filter(samples.file(), filter).map_err(|error| OpenError::Filter(error, event))?;
                 }
                 match (self.counters.rings.get(index), sideband.take()) {
@@ -264,15 +249,15 @@ impl<'a> Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// Opens a counter of an event on a CPU.
-    fn open_samples(&mut self, index: usize, scope: Scope<'_>, event: usize) -> io::Result<Counter> {
-        let EventToOpen { spec, options, on_cpus } = &mut self.events[event];
+    /// Opens a counter of samples on a CPU.
+    fn open_samples(&mut self, index: usize, scope: Scope<'_>, number: usize) -> io::Result<Counter> {
+        let EventToOpen { spec, index: event, options, on_cpus, lead } = &mut self.events[number];
         let samples = open_counter(*spec, scope, self.cpus[index], options)?;
         if let Some(sampler) = self.sampler.filter(|_| !spec.program_kind().is_of_tracepoint()) {
             let program = sampler.attach(samples.file(), spec.program_kind(), self.cpus[index])?;
             self.counters.programs.extend(program);
         }
-        let source = Source { event: event as u32, owner: scope.owner(), on_cpu: *on_cpus };
+        let source = Source { event: *event as u32, owner: scope.owner(), on_cpu: *on_cpus, lead: *lead };
         self.note_counter(&samples, scope, Some(source))?;
         Ok(samples)
     }
@@ -280,9 +265,9 @@ impl Opener<'_> {
     /// Makes the tracepoints run the BPF program. They run it for all counters, but only until the counter is closed to which it was
     /// attached, or the copy of it in a thread that exits. So it is attached to counters of which there are no copies.
     fn attach_to_tracepoints(&mut self, sampler: &StackSampler) -> Result<(), OpenError> {
-        for (index, EventToOpen { spec, .. }) in self.events.iter().enumerate() {
+        for EventToOpen { spec, index, .. } in &self.events {
             if spec.program_kind().is_of_tracepoint() {
-                let failed = |error| OpenError::Counter(error, index);
+                let failed = |error| OpenError::Counter(error, *index);
                 let holder = Counter::new(*spec, (Proc::CURRENT, Cpu::ALL), Opts::default()).map_err(failed)?;
                 sampler.attach(holder.file(), spec.program_kind(), 0).map_err(failed)?;
                 self.counters.program_holders.push(holder);
@@ -325,7 +310,7 @@ impl Opener<'_> {
             sampler.set_outputs(*cpu, plain.file(), waking.file()).map_err(OpenError::from_first_event)?;
             rings.samples.stack_counters = Some([plain_id, waking_id]);
             for id in [plain_id, waking_id] {
-                self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None, on_cpu: true });
+                self.counters.sources.insert(id, Source::of_records(STACK_EVENT, None, true));
             }
             self.counters.ringless.extend([plain, waking]);
         }
@@ -353,7 +338,7 @@ impl Opener<'_> {
         let Some(options) = &mut self.switch_options else { return Ok(None) };
         let switches =
             open_counter(Software::Dummy, scope, self.cpus[index], options).map_err(OpenError::from_first_event)?;
-        let source = Source { event: SWITCH_EVENT, owner: scope.owner(), on_cpu: !scope.is_of_threads() };
+        let source = Source::of_records(SWITCH_EVENT, scope.owner(), !scope.is_of_threads());
         self.note_counter(&switches, scope, Some(source)).map_err(OpenError::from_first_event)?;
         match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
             None => {
