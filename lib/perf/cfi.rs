@@ -134,16 +134,22 @@ impl CfiTable {
     ///
     /// Without a sorted table of the entries, all are read.
     pub(super) fn covers(&self, address: u64) -> bool {
-        let eh_frame = self.eh_frame();
         // Such an object has another form of unwind information.
-        if self.eh_frame.is_empty() {
-            return true;
-        }
+        self.eh_frame.is_empty() || self.find_fde(address).is_some()
+    }
+
+    /// True if the FDE of a function begins at an address.
+    pub(super) fn begins_at(&self, address: u64) -> bool {
+        self.find_fde(address).is_some_and(|fde| fde.initial_address() == address)
+    }
+
+    fn find_fde(&self, address: u64) -> Option<FrameDescriptionEntry<Slice<'_>>> {
+        let eh_frame = self.eh_frame();
         let header = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, 8).ok();
         if let Some(table) = header.as_ref().and_then(|header| header.table()) {
-            return table.fde_for_address(&eh_frame, &self.bases, address, EhFrame::cie_from_offset).is_ok();
+            return table.fde_for_address(&eh_frame, &self.bases, address, EhFrame::cie_from_offset).ok();
         }
-        eh_frame.fde_for_address(&self.bases, address, EhFrame::cie_from_offset).is_ok()
+        eh_frame.fde_for_address(&self.bases, address, EhFrame::cie_from_offset).ok()
     }
 
     /// Returns where the code at an address has saved a register, as an offset from its CFA.

@@ -10,6 +10,7 @@
    `switched`: a thread that works on a stack at a higher address than its own.
    `rootless`: a function whose return address is undefined, by its CIE, and one in which it is for two instructions alone.
    `null`: the handler of a signal for the call of a null pointer.
+   `suspended`: the handler of a signal for which a function waits with its last instruction.
    `contexts`: works on a stack of its own (makecontext).
    `repeated`: a loop of one instruction, the first of a function whose address is where a system call leaves the one behind it. */
 #include <pthread.h>
@@ -162,6 +163,14 @@ __asm__(
     "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nsyscall\n.cfi_endproc\n.size unused, . - unused\n"
     ".type repeated, @function\nrepeated:\n.cfi_startproc\n"
     "jmp repeated\n.cfi_endproc\n.size repeated, . - repeated\n");
+/* Waits for a signal with the last instruction of its function. Nobody calls `unsuspended`. */
+void suspender(sigset_t *set);
+__asm__(
+    ".text\n.globl suspender\n.type suspender, @function\nsuspender:\n.cfi_startproc\n"
+    "sub $40, %rsp\n.cfi_def_cfa_offset 48\nmovq $0, (%rsp)\nmov $8, %esi\nmov $130, %eax\nsyscall\n"
+    ".cfi_endproc\n.size suspender, . - suspender\n"
+    ".type unsuspended, @function\nunsuspended:\n.cfi_startproc\nnop\nret\n"
+    ".cfi_endproc\n.size unsuspended, . - unsuspended\n");
 #define SPIN "mov $100000000, %ecx\n0: dec %ecx\njne 0b\n"
 void rootless(void);
 void rerooted(void);
@@ -172,6 +181,7 @@ __asm__(
     "nop\n.cfi_undefined rip\nnop\nnop\n.cfi_offset rip, -8\n" SPIN "ret\n"
     ".cfi_endproc\n.size rerooted, . - rerooted\n");
 #else
+void suspender(sigset_t *set) { sigsuspend(set); }
 void saver(void) { work(20000000); }
 void rootless(void) { saver(); __asm__(""); }
 void rerooted(void) { saver(); __asm__(""); }
@@ -207,14 +217,23 @@ static void start_context(void) {
     for (int n = 0; n < 20; n++) swapcontext(&caller, &context);
 }
 static void end(int signal) { _exit(0); }
-__attribute__((noinline)) void at_null(int signal) {
+__attribute__((noinline)) void handler_that_exits(int signal) {
     work(100000000);
     _exit(0);
 }
 static void (*volatile null)(void);
 static void call_null(void) {
-    signal(SIGSEGV, at_null);
+    signal(SIGSEGV, handler_that_exits);
     null();
+}
+static void start_suspended(void) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, 0);
+    signal(SIGALRM, handler_that_exits);
+    alarm_soon();
+    suspender(&none);
 }
 static void start_repeated(void) {
     signal(SIGVTALRM, end);
@@ -225,6 +244,7 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "switched")) start_switched();
     if (!strcmp(words[1], "repeated")) start_repeated();
     if (!strcmp(words[1], "null")) call_null();
+    if (!strcmp(words[1], "suspended")) start_suspended();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
     if (!strcmp(words[1], "contexts")) start_context();
     if (!strcmp(words[1], "rootless")) for (int n = 0; n < 4; n++) rootless(), rerooted();

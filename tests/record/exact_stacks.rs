@@ -152,10 +152,28 @@ fn a_null_pointer_that_was_called_is_no_root() {
     let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
     for graph in ["dwarf", "dwarf,65528"] {
         let profile = Profile::from_stdout(&record(["--call-graph", graph, "-F", "997", "--", &unwound, "null"]).ok());
-        let mut handlers = profile.0.iter().filter(|stack| stack.contains(&["at_null"])).peekable();
+        let mut handlers = profile.0.iter().filter(|stack| stack.contains(&["handler_that_exits"])).peekable();
         assert!(handlers.peek().is_some(), "{graph}: {profile:?}");
         assert!(
             handlers.all(|stack| stack.frames[1] == "[truncated]" || stack.contains(&["main"])),
+            "{graph}: {profile:?}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_in_a_system_call_interrupts_the_function_that_calls() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "997", "--", &unwound, "suspended"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        profile.assert_lacks(&["unsuspended"]);
+        let mut handlers = profile.0.iter().filter(|stack| stack.contains(&["handler_that_exits"])).peekable();
+        assert!(handlers.peek().is_some(), "{graph}: {profile:?}");
+        let calls = ["main", "start_suspended", "suspender"];
+        assert!(profile.0.iter().any(|stack| stack.contains(&calls) && stack.contains(&["handler_that_exits"])));
+        assert!(
+            handlers.all(|stack| stack.frames[1] == "[truncated]" || stack.contains(&calls)),
             "{graph}: {profile:?}"
         );
     }

@@ -1,12 +1,13 @@
 //! Code behind system calls.
 //!
 //! The function that a thread ends with makes its last system call, and the code behind it may be another function: what a system
-//! call interrupts is unwound as the instruction that calls.
+//! call interrupts is unwound as the instruction that calls. The same holds for code that a signal interrupts in a system call: the
+//! registers that tell it are in the frame of the signal.
 //!
 //! A system call that creates a thread returns 0 in it, and the code behind branches to where the thread begins: `syscall; test rax,
 //! rax; jl error; je start; ret` in glibc's `clone` and `clone3`, `cmp $0, rax; je start` in Go's, and `test eax, eax; jne return` in
 //! musl's. Up to the branch, the unwind information is that of the thread that called, whose return address is on another stack. What
-//! follows is certain, so the frame is that of the code after the branch. `find_thread_start` of the BPF program does the same.
+//! follows is certain, so the frame is that of the code after the branch. `interrupt_at` of the BPF program does the same.
 
 use iced_x86::{Instruction, Mnemonic, Register};
 
@@ -14,6 +15,7 @@ use super::arch::{Architecture as _, Registers};
 use super::code::Code;
 use super::code_paths::decode;
 use super::native::Native;
+use super::stack::Stack;
 
 /// The instruction that calls the kernel.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -32,14 +34,64 @@ const FLAGS: u32 = 9;
 /// The flag that is set where a fault interrupts.
 const RESUME_FLAG: u64 = 1 << 16;
 
+/// The flag that is always set in user space: interrupts are on.
+const INTERRUPT_FLAG: u64 = 1 << 9;
+
+/// The registers of a `struct ucontext` begin at byte 40: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, and the flags.
+const SIGNAL_REGISTERS: u64 = 40;
+
+/// The registers of interrupted code that tell a system call.
+pub(super) struct Interrupted {
+    ip: u64,
+    result: Option<u64>,
+    behind: Option<u64>,
+    /// True if the flags are those that a system call has saved; `None` if they are not known.
+    has_saved_flags: Option<bool>,
+}
+
+impl Interrupted {
+    /// Returns the registers at a sample, whose code is at `ip`.
+    pub(super) fn in_sample(ip: u64, registers: &Registers<'_>) -> Self {
+        let changed = registers.get(FLAGS).zip(registers.get(SAVED_FLAGS)).map_or(0, |(flags, saved)| flags ^ saved);
+        Self {
+            ip,
+            result: registers.get(RESULT),
+            behind: registers.get(RETURN),
+            has_saved_flags: Some(changed & !RESUME_FLAG == 0),
+        }
+    }
+
+    /// Reads the registers at which a signal came from the frame of the signal, whose context is at `context`. `None` if there is no
+    /// such context of code at `ip` with a stack at `sp`.
+    pub(super) fn in_signal_frame(context: u64, ip: u64, sp: u64, stack: &mut Stack<'_>) -> Option<Self> {
+        let place = |number: u64| context.wrapping_add(SIGNAL_REGISTERS + number * 8);
+        if !Native::READS_CODE || stack.read(place(16)) != Some(ip) || stack.read(place(15)) != Some(sp) {
+            return None;
+        }
+        let flags = stack.read(place(17)).filter(|flags| flags & INTERRUPT_FLAG != 0);
+        let has_saved_flags = flags.zip(stack.read(place(3))).map(|(flags, saved)| (flags ^ saved) & !RESUME_FLAG == 0);
+        Some(Self { ip, result: stack.read(place(13)), behind: stack.read(place(14)), has_saved_flags })
+    }
+}
+
 impl<'a> Code<'a> {
-    /// Returns the code of the system call in which the thread is at `ip`, or that it has just left.
+    /// Returns the code of the system call in which the thread is, or that it has just left.
     ///
     /// The call leaves the address behind it in one register, and the flags in another. After a call of a function by the first of
     /// them, that register has the address, too.
-    pub(super) fn at_syscall(&self, ip: u64, registers: &Registers<'_>) -> Option<Self> {
-        let changed = registers.get(FLAGS).zip(registers.get(SAVED_FLAGS)).map_or(0, |(flags, saved)| flags ^ saved);
-        if !Native::READS_CODE || registers.get(RETURN) != Some(ip) || changed & !RESUME_FLAG != 0 {
+    pub(super) fn at_syscall(&self, interrupted: &Interrupted) -> Option<Self> {
+        self.behind_syscall(interrupted).filter(|_| interrupted.has_saved_flags == Some(true))
+    }
+
+    /// True if the thread may be in a system call or in a function that was called by the same register, and the flags are not known.
+    /// The BPF program does not send them if it has not walked the stack.
+    pub(super) fn may_be_at_syscall(&self, interrupted: &Interrupted) -> bool {
+        interrupted.has_saved_flags.is_none() && self.behind_syscall(interrupted).is_some()
+    }
+
+    /// Returns the code of the system call right before, if its address is where a system call leaves it.
+    fn behind_syscall(&self, interrupted: &Interrupted) -> Option<Self> {
+        if !Native::READS_CODE || interrupted.behind != Some(interrupted.ip) {
             return None;
         }
         let start = self.svma.checked_sub(SYSCALL.len() as u64)?;
@@ -47,8 +99,8 @@ impl<'a> Code<'a> {
     }
 
     /// Returns the code to which an instruction behind a system call leads, if the call has returned 0 and that is compared.
-    pub(super) fn after_creation(&self, registers: &Registers<'_>) -> Option<Self> {
-        if !Native::READS_CODE || registers.get(RESULT) != Some(0) {
+    pub(super) fn after_creation(&self, interrupted: &Interrupted) -> Option<Self> {
+        if !Native::READS_CODE || interrupted.result != Some(0) {
             return None;
         }
         let svma = (0..=MAX_DISTANCE).find_map(|distance| {

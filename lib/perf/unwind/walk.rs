@@ -4,6 +4,7 @@ use addr2line::gimli;
 use framehop::FrameAddress;
 
 use super::Unwinder;
+use super::after_syscall::Interrupted;
 use super::arch::{Architecture, Registers, StepOutcome};
 use super::cfi_stepper::CfiStepper;
 use super::code::Code;
@@ -32,12 +33,18 @@ impl Unwinder {
     ) -> StopReason {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
         let mut mapping = snapshot.find_mapping(address);
+        let mut interrupted = Some(Interrupted::in_sample(ip, registers));
         loop {
-            let is_first = self.frames.is_empty();
             let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
-            let after_creation = code.as_ref().filter(|_| is_first).and_then(|code| code.after_creation(registers));
-            let at_syscall = code.as_ref().filter(|_| is_first).and_then(|code| code.at_syscall(ip, registers));
-            let at_syscall = at_syscall.filter(|_| mapping.is_some_and(|mapping| mapping.start < ip));
+            let at_interrupt = code.as_ref().zip(interrupted.take());
+            let after_creation = at_interrupt.as_ref().and_then(|(code, registers)| code.after_creation(registers));
+            let at_syscall = at_interrupt.as_ref().and_then(|(code, registers)| code.at_syscall(registers));
+            let at_syscall = at_syscall.filter(|_| mapping.is_some_and(|mapping| mapping.start < address.value));
+            if at_interrupt.is_some_and(|(code, registers)| {
+                code.may_be_at_syscall(&registers) && self.begins_function(code)
+            }) {
+                return StopReason::NoUnwindInformation;
+            }
             // Its name is that of the function that calls.
             let named = Address { exact: address.exact && at_syscall.is_none(), ..address };
             self.frames.push(Frame { address: named, mapping, stack_pointer: Native::stack_pointer(regs) });
@@ -61,6 +68,7 @@ impl Unwinder {
                 return StopReason::Root;
             }
             let code = after_creation.or(at_syscall).or(code);
+            let stack_pointer = Native::stack_pointer(regs);
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
                 // The kernel interrupted this function, which runs on another stack than the handler.
@@ -78,6 +86,10 @@ impl Unwinder {
             let Some(next_mapping) = same.or_else(|| snapshot.find_mapping(next)) else {
                 return StopReason::NoUnwindInformation;
             };
+            if next.exact {
+                let caller_sp = Native::stack_pointer(regs);
+                interrupted = Interrupted::in_signal_frame(stack_pointer, next.value, caller_sp, stack);
+            }
             (address, mapping) = (next, Some(next_mapping));
         }
     }
@@ -140,6 +152,12 @@ impl Unwinder {
     fn has_unwind_information(&mut self, code: &Code<'_>) -> bool {
         self.modules.load(code);
         self.modules.find_go_rule(code).is_some() || self.modules.is_covered(code)
+    }
+
+    /// True if the unwind information of a function begins at some code.
+    fn begins_function(&mut self, code: &Code<'_>) -> bool {
+        self.modules.load(code);
+        matches!(self.modules.get(code), Some(UnwindInfo::Loaded { cfi, .. }) if cfi.begins_at(code.svma))
     }
 
     /// Steps to the caller with framehop. `lookup` is the address in the address space of the modules.

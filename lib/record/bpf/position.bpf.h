@@ -41,18 +41,23 @@ __attribute__((noinline)) u64 find_thread_start(u64 code, u64 ip) {
 
 #define RESUME_FLAG (1u << 16)   // set where a fault interrupts
 
-// Sets the code at which a walk begins.
-static __always_inline void begin_at(struct walk *w, struct pt_regs___kernel *regs, u64 probed) {
+// Sets the place in code that was interrupted at `ip`, with these values in its registers.
+static __always_inline void interrupt_at(struct walk *w, u64 ip, u64 ax, u64 behind, u64 r11, u64 flags) {
     u16 before = 0;
-    u64 ip = regs->ip, behind = regs->cx;
-    w->pc = probed ? probed : ip;
+    w->pc = ip;
     w->exact = 1;
     // A system call leaves the address behind it in rcx, and the flags in r11.
     if (ip - behind >= BEHIND_SYSCALL) return;
-    if (ip == behind && (regs->r11 ^ regs->flags) & ~RESUME_FLAG) return;
+    if (ip == behind && (r11 ^ flags) & ~RESUME_FLAG) return;
     if (bpf_probe_read_user(&before, sizeof before, (void *)(behind - 2)) || before != SYSCALL) return;
-    u64 start = regs->ax ? 0 : find_thread_start(behind, ip);
+    u64 start = ax ? 0 : find_thread_start(behind, ip);
     // The code behind the call may be another function.
     if (start) w->pc = start;
     else w->exact = ip != behind;
+}
+
+// Sets the code at which a walk begins.
+static __always_inline void begin_at(struct walk *w, struct pt_regs___kernel *regs, u64 probed) {
+    interrupt_at(w, regs->ip, regs->ax, regs->cx, regs->r11, regs->flags);
+    if (probed && w->pc == regs->ip) w->pc = probed;
 }

@@ -522,6 +522,7 @@ static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
 #include "generated.bpf.h"
 #include "thread_context.bpf.h"
 #include "tasks.bpf.h"
+#include "position.bpf.h"
 
 struct walking { struct layout *layout; struct scratch *scratch; };
 
@@ -575,15 +576,15 @@ static long step(u32 i, struct walking *walking) {
         w->is_rooted = 1;
         return 1;
     } else if (kind == BY_SIGNAL) {
-        // The stack pointer is at a struct ucontext. Its registers begin at byte 40: rbp is the 11th, rsp and rip are the 16th
-        // and 17th.
-        if (bpf_probe_read_user(&w->bp, 8, (void *)(w->sp + 40 + 10 * 8))) return 1;
-        if (bpf_probe_read_user(two, 16, (void *)(w->sp + 40 + 15 * 8))) return 1;
+        // The stack pointer is at a struct ucontext. Its registers begin at byte 40: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx,
+        // rsp, rip, and the flags.
+        w->window = 0;
+        if (bpf_probe_read_user(s->page, 18 * 8, (void *)(w->sp + 40))) return 1;
         // Nobody called the code to which the handler returns.
         *kept = pc | EXACT;
-        w->sp = two[0];
-        w->pc = two[1];
-        w->exact = 1;
+        w->bp = s->page[10];
+        w->sp = s->page[15];
+        interrupt_at(w, s->page[16], s->page[13], s->page[14], s->page[3], s->page[17]);
         return 0;
     } else if (kind == BY_BP_DEREF) {
         if (bpf_probe_read_user(&cfa, 8, (void *)(bp - offset))) return 1;
@@ -671,8 +672,6 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
         if (error) s->lost_records++;
     }
 }
-
-#include "position.bpf.h"
 
 // Writes the user stack of the current thread into the ring, if it has one.
 static __always_inline int take_user_stack(void *context, u32 process) {
