@@ -31,6 +31,7 @@ pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[Stri
             (None, Some(pairs)) => format!("{}, in {seconds:.2} s", sum_of_pairs(pairs)),
             (None, None) => {
                 let covered = coverage.and_then(|coverage| coverage.describe()).filter(|_| counts.samples > 0);
+                let covered = covered.or_else(|| unknown_coverage(finished));
                 let covered = covered.map_or(String::new(), |covered| format!("; {covered}"));
                 format!("{} in {seconds:.2} s{}{covered}", samples_by_event(finished), value_sums(finished))
             }
@@ -52,6 +53,13 @@ pub fn lines(finished: &FinishedRecording, unnamed: UnnamedFrames, hints: &[Stri
     lines.extend_from_slice(hints);
     lines.truncate(MAX_LINES);
     lines
+}
+
+/// Returns the reason why the share of the CPU time that samples cover is not known.
+fn unknown_coverage(finished: &FinishedRecording) -> Option<String> {
+    let is_of_time = finished.events.iter().any(|event| event.spec.is_clock());
+    let reason = finished.usage.unknown_time.as_ref().filter(|_| is_of_time)?;
+    Some(format!("all CPU time is not known: {reason}"))
 }
 
 /// Returns the number of samples, and the events that were sampled.

@@ -18,6 +18,8 @@ use crate::bytes::read_lossy;
 pub struct Usage {
     /// Its CPU time. `None` if it cannot be known.
     pub cpu_time: Option<CpuTime>,
+    /// The reason why `cpu_time` is not known, for the user.
+    pub unknown_time: Option<String>,
     /// The count of each event in the target. `None` if other processes were counted too.
     pub event_counts: Option<Vec<u64>>,
     /// How often its threads went to sleep, at least. `None` if it is not known.
@@ -85,6 +87,8 @@ struct Reading {
     total: Option<i128>,
     /// The upper bound of what `total` lacks, because processes ended while it was read.
     lacks_at_most: u64,
+    /// The number of processes or threads whose time it lacks.
+    unfreed: usize,
     ticks: Option<Ticks>,
 }
 
@@ -135,6 +139,7 @@ impl UsageMeter {
         });
         Usage {
             cpu_time: now.reading.since(earlier.reading),
+            unknown_time: now.reading.explain_unknown(earlier.reading),
             event_counts,
             sleeps: now.sleeps.map(|sleeps| sleeps.saturating_sub(earlier.sleeps.unwrap_or(0))),
             existing_threads: counters.owner_thread_count(),
@@ -167,11 +172,12 @@ impl Source {
             Self::Threads(files) => {
                 // The BPF program does not tell CPUs apart.
                 let follower = sampler.filter(|_| counters.counts_on_all_cpus());
-                let exact = counters.thread_time().map(|time| FollowedTime { time, lacks_at_most: 0 });
+                let exact = counters.thread_time().map(|time| FollowedTime { time, lacks_at_most: 0, unfreed: 0 });
                 let time = exact.or_else(|| follower?.cpu_time());
                 Reading {
                     total: time.map(|time| time.time.into()),
                     lacks_at_most: time.map_or(0, |time| time.lacks_at_most),
+                    unfreed: time.map_or(0, |time| time.unfreed),
                     ticks: files.iter().map(read_ticks).sum(),
                 }
             }
@@ -203,12 +209,12 @@ impl Source {
 
 impl Reading {
     fn new(total: Option<u64>, ticks: Option<Ticks>) -> Self {
-        Self { total: total.map(i128::from), lacks_at_most: 0, ticks }
+        Self { total: total.map(i128::from), ticks, ..Self::default() }
     }
 
     /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth.
     fn since(self, earlier: Self) -> Option<CpuTime> {
-        let total = u64::try_from(self.total? - earlier.total?).unwrap_or(0);
+        let total = self.total_since(earlier).filter(|_| self.unfreed == 0 && earlier.unfreed == 0)?;
         if self.lacks_at_most.max(earlier.lacks_at_most) > total / 100 {
             return None;
         }
@@ -217,6 +223,20 @@ impl Reading {
             system: now.system.saturating_sub(before.system),
         });
         Some(CpuTime { total, user: ticks.and_then(|ticks| ticks.user_part(total)) })
+    }
+
+    fn total_since(self, earlier: Self) -> Option<u64> {
+        Some(u64::try_from(self.total? - earlier.total?).unwrap_or(0))
+    }
+
+    /// Returns the reason why the time since an earlier reading is not known, if both were possible.
+    fn explain_unknown(self, earlier: Self) -> Option<String> {
+        self.total_since(earlier).filter(|_| self.since(earlier).is_none())?;
+        Some(match self.unfreed.max(earlier.unfreed) {
+            0 => "too many of its processes or threads ended while it was read".to_owned(),
+            1 => "the kernel has not told that of one that ended".to_owned(),
+            unfreed => format!("the kernel has not told that of {unfreed} that ended"),
+        })
     }
 }
 
@@ -330,5 +350,18 @@ mod tests {
         assert_eq!(reading(9000, 10).since(reading(8000, 10)), time);
         assert_eq!(reading(9000, 11).since(reading(8000, 0)), None);
         assert_eq!(reading(9000, 0).since(reading(8000, 11)), None);
+        assert_eq!(Reading { unfreed: 1, ..reading(9000, 0) }.since(reading(8000, 0)), None);
+    }
+
+    #[test]
+    fn says_why_a_time_is_unknown() {
+        let earlier = Reading::new(Some(8000), None);
+        let explain = |lacks_at_most, unfreed| {
+            Reading { lacks_at_most, unfreed, ..Reading::new(Some(9000), None) }.explain_unknown(earlier)
+        };
+        assert_eq!(explain(10, 0), None);
+        assert_eq!(explain(11, 0).unwrap(), "too many of its processes or threads ended while it was read");
+        assert_eq!(explain(0, 3).unwrap(), "the kernel has not told that of 3 that ended");
+        assert_eq!(Reading::default().explain_unknown(earlier), None);
     }
 }

@@ -91,6 +91,9 @@ pub struct FollowedTime {
     pub time: u64,
     /// The upper bound of what `time` lacks, because processes ended while it was read.
     pub lacks_at_most: u64,
+    /// The number of processes or threads that have ended, whose time is not known: the kernel has not freed them yet, or the program
+    /// has not seen it.
+    pub unfreed: usize,
 }
 
 /// The purposes for which the program takes stacks.
@@ -325,14 +328,13 @@ impl StackSampler {
             // Those that are gone from now on began after the first reading.
             let missing = missing.get_or_insert_with(|| gone.clone());
             missing.retain(|id| gone.contains(id));
-            if missing.is_empty() {
-                let lacks_at_most = self.ended_time.get(&0, 0).ok()?.saturating_sub(ended);
-                if best.is_none_or(|best| lacks_at_most < best.lacks_at_most) {
-                    best = Some(FollowedTime { time, lacks_at_most });
-                }
-                if lacks_at_most == 0 {
-                    break;
-                }
+            let lacks_at_most = self.ended_time.get(&0, 0).ok()?.saturating_sub(ended);
+            let read = FollowedTime { time, lacks_at_most, unfreed: missing.len() };
+            if best.is_none_or(|best| (read.unfreed, read.lacks_at_most) < (best.unfreed, best.lacks_at_most)) {
+                best = Some(read);
+            }
+            if read.unfreed == 0 && read.lacks_at_most == 0 {
+                break;
             }
             std::thread::sleep(READING_INTERVAL);
         }
