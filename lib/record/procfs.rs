@@ -124,6 +124,8 @@ pub fn load_process(pid: u32, recording: &mut Recording) {
     }
     if !recording.knows_process(pid) {
         load_mappings(pid, 0, recording);
+        let is_denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        recording.counts.denied_mappings += u64::from(fs::File::open(maps_file(pid)).is_err_and(is_denied));
     }
 }
 
@@ -149,10 +151,14 @@ pub fn load_missing_mappings(pid: u32, time: u64, recording: &mut Recording) {
     }
 }
 
+fn maps_file(pid: u32) -> String {
+    format!("/proc/{pid}/maps")
+}
+
 /// Reads the mappings of a process. If its first thread has exited, only the other threads tell them.
 fn read_maps(pid: u32) -> Vec<u8> {
     let threads = list_threads(pid).unwrap_or_default().into_iter().map(|tid| format!("/proc/{pid}/task/{tid}/maps"));
-    let files = std::iter::once(format!("/proc/{pid}/maps")).chain(threads);
+    let files = std::iter::once(maps_file(pid)).chain(threads);
     files.filter_map(|file| fs::read(file).ok()).find(|maps| !maps.is_empty()).unwrap_or_default()
 }
 

@@ -11,6 +11,7 @@
    `rootless`: a function whose return address is undefined, by its CIE, and one in which it is for two instructions alone.
    `null`: the handler of a signal for the call of a null pointer.
    `suspended`: the handler of a signal for which a function waits with its last instruction.
+   `vsyscall`: calls a function at a fixed address that the kernel executes.
    `contexts`: works on a stack of its own (makecontext).
    `repeated`: a loop of one instruction, the first of a function whose address is where a system call leaves the one behind it. */
 #include <pthread.h>
@@ -171,6 +172,10 @@ __asm__(
     ".cfi_endproc\n.size suspender, . - suspender\n"
     ".type unsuspended, @function\nunsuspended:\n.cfi_startproc\nnop\nret\n"
     ".cfi_endproc\n.size unsuspended, . - unsuspended\n");
+__attribute__((noinline)) void fixed(void) {
+    long (*volatile fixed_time)(long *) = (void *) 0xffffffffff600400;
+    for (int n = 0; n < 400000; n++) sink += fixed_time(0);
+}
 #define SPIN "mov $100000000, %ecx\n0: dec %ecx\njne 0b\n"
 void rootless(void);
 void rerooted(void);
@@ -181,6 +186,7 @@ __asm__(
     "nop\n.cfi_undefined rip\nnop\nnop\n.cfi_offset rip, -8\n" SPIN "ret\n"
     ".cfi_endproc\n.size rerooted, . - rerooted\n");
 #else
+void fixed(void) { work(20000000); }
 void suspender(sigset_t *set) { sigsuspend(set); }
 void saver(void) { work(20000000); }
 void rootless(void) { saver(); __asm__(""); }
@@ -244,6 +250,7 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "switched")) start_switched();
     if (!strcmp(words[1], "repeated")) start_repeated();
     if (!strcmp(words[1], "null")) call_null();
+    if (!strcmp(words[1], "vsyscall")) fixed();
     if (!strcmp(words[1], "suspended")) start_suspended();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
     if (!strcmp(words[1], "contexts")) start_context();

@@ -180,6 +180,22 @@ fn a_signal_in_a_system_call_interrupts_the_function_that_calls() {
 }
 
 #[test]
+fn a_function_that_the_kernel_executes_has_its_callers() {
+    let (true, Some(unwound)) = (can_record(), program("unwound")) else { return };
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    if !maps.contains("[vsyscall]") {
+        return skip("the kernel provides no functions at fixed addresses");
+    }
+    for graph in ["dwarf", "dwarf,65528"] {
+        let recording = ["--call-graph", graph, "-F", "997", "--", &unwound, "vsyscall"];
+        let profile = Profile::from_stdout(&record(recording).ok());
+        let mut stacks = profile.0.iter().filter(|stack| stack.contains(&["[vsyscall]"])).peekable();
+        assert!(stacks.peek().is_some(), "{graph}: {profile:?}");
+        assert!(stacks.all(|stack| stack.contains(&["_start", "main", "fixed", "[vsyscall]"])), "{graph}: {profile:?}");
+    }
+}
+
+#[test]
 fn copies_leave_out_what_is_deeper_than_they_are() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
     let outcome = record(["--call-graph", "dwarf,65528", "-F", "997", "--", &callers, "0.3", "500"]).ok();

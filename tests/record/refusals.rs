@@ -100,6 +100,17 @@ impl Nobody {
 }
 
 #[test]
+fn says_that_the_mappings_of_other_users_are_hidden() {
+    let Some(nobody) = Nobody::new() else { return };
+    let Some(_setting) = Setting::change(&nobody, PARANOID, "-1") else { return };
+    let _busy = Background::start(command(program("busy").unwrap()).arg("30"));
+    let outcome = nobody.run("./fg-record -F 97 -a -o /dev/null -- sleep 1");
+    let message = "of stacks end in code without a known mapping: those of other users' processes cannot be read; \
+                   run fg-record with sudo\n";
+    assert!(outcome.stderr.contains(message), "{outcome:?}");
+}
+
+#[test]
 fn leaves_out_kernel_frames_without_permission_and_reports_it() {
     let Some(nobody) = Nobody::new() else { return };
     let Some(_setting) = Setting::change(&nobody, PARANOID, "2") else { return };

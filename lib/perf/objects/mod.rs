@@ -8,3 +8,4 @@ pub mod object;
 pub mod registry;
 #[cfg(unix)]
 mod sigbus;
+pub mod vsyscall;

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::mapped_file::{FileIdentity, copy_vdso, is_jitdump, is_memory_backed, map_file, open_mapped};
 use super::mount_namespace::ProcessFolders;
 use super::object::{Elf, JitMemory, Object, ObjectId, UPROBES};
+use super::vsyscall;
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::{Inode, Mmap};
 use crate::perf::jit::code::JitCode;
@@ -116,6 +117,11 @@ impl Objects {
         self.open_mapping_of_child(mmap, std::iter::empty())
     }
 
+    /// Returns the object of the page with functions that the kernel executes. The kernel does not report that it is mapped.
+    pub(in crate::perf) fn intern_vsyscall(&mut self) -> ObjectId {
+        self.intern_by_name(vsyscall::NAME, || Err("a page that the kernel provides".to_owned()))
+    }
+
     /// Returns the object of a mapping of a process with these ancestors. If it has exited, they see the same files.
     pub fn open_mapping_of_child(&mut self, mmap: &Mmap<'_>, ancestors: impl Iterator<Item = u32>) -> ObjectId {
         let path = mmap.path;
@@ -125,8 +131,8 @@ impl Objects {
         if path == UPROBES {
             return self.intern_by_name(path, || Err("a page that the kernel provides for probes".to_owned()));
         }
-        if path.starts_with(b"[vsyscall]") {
-            return self.intern_by_name(path, || Err("a page that the kernel provides".to_owned()));
+        if path.starts_with(vsyscall::NAME) {
+            return self.intern_vsyscall();
         }
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
             return self.intern_jit(mmap.pid, JitMemory::Private);

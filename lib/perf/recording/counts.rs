@@ -31,6 +31,8 @@ pub struct Counts {
     pub unmatched_scripts: u64,
     /// Number of records that could not be parsed.
     pub malformed: u64,
+    /// Number of attempts to read the mappings of a process that was denied: it belongs to another user.
+    pub denied_mappings: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -49,6 +51,7 @@ impl std::ops::AddAssign for Counts {
             lost_switches,
             unmatched_scripts,
             malformed,
+            denied_mappings,
         } = other;
         self.samples += samples;
         self.lost += lost;
@@ -63,6 +66,7 @@ impl std::ops::AddAssign for Counts {
         self.lost_switches += lost_switches;
         self.unmatched_scripts += unmatched_scripts;
         self.malformed += malformed;
+        self.denied_mappings += denied_mappings;
     }
 }
 

@@ -8,6 +8,7 @@ use crate::perf::location::Location;
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::{KERNEL, UNKNOWN};
+use crate::perf::objects::vsyscall::is_vsyscall;
 use crate::perf::process::CommId;
 use crate::perf::stop_reason::StopReason;
 use crate::perf::thread_state::ThreadState;
@@ -288,6 +289,7 @@ impl Recording {
         let (object, address) = match mapping {
             _ if address.in_kernel => (KERNEL, lookup),
             None if lookup < 4096 => (UNKNOWN, lookup),
+            None if is_vsyscall(lookup) => (self.objects.intern_vsyscall(), lookup),
             // JIT code may be where no mapping was reported.
             None => (self.objects.intern_jit(pid, JitMemory::Unmapped), lookup),
             Some(mapping) => {

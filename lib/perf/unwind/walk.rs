@@ -16,6 +16,7 @@ use super::native::Native;
 use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::event::Address;
+use crate::perf::objects::vsyscall::is_vsyscall;
 use crate::perf::stop_reason::StopReason;
 
 /// The registers that framehop follows.
@@ -40,9 +41,9 @@ impl Unwinder {
             let after_creation = at_interrupt.as_ref().and_then(|(code, registers)| code.after_creation(registers));
             let at_syscall = at_interrupt.as_ref().and_then(|(code, registers)| code.at_syscall(registers));
             let at_syscall = at_syscall.filter(|_| mapping.is_some_and(|mapping| mapping.start < address.value));
-            if at_interrupt.is_some_and(|(code, registers)| {
-                code.may_be_at_syscall(&registers) && self.begins_function(code)
-            }) {
+            if at_interrupt
+                .is_some_and(|(code, registers)| code.may_be_at_syscall(&registers) && self.begins_function(code))
+            {
                 return StopReason::NoUnwindInformation;
             }
             // Its name is that of the function that calls.
@@ -106,6 +107,9 @@ impl Unwinder {
         stack: &mut Stack<'_>,
     ) -> StepOutcome {
         let Some(code) = code else {
+            if address.exact && Native::READS_CODE && is_vsyscall(address.value) {
+                return step_vsyscall(regs, stack);
+            }
             if let Some(cfi) = snapshot.find_jit_cfi(address.lookup())
                 && let Some(entry) = cfi.find(address.lookup())
             {
@@ -204,6 +208,16 @@ impl Unwinder {
         }
         Some(value)
     }
+}
+
+/// Steps from the entry of a function that the kernel executes to its caller.
+fn step_vsyscall(regs: &mut Regs, stack: &mut Stack<'_>) -> StepOutcome {
+    let sp = Native::stack_pointer(regs);
+    let (Some(caller), Some(fp)) = (stack.read(sp), Native::get(regs, Native::FP)) else {
+        return if stack.has_passed_end() { StepOutcome::Unreadable } else { StepOutcome::Failed };
+    };
+    Native::set(regs, caller, sp.wrapping_add(8), fp);
+    StepOutcome::Caller(Address { value: caller, in_kernel: false, exact: false })
 }
 
 /// Returns an address that lies in no module, so that framehop follows frame pointers.

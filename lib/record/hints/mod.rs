@@ -317,7 +317,13 @@ impl Hints<'_> {
                 format!("code that {program} generated, without unwind information; {help}")
             }
             Object::Unknown | Object::Kernel | Object::Script | Object::Jit { memory: JitMemory::Unmapped, .. } => {
-                "code without a known mapping".to_owned()
+                let is_denied = self.counts().denied_mappings > 0;
+                let cause = if is_denied {
+                    ": those of other users' processes cannot be read; run fg-record with sudo"
+                } else {
+                    ""
+                };
+                format!("code without a known mapping{cause}")
             }
         };
         Some(format!("{share} of stacks end in {place}"))
