@@ -84,7 +84,20 @@ fn the_first_word_of_a_new_stack_is_no_return_address() {
         let mut new = profile.0.iter().filter(is_new).filter(|stack| stack.contains(&[function])).peekable();
         assert!(new.peek().is_some() && new.all(|stack| stack.frames[1] == function), "{function}: {profile:?}");
         assert!(profile.0.iter().any(|stack| stack.contains(&["main", function])), "{function}: {profile:?}");
+        let mut ends = profile.0.iter().filter(|stack| stack.contains(&[function, "do_exit"])).peekable();
+        assert!(ends.peek().is_some() && ends.all(|stack| stack.frames[1] == function), "{function}: {profile:?}");
     }
+}
+
+#[test]
+fn a_return_address_in_a_register_is_found_without_unwind_information() {
+    let (true, Some(threads)) = (can_record(), program("threads")) else { return };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("the function is written in assembly of x86-64");
+    }
+    let profile = Profile::from_stdout(&record(["-F", "4999", "--", &threads, "vforked", "2000"]).ok());
+    let mut stacks = profile.0.iter().filter(|stack| stack.contains(&["bare_vfork"])).peekable();
+    assert!(stacks.peek().is_some() && stacks.all(|stack| stack.contains(&["main", "bare_vfork"])), "{profile:?}");
 }
 
 #[test]

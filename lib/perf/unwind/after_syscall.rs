@@ -9,7 +9,7 @@
 //! musl's. Up to the branch, the unwind information is that of the thread that called, whose return address is on another stack. What
 //! follows is certain, so the frame is that of the code after the branch. `interrupt_at` of the BPF program does the same.
 
-use iced_x86::{Instruction, Mnemonic, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 
 use super::arch::{Architecture as _, Registers};
 use super::code::Code;
@@ -22,6 +22,9 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
 const MAX_DISTANCE: u64 = 10;
+
+/// The largest distance of an address from the start of the code of a new thread.
+const MAX_FIRST_CODE: u64 = 32;
 
 /// The kernel's numbers of the registers with the result of a system call, with the address behind it, and with the flags.
 const RESULT: u32 = 0;
@@ -113,24 +116,67 @@ impl<'a> Code<'a> {
 
     /// True for the start of a thread whose code has no unwind information.
     pub(super) fn starts_thread(&self) -> bool {
-        starts_thread(self.elf.code_from(self.svma))
+        find_first_call(self.elf.code_from(self.svma)).is_some()
+    }
+
+    /// True if `address` is in the code of a new thread that calls the thread's function and exits: nobody has called that code.
+    pub(super) fn is_first_of_thread(&self, address: u64) -> bool {
+        (0..MAX_FIRST_CODE).any(|distance| {
+            let Some(start) = address.checked_sub(distance) else { return false };
+            passes_until_exit(self.elf.code_from(start), distance) && self.is_after_creation(start)
+        })
+    }
+
+    /// True if the code right before `start` compares the result of a system call with 0, and goes on to `start` if it is.
+    fn is_after_creation(&self, start: u64) -> bool {
+        (0..=MAX_DISTANCE).filter_map(|distance| start.checked_sub(distance)).any(|behind| {
+            let code = behind.checked_sub(SYSCALL.len() as u64).map(|call| self.elf.code_from(call));
+            let code = code.and_then(|code| code.strip_prefix(&SYSCALL));
+            code.is_some_and(|code| find_branch(code, behind, behind) == Some(start))
+        })
     }
 }
 
-/// True for code of a new thread such as musl's: `xor %ebp, %ebp; pop %rdi; call *%r9`. By the ABI, a frame pointer of 0 marks the
-/// outermost frame. In a new process, what follows goes on in the frame of the old one.
-fn starts_thread(code: &[u8]) -> bool {
+/// Iterates over the instructions of code, whose address is 0.
+fn instructions(code: &[u8]) -> impl Iterator<Item = Instruction> {
     let mut next = 0;
-    let mut instructions = std::iter::from_fn(|| {
+    std::iter::from_fn(move || {
         let instruction = decode(code.get(next as usize..)?, next)?;
         next = instruction.next_ip();
         Some(instruction)
-    });
+    })
+}
+
+/// Returns the distance of the instruction behind the call of code of a new thread such as musl's: `xor %ebp, %ebp; pop %rdi; call
+/// *%r9`. By the ABI, a frame pointer of 0 marks the outermost frame. In a new process, what follows goes on in the frame of the old
+/// one.
+fn find_first_call(code: &[u8]) -> Option<u64> {
+    let mut instructions = instructions(code);
     let is_cleared = instructions.next().is_some_and(|first| {
         first.mnemonic() == Mnemonic::Xor && [first.op0_register(), first.op1_register()] == [Register::EBP; 2]
     });
     let mut after = instructions.skip_while(|next| matches!(next.mnemonic(), Mnemonic::Pop | Mnemonic::Mov));
-    is_cleared && after.next().is_some_and(|next| next.is_call_near_indirect())
+    after.next().filter(|next| is_cleared && next.is_call_near_indirect()).map(|call| call.next_ip())
+}
+
+/// True if the code of a new thread passes a place on its way to `syscall; hlt`, with no other way: `mov %eax, %edi; xor %eax, %eax;
+/// mov $60, %al; syscall; hlt`. The function that it has called may have returned or not.
+fn passes_until_exit(code: &[u8], place: u64) -> bool {
+    let Some(call) = find_first_call(code) else { return false };
+    let (mut was_syscall, mut has_passed) = (false, false);
+    for instruction in instructions(code) {
+        has_passed |= instruction.ip() == place;
+        let is_syscall = instruction.mnemonic() == Mnemonic::Syscall;
+        match instruction.flow_control() {
+            _ if instruction.mnemonic() == Mnemonic::Hlt => return has_passed && was_syscall,
+            FlowControl::Next => {}
+            FlowControl::IndirectCall if instruction.next_ip() == call => {}
+            FlowControl::Call if is_syscall => {}
+            _ => return false,
+        }
+        was_syscall = is_syscall;
+    }
+    false
 }
 
 /// Returns where the code at `start` goes after a branch by rax, which is 0, if it is at `address` on its way.
@@ -162,7 +208,7 @@ fn is_zero(instruction: &Instruction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{find_branch, starts_thread};
+    use super::{find_branch, find_first_call, passes_until_exit};
 
     #[test]
     fn follows_the_branch_of_a_new_thread() {
@@ -208,10 +254,24 @@ mod tests {
     #[test]
     fn a_thread_begins_where_the_frame_pointer_is_cleared_before_a_call() {
         // `xor %ebp, %ebp; pop %rdi; call *%r9`
-        assert!(starts_thread(&[0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1]));
+        assert_eq!(find_first_call(&[0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1]), Some(6));
         // `xor %ebp, %ebp; pop %rbp; ret`, and without the first or the last instruction.
-        assert!(!starts_thread(&[0x31, 0xed, 0x5d, 0xc3]));
-        assert!(!starts_thread(&[0x5f, 0x41, 0xff, 0xd1]));
-        assert!(!starts_thread(&[0x31, 0xed, 0x5f]));
+        assert_eq!(find_first_call(&[0x31, 0xed, 0x5d, 0xc3]), None);
+        assert_eq!(find_first_call(&[0x5f, 0x41, 0xff, 0xd1]), None);
+        assert_eq!(find_first_call(&[0x31, 0xed, 0x5f]), None);
+    }
+
+    #[test]
+    fn a_thread_exits_behind_its_first_call() {
+        // `xor %ebp, %ebp; pop %rdi; call *%r9; mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall; hlt; ret`
+        let call = [0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1];
+        let code = [&call[..], &[0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05, 0xf4, 0xc3]].concat();
+        let passed: Vec<u64> = (0..20).filter(|place| passes_until_exit(&code, *place)).collect();
+        assert_eq!(passed, [0, 2, 3, 6, 8, 10, 12, 14]);
+        // `syscall; ret`, `je` to the next instruction, another call, and `hlt` alone.
+        for end in [&[0x0f, 0x05, 0xc3][..], &[0x74, 0x00, 0x0f, 0x05, 0xf4], &[0xff, 0xd0, 0x0f, 0x05, 0xf4], &[0xf4]]
+        {
+            assert!(!passes_until_exit(&[&call[..], end].concat(), 6), "{end:x?}");
+        }
     }
 }

@@ -35,7 +35,7 @@ impl Unwinder {
                 0 => Native::get(regs, Native::FP),
                 words => stack.read(cfa.wrapping_add_signed(8 * i64::from(words))),
             };
-            (is_in_file && is_return_address(snapshot, word)).then_some(Caller { place, frame_pointer })
+            (is_in_file && is_return_address(snapshot, word)).then_some(Caller { place, popped: None, frame_pointer })
         })
     }
 

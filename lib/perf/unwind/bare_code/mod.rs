@@ -81,7 +81,8 @@ impl Unwinder {
         }
         self.bare_code.expire(snapshot.time);
         let rules = self.bare_code.find_rules(snapshot, address, code);
-        if self.is_root(snapshot, address, regs, rules.returns) {
+        let is_first = code.is_some_and(|code| code.is_first_of_thread(code.svma + u64::from(!address.exact)));
+        if is_first || self.is_root(snapshot, address, regs, rules.returns) {
             return StepOutcome::Root;
         }
         let instruction = BareInstruction { snapshot, address, code };
@@ -205,7 +206,11 @@ impl Unwinder {
     ) -> Option<Caller> {
         let return_address = self.evaluate_value(rule.return_address, snapshot, regs, registers, stack)?;
         let frame_pointer = self.evaluate_value(rule.frame_pointer, snapshot, regs, registers, stack);
-        Some(Caller { place: return_address, frame_pointer })
+        let popped = match rule.popped {
+            Some(register) => Some(self.read_register(snapshot, register, registers, stack)?),
+            None => None,
+        };
+        Some(Caller { place: return_address, popped, frame_pointer })
     }
 
     /// Returns a value at the last frame. `None` if it is not known.
@@ -235,14 +240,14 @@ impl Unwinder {
     fn return_to(
         &mut self,
         snapshot: ProcessSnapshot<'_>,
-        Caller { place, frame_pointer }: Caller,
+        Caller { place, popped, frame_pointer }: Caller,
         regs: &mut Regs,
         stack: &mut Stack<'_>,
     ) -> StepOutcome {
-        let (Some(caller), Some(sp)) = (stack.read(place), place.checked_add(8)) else {
+        let (Some(caller), Some(sp)) = (popped.or_else(|| stack.read(place)), place.checked_add(8)) else {
             return if stack.has_passed_end() { StepOutcome::Unreadable } else { StepOutcome::Failed };
         };
-        if place < Native::stack_pointer(regs) {
+        if place < Native::stack_pointer(regs) && popped.is_none() {
             return StepOutcome::Failed;
         }
         if caller == 0 && self.frames.len() > 1 {
@@ -279,7 +284,7 @@ impl Unwinder {
         let Some(place) = bp.checked_add(8) else { return StepOutcome::Failed };
         match stack.read(bp) {
             Some(saved) if saved > place && saved - bp <= MAX_DISTANCE && saved % 8 == 0 => {
-                self.return_to(snapshot, Caller { place, frame_pointer: Some(saved) }, regs, stack)
+                self.return_to(snapshot, Caller { place, popped: None, frame_pointer: Some(saved) }, regs, stack)
             }
             Some(0) if stack.read(place) == Some(0) => StepOutcome::Root,
             None if stack.has_passed_end() => StepOutcome::Unreadable,
@@ -302,7 +307,7 @@ impl Unwinder {
                 let code =
                     mapping.and_then(|mapping| Code::find(mapping, return_address(word).lookup(), snapshot.objects));
                 return match code.is_some_and(|code| code.is_entry_point()) {
-                    true => self.return_to(snapshot, Caller { place, frame_pointer: None }, regs, stack),
+                    true => self.return_to(snapshot, Caller { place, popped: None, frame_pointer: None }, regs, stack),
                     false => StepOutcome::Failed,
                 };
             }
@@ -315,6 +320,8 @@ impl Unwinder {
 #[derive(Clone, Copy, Debug)]
 struct Caller {
     place: u64,
+    /// The return address, if a register has it.
+    popped: Option<u64>,
     frame_pointer: Option<u64>,
 }
 

@@ -321,6 +321,19 @@ mod tests {
     }
 
     #[test]
+    fn a_return_address_that_was_popped_is_in_a_register() {
+        // pop rdx; mov eax, 58; syscall; push rdx; ret
+        let bytes = vec![0x5a, 0xb8, 58, 0, 0, 0, 0x0f, 0x05, 0x52, 0xc3];
+        let mut code = Bytes { bytes, functions: Vec::new() };
+        let popped = [0, 1, 6, 8, 9].map(|offset| {
+            let mut budget = MAX_INSTRUCTIONS;
+            Paths::new(&mut code, &mut budget).follow_from_entry(START..u64::MAX, START + offset).unwrap().popped
+        });
+        let rdx = Some(gimli::X86_64::RDX);
+        assert_eq!(popped, [None, rdx, rdx, rdx, None]);
+    }
+
+    #[test]
     fn a_thread_that_exits_has_no_caller() {
         // mov edi, eax; mov eax, 60; syscall; hlt
         let mut code = Bytes { bytes: vec![0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0xf4], functions: Vec::new() };
