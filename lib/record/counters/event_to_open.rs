@@ -68,6 +68,8 @@ fn interval_to_divide(target: &Target, sampling: &Sampling, event: &SampledEvent
         Rate::Frequency(hertz) if hertz == 0 || hertz > errors::max_sample_rate() => return None,
         Rate::Frequency(hertz) => 1_000_000_000 / hertz,
     };
-    let is_divided = event.spec.is_clock() && sampling.counts_on_cpus(target, event);
+    // The timers of a cgroup's counters stop while other threads run, as those of threads do.
+    let runs_always = sampling.counts_on_cpus(target, event) && !matches!(target, Target::Cgroup(_));
+    let is_divided = event.spec.is_clock() && runs_always;
     Some(interval).filter(|interval| is_divided && *interval <= clock_parts::MAX_INTERVAL)
 }
