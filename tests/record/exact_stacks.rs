@@ -362,3 +362,25 @@ fn stacks_at_tracepoints_are_whole_after_processes_have_exited() {
     assert!(profile.thread_weight("sh") >= 10, "{outcome:?}");
     assert_eq!(profile.weight(&["[truncated]"]), 0, "{outcome:?}");
 }
+
+/// The code to which handlers return has no unwind information in musl.
+#[test]
+fn signal_handlers_of_musl_are_called_by_what_they_interrupt() {
+    if !can_record() || !require("musl-gcc") {
+        return;
+    }
+    let folder = directory();
+    let handled = folder.path().join("handled");
+    let mut compiler = command("musl-gcc");
+    compiler.args(["-static", "-O2", "-o"]).arg(&handled).arg(sources().join("handled.c"));
+    assert!(compiler.status().unwrap().success());
+    for graph in ["dwarf", "dwarf,65528"] {
+        let options = ["--call-graph", graph, "-F", "997", "--", &handled.to_string_lossy()];
+        let profile = Profile::from_stdout(&record(options).ok());
+        let handlers: Vec<_> = profile.0.iter().filter(|stack| stack.contains(&["handler"])).collect();
+        assert!(!handlers.is_empty(), "{graph}: {profile:?}");
+        for stack in handlers {
+            assert!(stack.contains(&["main", "interrupted", "raise", "__restore_rt", "handler"]), "{graph}: {stack:?}");
+        }
+    }
+}

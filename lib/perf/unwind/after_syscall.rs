@@ -18,7 +18,7 @@ use super::native::Native;
 use super::stack::Stack;
 
 /// The instruction that calls the kernel.
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
+pub(super) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// The largest distance of an instruction from the system call before it: a comparison, and a branch with a distance of 4 bytes.
 const MAX_DISTANCE: u64 = 10;
@@ -41,7 +41,7 @@ const RESUME_FLAG: u64 = 1 << 16;
 const INTERRUPT_FLAG: u64 = 1 << 9;
 
 /// The registers of a `struct ucontext` begin at byte 40: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, and the flags.
-const SIGNAL_REGISTERS: u64 = 40;
+pub(super) const SIGNAL_REGISTERS: u64 = 40;
 
 /// The registers of interrupted code that tell a system call.
 pub(super) struct Interrupted {

@@ -22,6 +22,7 @@ mod module;
 mod modules;
 pub mod native;
 pub mod rows;
+mod signal_return;
 mod snapshot;
 mod sparse;
 mod stack;

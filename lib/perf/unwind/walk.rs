@@ -13,6 +13,7 @@ use super::go;
 use super::handlers::has_installed_handler;
 use super::modules::UnwindInfo;
 use super::native::Native;
+use super::signal_return::{self, returns_from_signal};
 use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::event::Address;
@@ -128,6 +129,12 @@ impl Unwinder {
             return go::step::<Native>(rule, regs, &read, stack);
         }
         if Native::READS_CODE && !self.modules.is_covered(code) {
+            if returns_from_signal(code, code.svma + u64::from(!address.exact)) {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.address.exact = true;
+                }
+                return signal_return::step(regs, stack);
+            }
             return self.step_bare_code(snapshot, address, Some(code), regs, registers, stack);
         }
         let Some(UnwindInfo::Loaded { base, cfi, .. }) = self.modules.get(code) else {

@@ -43,7 +43,7 @@ type Regs = <Native as Architecture>::Regs;
 const MAX_DISTANCE: u64 = 8 << 20;
 
 /// Replaces a frame pointer that is not known. Nothing can be read there.
-const UNKNOWN_FRAME_POINTER: u64 = 1;
+pub(super) const UNKNOWN_FRAME_POINTER: u64 = 1;
 
 /// The largest distance of the program's first return address from the stack pointer of the function that it called.
 const MAX_ROOT_FRAME: u64 = 4096;
