@@ -56,7 +56,8 @@ struct ContentArgs {
 
     /// Write at most this many lines [default: height of the terminal, or 50]
     ///
-    /// LINES is at least 10. With --json, the object has the rows that a page of this many lines would have, and
+    /// LINES is at least 10. Headings, blank lines and the marks of --markdown count too: a small page of Markdown has fewer rows
+    /// than one of text. With --json, the object has the rows that a page of this many lines would have, and
     /// `left_out` has the number of rows left out of each table; names are never cut.
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
