@@ -201,12 +201,20 @@ const PARTS: &[(&str, &str)] = &[
          the function of the program that called it for at least half of the change.",
     ),
     (
+        "moved",
+        "In a comparison: functions that others call now, or no longer, such as those that a new function was wrapped around. \
+         The inclusive weight of the callers changed, but nothing costs more: what they call on one side only has changed \
+         elsewhere the opposite way (one-sided test, 5%; by at least a quarter of what moved), the rest of the callers did not \
+         change by more than noise, and neither did all that moved. If one of the functions that moved did by itself, that is its \
+         own change, and \"at equal cost\" is missing. Moves are not in the verdict.",
+    ),
+    (
         "grew at",
         "In a comparison in which something grew by more than noise: the path from the root along the callees that \
          grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
          growth of the last one. Only stacks whose own function grew by more than noise count, and none that wait for \
          the end of threads or processes. If the path divides \
-         above the function with most of this growth, that function comes last.",
+         above the function with most of this growth, that function comes last. Callers of what moved are left out.",
     ),
     (
         "callees",

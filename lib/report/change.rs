@@ -12,6 +12,7 @@ use super::growth::{self, Grown};
 use super::idle::{self, Rank};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, percent_change};
+use super::moved;
 
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::quality::{is_defect, quality};
@@ -100,7 +101,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
     let grown = find_grown(context, &changes, &judgement);
-    facts.extend(growth::path(context, joined, &grown)?);
+    facts.extend(moved::fact(context));
+    let in_place = moved::without_callers(context, joined)?;
+    facts.extend(growth::path(context, in_place.as_ref().unwrap_or(joined), &grown)?);
     facts.extend(callees(context, &judgement));
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));

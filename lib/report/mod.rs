@@ -28,6 +28,7 @@ mod lost;
 mod markdown;
 mod measure;
 mod missing_callers;
+mod moved;
 mod names;
 mod overview;
 mod page;

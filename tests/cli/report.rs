@@ -9,6 +9,7 @@ mod interface;
 mod large;
 mod layout;
 mod long_names;
+mod moved;
 mod own_functions;
 mod quality;
 mod renames;
