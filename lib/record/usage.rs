@@ -168,24 +168,26 @@ impl Source {
     }
 
     fn read(&self, counters: &Counters, sampler: Option<&StackSampler>) -> Reading {
+        // The BPF program does not tell CPUs apart.
+        let followed = || sampler.filter(|_| counters.counts_on_all_cpus())?.cpu_time();
         match self {
             Self::Threads(files) => {
-                // The BPF program does not tell CPUs apart.
-                let follower = sampler.filter(|_| counters.counts_on_all_cpus());
                 let exact = counters.thread_time().map(|time| FollowedTime { time, lacks_at_most: 0, unfreed: 0 });
-                let time = exact.or_else(|| follower?.cpu_time());
-                Reading {
-                    total: time.map(|time| time.time.into()),
-                    lacks_at_most: time.map_or(0, |time| time.lacks_at_most),
-                    unfreed: time.map_or(0, |time| time.unfreed),
-                    ticks: files.iter().map(read_ticks).sum(),
-                }
+                Reading::followed(exact.or_else(followed), files.iter().map(read_ticks).sum())
             }
             Self::Command { pid, before } => {
+                let ticks = read_ticks(&procfs::process_stat(*pid));
                 // The kernel's sum does not tell CPUs apart.
                 let at_exit = sys::exited_child_usage(*pid).filter(|_| counters.counts_on_all_cpus());
-                let total = counters.thread_time().max(at_exit.map(|usage| usage.cpu_time.saturating_sub(*before)));
-                Reading::new(total, read_ticks(&procfs::process_stat(*pid)))
+                let at_exit = at_exit.map(|usage| usage.cpu_time.saturating_sub(*before));
+                let unfinished = if at_exit.is_none() { followed() } else { None };
+                match unfinished {
+                    Some(time) => {
+                        let time = FollowedTime { time: time.time.saturating_sub(*before), ..time };
+                        Reading::followed(Some(time), ticks)
+                    }
+                    None => Reading::new(counters.thread_time().max(at_exit), ticks),
+                }
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
             Self::Cpus(cpus) => {
@@ -210,6 +212,16 @@ impl Source {
 impl Reading {
     fn new(total: Option<u64>, ticks: Option<Ticks>) -> Self {
         Self { total: total.map(i128::from), ticks, ..Self::default() }
+    }
+
+    /// Creates a reading of the time that the BPF program follows, or of counters of threads.
+    fn followed(time: Option<FollowedTime>, ticks: Option<Ticks>) -> Self {
+        Self {
+            total: time.map(|time| time.time.into()),
+            lacks_at_most: time.map_or(0, |time| time.lacks_at_most),
+            unfreed: time.map_or(0, |time| time.unfreed),
+            ticks,
+        }
     }
 
     /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth.

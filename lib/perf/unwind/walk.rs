@@ -62,7 +62,8 @@ impl Unwinder {
                     return StopReason::Root;
                 }
             }
-            let at_syscall = at_syscall.filter(|code| self.has_unwind_information(code));
+            let at_syscall =
+                at_syscall.filter(|code| self.has_unwind_information(code) || returns_from_signal(code, code.svma));
             if let Some(start) = &after_creation
                 && !self.has_unwind_information(start)
                 && start.starts_thread()
@@ -130,7 +131,7 @@ impl Unwinder {
         }
         if Native::READS_CODE && !self.modules.is_covered(code) {
             if returns_from_signal(code, code.svma + u64::from(!address.exact)) {
-                if let Some(frame) = self.frames.last_mut() {
+                if let Some(frame) = self.frames.last_mut().filter(|_| !address.exact) {
                     frame.address.exact = true;
                 }
                 return signal_return::step(regs, stack);
