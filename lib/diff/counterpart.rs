@@ -24,17 +24,32 @@ pub enum NamePart {
     File,
     /// A crate, a namespace, a package or a type.
     Module,
+    /// The name of a thread with the numbers of its process and itself.
+    Thread,
+    /// The name of a process with its number.
+    Process,
 }
 
 impl Counterpart {
+    /// Returns a text that says what is compared as one.
+    pub(super) fn describe(&self) -> String {
+        let Self { before, after, part } = self;
+        match part {
+            NamePart::Thread => "threads of one name are compared as one".to_owned(),
+            NamePart::Process => "processes of one name are compared as one".to_owned(),
+            NamePart::Folder => format!("{before}/ is compared as {after}/"),
+            NamePart::Whole | NamePart::File | NamePart::Module => format!("{before} is compared as {after}"),
+        }
+    }
+
     /// Returns the name after of a frame before; `None` if it is the same. The functions of a module are renamed one by one
-    /// (`modules.rs`).
+    /// (`modules.rs`), and so are threads and processes (`thread_names.rs`).
     pub(super) fn rename(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.part {
             NamePart::Whole => (name == self.before.as_bytes()).then(|| self.after.clone().into_bytes()),
             NamePart::Folder => self.rename_paths(name, |next| next == Some('/')),
             NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end)),
-            NamePart::Module => None,
+            NamePart::Module | NamePart::Thread | NamePart::Process => None,
         }
     }
 

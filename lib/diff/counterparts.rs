@@ -49,9 +49,9 @@ impl Counterparts {
         Ok(found)
     }
 
-    /// Creates the counterparts from modules that were renamed.
-    pub(super) fn of_modules(modules: Vec<Counterpart>) -> Self {
-        Self(modules)
+    /// Creates the counterparts from names that are known.
+    pub(super) fn from_names(names: Vec<Counterpart>) -> Self {
+        Self(names)
     }
 
     /// Adds other counterparts.
@@ -76,11 +76,8 @@ impl Counterparts {
 
     /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
-        let pairs = self.0.iter().map(|Counterpart { before, after, part }| {
-            let slash = if *part == NamePart::Folder { "/" } else { "" };
-            format!("{before}{slash} is compared as {after}{slash}")
-        });
-        let pairs: Vec<String> = pairs.collect();
+        let mut pairs: Vec<String> = self.0.iter().map(Counterpart::describe).collect();
+        pairs.dedup();
         (!pairs.is_empty()).then(|| pairs.join(", "))
     }
 }

@@ -36,7 +36,7 @@ impl ComparedRuns {
         // Modules in modules come before these.
         let mut modules: Vec<Counterpart> = known.into_iter().map(|module| module.counterpart).collect();
         modules.sort_by_key(|module| Reverse(module.before.len()));
-        self.counterparts.extend(Counterparts::of_modules(modules));
+        self.counterparts.extend(Counterparts::from_names(modules));
         Ok(self)
     }
 

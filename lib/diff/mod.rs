@@ -21,6 +21,7 @@ mod significant;
 mod sources;
 mod stream;
 mod substitution;
+mod thread_names;
 
 pub use common::{CommonRuns, Hiding, OneSided, OneSidedFunction};
 pub use comparison::Comparison;
@@ -34,6 +35,7 @@ pub use scale::Scaling;
 pub use stream::diff_streams;
 
 use self::join_renamed::rename_functions;
+use self::thread_names::ThreadNames;
 use crate::Error;
 use crate::filter::rename;
 use crate::markers;
@@ -106,8 +108,8 @@ struct RenamedSides {
     counterparts: Counterparts,
 }
 
-/// Returns the profiles with the names that the options give their frames, and those before with the names after of
-/// their counterparts.
+/// Returns the profiles with the names that the options give their frames, without the numbers of threads, and those before with the
+/// names after of their counterparts.
 fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Options) -> Result<RenamedSides, Error> {
     if options.strip_hex || !options.renames.is_empty() {
         (before, after) = (rename_all(&before, options)?, rename_all(&after, options)?);
@@ -115,12 +117,15 @@ fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Opt
     if options.exact_names {
         return Ok(RenamedSides { before, after, counterparts: Counterparts::default() });
     }
-    let counterparts = Counterparts::find(&before, &after)?;
+    let threads = ThreadNames::find(&before, &after);
+    (before, after) = (threads.rename(before)?, threads.rename(after)?);
+    let mut counterparts = Counterparts::find(&before, &after)?;
     if !counterparts.is_empty() {
         let renaming = counterparts.renaming();
         let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| renaming.rename(name)));
         before = renamed.collect::<Result<_, _>>()?;
     }
+    counterparts.extend(Counterparts::from_names(threads.into_counterparts()));
     Ok(RenamedSides { before, after, counterparts })
 }
 

@@ -17,8 +17,9 @@ pub(super) struct Renaming<'c> {
 impl<'c> Renaming<'c> {
     pub fn new(counterparts: &'c [Counterpart]) -> Self {
         let mut by_part = FxHashMap::<_, Vec<usize>>::default();
-        // The functions of modules are renamed one by one.
-        let parts = counterparts.iter().enumerate().filter(|(_, one)| one.part != NamePart::Module);
+        // Those of modules, threads and processes are renamed one by one.
+        let is_part = |one: &Counterpart| matches!(one.part, NamePart::Whole | NamePart::Folder | NamePart::File);
+        let parts = counterparts.iter().enumerate().filter(|(_, one)| is_part(one));
         parts.for_each(|(index, one)| by_part.entry(one.before.as_bytes()).or_default().push(index));
         Self { counterparts, by_part }
     }

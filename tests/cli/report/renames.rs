@@ -304,3 +304,26 @@ fn the_largest_function_of_a_copied_folder_may_have_been_renamed() {
     );
     assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
 }
+
+#[test]
+fn threads_with_numbers_are_compared_by_name() {
+    let text = |process: usize, numbers: [usize; 4], dump: usize| {
+        let thread = |number: &usize| {
+            let functions = [("load;malloc", 70), ("rank", 90), ("pack", 80), ("dump", dump + number % 10)];
+            stacks(&format!("pool-{process}/{number};start_thread;work"), &functions)
+        };
+        numbers.iter().map(thread).collect::<String>()
+    };
+    let before = text(7, [11, 12, 13, 14], 60);
+    let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 60));
+    assert!(page.contains("names     threads of one name are compared as one\n"), "{page}");
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+    // Growth is said of the function.
+    let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 160));
+    assert!(page.contains("1 grew") && page.contains("grew at   pool > ") && status == Some(1), "{page}");
+    // Threads of the same process, and those with a number in their own name, are not joined.
+    let (page, _) = compare(&before, &text(7, [11, 12, 13, 15], 60));
+    assert!(!page.contains("threads of one name"), "{page}");
+    let (page, _) = compare(&before.replace("pool-7/", "w"), &before.replace("pool-7/", "w"));
+    assert!(!page.contains("threads of one name"), "{page}");
+}
