@@ -191,7 +191,7 @@ const PARTS: &[(&str, &str)] = &[
         "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames. \
          They count as one function that has neither grown nor shrunk. If a crate, namespace, package or type has a different \
          name, all names that contain it are compared under those after, and the two are listed as `names`. Where most functions are \
-         others, it is not one program with other names, and none is paired. --exact-names keeps them apart.",
+         others, or where there are two, it is not known to be one program with other names, and none is paired. --exact-names keeps them apart.",
     ),
     (
         "verdict",

@@ -218,13 +218,14 @@ impl<'p> Sides<'p> {
         let shares: Vec<bool> = judged.iter().map(has_share).collect();
         let mut shares = shares.into_iter();
         judged.retain(|_| shares.next().unwrap_or(false));
+        let all = matching.all_versions();
         let are_versions = |one: &Judged<'c>| {
             let programs = one.own.iter().map(|(old, new)| {
                 let roots = matching.own.roots(*old).chain(matching.own.roots(*new));
                 (roots.collect(), matching.has_file(*old))
             });
             let programs: BTreeSet<(BTreeSet<FrameId>, bool)> = programs.collect();
-            programs.iter().any(|(roots, are_scripts)| matching.are_versions(roots, *are_scripts))
+            programs.iter().any(|(roots, are_scripts)| matching.are_versions(roots, *are_scripts, all))
         };
         judged.retain(are_versions);
         let modules = judged.into_iter().map(|one| {

@@ -12,8 +12,11 @@ use crate::profile::{FrameId, Profile};
 /// A function counts from this share of the own weight of its program or thread on.
 const MIN_WEIGHT: f64 = 0.01;
 
-/// Fewest functions that two versions of a program have in common.
+/// Fewest functions of equal name and cost by which two sides are versions of a program.
 const MIN_COMMON: usize = 2;
+
+/// The same with those that probably have another name.
+const MIN_ALIKE: usize = 4;
 
 /// Smallest weight of one of two functions relative to the other that are one function of equal cost.
 const MIN_WEIGHT_RATIO: f64 = 0.5;
@@ -40,11 +43,15 @@ impl OwnFrames {
 }
 
 /// The sides that a function of a side is on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Presence {
     /// On the other side, too.
     #[default]
     Both,
+    /// Only on this side, but the other one has a function that is probably the same under another name.
+    Renamed,
+    /// The same, but the functions call nothing and are alike by their weight alone.
+    RenamedLeaf,
     /// Only on this side.
     One,
     /// Not known: nothing is to be told from it.
@@ -57,14 +64,14 @@ pub(super) struct OwnFunctions {
     /// The programs and threads in which each function was seen: the first frames of its stacks.
     roots: FxHashMap<FrameId, FxHashSet<FrameId>>,
     /// The weight before and after of the stacks of a program or thread whose innermost own function is this one.
-    weights: FxHashMap<FrameId, BTreeMap<FrameId, [f64; 2]>>,
+    weights: BTreeMap<FrameId, BTreeMap<FrameId, [f64; 2]>>,
 }
 
 impl OwnFunctions {
     /// Finds the own functions.
     pub fn new(both: &Profile) -> Self {
         let own = OwnFrames::new(both);
-        let mut found = Self { roots: FxHashMap::default(), weights: FxHashMap::default() };
+        let mut found = Self { roots: FxHashMap::default(), weights: BTreeMap::new() };
         let _ = both.for_each(|stack, weights| {
             let Some(root) = stack.first() else { return Ok::<(), ()>(()) };
             let mut innermost = None;
@@ -98,30 +105,32 @@ impl OwnFunctions {
         self.roots(one).filter(move |root| other.is_some_and(|roots| roots.contains(root)))
     }
 
-    /// Returns the weights before and after of the functions of some programs and threads.
-    fn sum_weights(&self, roots: &BTreeSet<FrameId>) -> BTreeMap<FrameId, [f64; 2]> {
+    /// Returns the weights before and after of the functions of some programs and threads, or of all.
+    fn sum_weights(&self, roots: Option<&BTreeSet<FrameId>>) -> BTreeMap<FrameId, [f64; 2]> {
         let mut sums = BTreeMap::<FrameId, [f64; 2]>::new();
-        for (function, weights) in roots.iter().filter_map(|root| self.weights.get(root)).flatten() {
+        let selected: Vec<_> = match roots {
+            Some(roots) => roots.iter().filter_map(|root| self.weights.get(root)).collect(),
+            None => self.weights.values().collect(),
+        };
+        for (function, weights) in selected.into_iter().flatten() {
             let sum = sums.entry(*function).or_default();
             (0..2).for_each(|side| sum[side] += weights[side]);
         }
         sums
     }
 
-    /// True if the two sides of some programs or threads are versions of one: most of the large functions of each side have the same
-    /// name on the other and cost about the same, and those of the same name have half of the weight or more.
+    /// Returns what the two sides of some programs or threads have in common, or of all.
     ///
-    /// `names` are the names after of functions before. `presence` says on which sides a function of a side is.
-    pub fn are_versions(
+    /// `name_after` returns the name after of a function before. `presence` says on which sides a function of a side is.
+    pub fn agreement(
         &self,
-        roots: &BTreeSet<FrameId>,
-        names: &BTreeMap<FrameId, FrameId>,
+        roots: Option<&BTreeSet<FrameId>>,
+        name_after: impl Fn(FrameId) -> FrameId,
         presence: impl Fn(usize, FrameId) -> Presence,
-    ) -> bool {
+    ) -> Agreement {
         let mut functions = BTreeMap::<FrameId, Function>::new();
         for (function, weights) in self.sum_weights(roots) {
-            let name = names.get(&function).copied().unwrap_or(function);
-            let named = functions.entry(name).or_default();
+            let named = functions.entry(name_after(function)).or_default();
             for side in (0..2).filter(|side| weights[*side] > 0.0) {
                 named.weights[side] += weights[side];
                 named.presence[side] = presence(side, function);
@@ -132,10 +141,73 @@ impl OwnFunctions {
             |one: &Function, side: usize| one.weights[side] > 0.0 && one.weights[side] >= MIN_WEIGHT * all[side];
         functions.retain(|_, one| (0..2).any(|side| is_large(one, side)));
         let ratio = median_ratio(functions.values());
-        (0..2).all(|side| {
+        let sides = [0, 1].map(|side| {
             let large = functions.values().filter(|one| is_large(one, side));
-            have_much_in_common(large, side, ratio)
-        })
+            Agreement::new(large, side, ratio)
+        });
+        Agreement {
+            has_most: sides.iter().all(|side| side.has_most),
+            has_evidence: sides.iter().all(|side| side.has_evidence),
+        }
+    }
+}
+
+/// What two sides have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreement {
+    /// True if most of the large functions of each side are on the other one at about the same cost, those that are there have half of
+    /// the weight or more, and half of those of equal names cost about the same.
+    pub has_most: bool,
+    /// True if these are enough to tell.
+    pub has_evidence: bool,
+}
+
+impl Agreement {
+    /// Compares the large functions of a side with the other one. Those that probably have another name count as common if they are most
+    /// of the functions that only this side has, and have half of their weight or more: some functions of two programs are alike by
+    /// chance, but not most. Those that call nothing are at most as many as the others with another name, and half of those with
+    /// the same name.
+    fn new<'f>(functions: impl Iterator<Item = &'f Function>, side: usize, ratio: f64) -> Self {
+        let mut groups: BTreeMap<Presence, Group> = BTreeMap::new();
+        functions.for_each(|one| groups.entry(one.presence[side]).or_default().add(one, side, ratio));
+        let mut take = |presence| groups.remove(&presence).unwrap_or_default();
+        let [same, mut renamed, leaves, mut others] =
+            [Presence::Both, Presence::Renamed, Presence::RenamedLeaf, Presence::One].map(&mut take);
+        match 2 * leaves.count <= same.alike + 2 * renamed.alike {
+            true => renamed = renamed.join(leaves),
+            false => others = others.join(leaves),
+        }
+        let (common, others) = match renamed.count > others.count && renamed.weight >= others.weight {
+            true => (same.join(renamed), others),
+            false => (same, others.join(renamed)),
+        };
+        Self {
+            has_most: 2 * same.alike >= same.count
+                && 2 * common.alike > common.count + others.count
+                && common.weight >= others.weight,
+            has_evidence: same.alike >= MIN_COMMON || common.alike >= MIN_ALIKE,
+        }
+    }
+}
+
+/// Functions of a side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    count: usize,
+    /// Those of about the same cost on both sides.
+    alike: usize,
+    weight: f64,
+}
+
+impl Group {
+    fn add(&mut self, function: &Function, side: usize, ratio: f64) {
+        self.count += 1;
+        self.alike += usize::from(are_alike(function.weights[0] * ratio, function.weights[1]));
+        self.weight += function.weights[side];
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self { count: self.count + other.count, alike: self.alike + other.alike, weight: self.weight + other.weight }
     }
 }
 
@@ -144,17 +216,6 @@ impl OwnFunctions {
 struct Function {
     weights: [f64; 2],
     presence: [Presence; 2],
-}
-
-/// True if most of the functions of a side are also on the other one.
-fn have_much_in_common<'f>(functions: impl Iterator<Item = &'f Function>, side: usize, ratio: f64) -> bool {
-    let known = functions.filter(|one| one.presence[side] != Presence::Unknown);
-    let (common, others): (Vec<&Function>, Vec<&Function>) =
-        known.partition(|one| one.presence[side] == Presence::Both);
-    let alike = common.iter().filter(|one| are_alike(one.weights[0] * ratio, one.weights[1])).count();
-    let [common_weight, other_weight] =
-        [&common, &others].map(|functions| functions.iter().map(|one| one.weights[side]).sum::<f64>());
-    alike >= MIN_COMMON && 2 * alike > common.len() + others.len() && common_weight >= other_weight
 }
 
 /// True if two functions may be one of equal cost.

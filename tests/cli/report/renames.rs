@@ -306,6 +306,19 @@ fn the_largest_function_of_a_copied_folder_may_have_been_renamed() {
 }
 
 #[test]
+fn a_thread_with_a_name_of_its_own_belongs_to_its_process() {
+    let text = |function: &str, extra: usize| {
+        let threads = [("w0", "load;read_it"), ("w1", "rank;qsort"), ("w2", "pack;deflate_it"), ("w3", function)];
+        let lines = threads.iter().zip([300, 400, 350, 500]);
+        lines.map(|((thread, stack), weight)| format!("{thread};start_thread;{stack} {}\n", weight + extra)).collect()
+    };
+    let [before, after]: [String; 2] = [text("dump;fmt_it", 0), text("emit;fmt_it", 7)];
+    let (page, status) = compare(&before, &after);
+    assert!(page.contains("renamed?  dump -> emit") && page.contains("nothing changed beyond noise"), "{page}");
+    assert_eq!(status, Some(0));
+}
+
+#[test]
 fn threads_with_numbers_are_compared_by_name() {
     let text = |process: usize, numbers: [usize; 4], dump: usize| {
         let thread = |number: &usize| {
