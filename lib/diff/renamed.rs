@@ -22,7 +22,7 @@ const MIN_FOUND_PART: usize = 2;
 
 /// Smallest similarity of a pair by which two sides may be versions of one program.
 ///
-/// Other pairs of versions have at least `candidates::MIN_SIMILARITY`. In 900 comparisons of two generated programs of up to four
+/// Other pairs of versions have at least `candidates::MIN_SIMILARITY`. In 500 comparisons of two generated programs of up to four
 /// functions each that share up to three others, 0.5 gave three wrong pairs and 0.7 one; of 351 renamed functions, of which five to seven
 /// made up a program with the other ones, 299 and 290 were found.
 const MIN_CERTAIN: f64 = 0.7;
@@ -148,8 +148,7 @@ impl<'p> Matching<'p> {
         kept.into_iter().for_each(|(old, new)| self.add(old, new));
     }
 
-    /// Returns whether the two sides are versions of one program as a whole: by the functions that are not of scripts, and by those
-    /// of scripts.
+    /// True if the two sides are versions of one program as a whole: by the functions that are not of scripts, and by those of scripts.
     pub fn all_versions(&self) -> [bool; 2] {
         [false, true].map(|are_scripts| {
             let all = self.agreement(None, are_scripts);
