@@ -88,8 +88,9 @@ const EVENTS: &[(&str, &str)] = &[
         "Software events",
         "`cpu-clock`, `task-clock`, `page-faults`, `minor-faults`, `major-faults`, `context-switches`, \
          `cgroup-switches`, `cpu-migrations`, `alignment-faults` and `emulation-faults`.\n\nThe clocks cannot sample the kernel \
-         where it disables interrupts. Part of each sleep and wake-up is such code: of programs that sleep thousands of times a \
-         second, this CPU time has no samples.",
+         where it disables interrupts, such as in part of each sleep and wake-up. With BPF, they sample too little of what a thread \
+         does right after a short sleep, because their timers wake it: of its first 50 µs, about 5 % is missing at 997 Hz and \
+         25 % at 4999 Hz. With --call-graph dwarf,65528, each thread has its own timer, which does not.",
     ),
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (

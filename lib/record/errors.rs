@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use super::counters::clock_parts;
 use super::counters::sampling::{CallGraph, Rate, Sampling};
 use super::cpus::online_cpus;
 use super::events::spec::EventSpec;
@@ -13,6 +14,9 @@ use crate::{Error, io_error_text};
 
 /// Number of files that are open beside counters: standard streams, and those that wait for counters and signals.
 const OTHER_FILES: usize = 24;
+
+/// The largest number of files of a BPF program, its maps and links.
+const FILES_OF_PROGRAM: usize = 48;
 
 /// Returns the error for a counter that could not be opened. `event` is the index of its event.
 pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, event: usize) -> Error {
@@ -91,16 +95,21 @@ const MAX_STACK_RATE: u64 = 50_000;
 /// # Errors
 /// [`Error::Usage`] if it cannot.
 pub fn check_rates(sampling: &Sampling) -> Result<(), Error> {
-    let mut rates = sampling.events.iter().filter_map(|event| match event.rate {
-        Rate::Frequency(hertz) => Some(hertz),
-        Rate::Period(_) => None,
-    });
-    match rates.find(|hertz| *hertz > MAX_STACK_RATE && *hertz <= max_sample_rate()) {
-        Some(hertz) => Err(Error::Usage(format!(
-            "-F {hertz}: the BPF program takes at most {MAX_STACK_RATE} stacks a second; use a lower -F, or --call-graph fp"
-        ))),
-        None => Ok(()),
+    for event in &sampling.events {
+        let (option, hertz, advice) = match event.rate {
+            Rate::Frequency(hertz) if hertz <= max_sample_rate() => (format!("-F {hertz}"), hertz, "lower -F"),
+            Rate::Period(period @ 1..) if event.spec.is_clock() => {
+                (format!("-c {period}"), 1_000_000_000 / period, "higher -c")
+            }
+            _ => continue,
+        };
+        if hertz > MAX_STACK_RATE {
+            return Err(Error::Usage(format!(
+                "{option}: the BPF program takes at most {MAX_STACK_RATE} stacks a second; use a {advice}, or --call-graph fp"
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Checks that CPUs exist and are online.
@@ -115,18 +124,23 @@ pub fn check_cpus_online(cpus: Option<&[u32]>) -> Result<(), Error> {
     }
 }
 
-/// Returns the message if the counters of all threads are more than the files that may be open.
+/// Returns the message if the counters are more than the files that may be open.
 fn too_many_files(target: &Target, sampling: &Sampling, online: usize) -> String {
     let (threads, cpus) = (target.running_threads().len(), sampling.cpus.as_ref().map_or(online, Vec::len));
+    let cpus_text = plural(cpus as u64, "CPU");
     // One for each event, one for side-band records, and one for switches.
-    let per_thread_and_cpu = sampling.events.len() + 1 + usize::from(sampling.record_switches);
-    let needed = threads.max(1) * cpus * per_thread_and_cpu + OTHER_FILES;
-    format!(
-        "too many open files: {} on {} need {needed}, the limit is {}; run: ulimit -n {needed}, or use -a",
-        plural(threads as u64, "thread"),
-        plural(cpus as u64, "CPU"),
-        open_file_limit(),
-    )
+    let others = 1 + usize::from(sampling.record_switches);
+    let (owners, needed, advice) = if sampling.counts_in_threads(target) {
+        let threads_text = plural(threads.max(1) as u64, "thread");
+        let per_cpu = threads.max(1) * (sampling.events.len() + others);
+        (format!("{threads_text} on {cpus_text}"), cpus * per_cpu + OTHER_FILES, ", or use -a")
+    } else {
+        let per_cpu = sampling.events.len() * clock_parts::COUNTERS + others + 2;
+        let program = if sampling.takes_stacks { FILES_OF_PROGRAM } else { 0 };
+        (format!("the counters of {cpus_text}"), cpus * per_cpu + OTHER_FILES + program, "")
+    };
+    let limit = open_file_limit();
+    format!("too many open files: {owners} need {needed}, the limit is {limit}; run: ulimit -n {needed}{advice}")
 }
 
 /// Returns the note for stacks that lack their kernel frames.
@@ -229,7 +243,7 @@ pub fn max_branches() -> usize {
     depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| *depth > 0).unwrap_or(32)
 }
 
-fn open_file_limit() -> String {
+pub fn open_file_limit() -> String {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.map_or("unlimited".to_owned(), |limit| limit.to_string())
 }

@@ -38,6 +38,7 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let requests = request.ring.as_ref().map(|_| flight_recorder::listen()).transpose()?;
     let (suspended, target) = open_target(request)?;
     errors::check_cpus_online(request.cpus.as_deref())?;
+    sys::raise_file_limit();
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
     let mut sampling = sampling(request, matches!(target, Target::Command(_)));

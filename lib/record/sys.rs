@@ -237,6 +237,13 @@ pub fn process_cpu_time(pid: u32) -> Option<u64> {
     (result == 0).then_some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
+/// Raises the soft limit of open files to the hard limit: each counter is a file.
+pub fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
 /// What a child that has exited used, with its own children that were waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildUsage {

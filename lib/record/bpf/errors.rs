@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::record::errors::open_file_limit;
+
 /// The error of a step of loading a program.
 pub(in crate::record) type BoxError = Box<dyn StdError>;
 
@@ -18,6 +20,8 @@ pub(in crate::record) enum Refusal {
     NoPermission,
     /// The recorder is in a PID namespace: process IDs are others for BPF programs.
     InPidNamespace,
+    /// The limit of open files is too low.
+    TooManyFiles,
     /// The kernel rejects the program, with this message.
     Rejected(String),
 }
@@ -41,6 +45,7 @@ impl Refusal {
             _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => Self::NoTypeInformation,
             // The verifier refuses programs with EACCES, too.
             Some(libc::EPERM | libc::EACCES) if !message.contains("Verifier output: ") => Self::NoPermission,
+            Some(libc::EMFILE) => Self::TooManyFiles,
             _ => Self::Rejected(summarize(&message)),
         }
     }
@@ -90,6 +95,9 @@ impl fmt::Display for Refusal {
             Self::NoPermission => f.write_str("BPF needs root, or CAP_BPF and CAP_PERFMON"),
             Self::InPidNamespace => {
                 f.write_str("BPF needs the PID namespace of the host, as docker --pid=host gives it")
+            }
+            Self::TooManyFiles => {
+                write!(f, "the limit of open files is {}, too low for BPF; raise it (ulimit -n)", open_file_limit())
             }
             Self::Rejected(message) => write!(f, "this kernel rejects the BPF program: {message}"),
         }

@@ -64,12 +64,12 @@ pub(super) fn sample_weights(target: &Target, sampling: &Sampling) -> Vec<Sample
 fn interval_to_divide(target: &Target, sampling: &Sampling, event: &SampledEvent) -> Option<u64> {
     let interval = match event.rate {
         Rate::Period(nanoseconds) => nanoseconds,
-        // The kernel rejects this if one counter takes the samples.
-        Rate::Frequency(hertz) if hertz == 0 || hertz > errors::max_sample_rate() => return None,
-        Rate::Frequency(hertz) => 1_000_000_000 / hertz,
+        Rate::Frequency(hertz) => 1_000_000_000 / hertz.max(1),
     };
+    // The kernel limits the rate of each counter, not that of several together.
+    let is_permitted = 1_000_000_000 / interval.max(1) <= errors::max_sample_rate();
     // The timers of a cgroup's counters stop while other threads run, as those of threads do.
     let runs_always = sampling.counts_on_cpus(target, event) && !matches!(target, Target::Cgroup(_));
     let is_divided = event.spec.is_clock() && runs_always;
-    Some(interval).filter(|interval| is_divided && *interval <= clock_parts::MAX_INTERVAL)
+    Some(interval).filter(|interval| is_divided && is_permitted && *interval <= clock_parts::MAX_INTERVAL)
 }

@@ -5,7 +5,7 @@
 //! exist. Samples wake it when their ring is half full.
 
 mod attr;
-mod clock_parts;
+pub mod clock_parts;
 mod event_to_open;
 mod open;
 pub mod ring_size;

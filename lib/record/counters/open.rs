@@ -28,7 +28,6 @@ impl Counters {
     /// [`Error::Usage`] if the requested rings are too small or stacks cannot be unwound, [`Error::System`] with the
     /// reason if the kernel refuses.
     pub fn open(target: &Target, sampling: &Sampling, sampler: Option<&StackSampler>) -> Result<Self, Error> {
-        raise_file_limit();
         sampling.check_ring_size()?;
         sampling.check_call_graph()?;
         let cpus = sampling.cpus.as_ref().map_or_else(|| cpus::online_cpus().len(), Vec::len);
@@ -369,11 +368,4 @@ fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Rin
     let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
     Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counters: None })
-}
-
-/// Raises the soft limit of open files to the hard limit: each counter is a file.
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

@@ -169,7 +169,7 @@ impl Sampling {
     }
 
     /// True if some counters count in threads.
-    pub(super) fn counts_in_threads(&self, target: &Target) -> bool {
+    pub(in crate::record) fn counts_in_threads(&self, target: &Target) -> bool {
         self.events.iter().any(|event| !self.counts_on_cpus(target, event))
     }
 

@@ -17,10 +17,9 @@ use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_context::VARIABLE_NAME;
 use crate::perf::thread_state::ThreadState;
 
-/// The CPU time in nanoseconds that the kernel needs at most to put a thread to sleep and wake it. Most of it passes with
-/// interrupts disabled, and the scheduler adds the interrupt that wakes the thread to the thread's time. 13 to 16 µs were measured
-/// in a virtual machine, where timers are expensive.
-const MAX_SLEEP_COST: f64 = 30_000.0;
+/// The CPU time in nanoseconds without samples that each sleep of a thread explains at most: the kernel's work for it, and what the
+/// thread runs up to the next sample.
+const MAX_UNSAMPLED: f64 = 1e6;
 
 /// The facts that hints are drawn from.
 #[derive(Clone, Copy)]
@@ -235,17 +234,22 @@ impl Hints<'_> {
         })
     }
 
-    /// Returns a hint if threads went to sleep so often that the kernel's part of it is the CPU time without samples.
+    /// Returns a hint if threads went to sleep so often that this is why CPU time has no samples. The kernel switches threads with
+    /// interrupts disabled, so clocks cannot sample that. And where clocks are sampled on CPUs, their timers wake threads (see
+    /// `counters/clock_parts.rs`), and only if no other sample is due until the thread's sleep is over.
     fn cost_of_sleeps(&self, coverage: &Coverage<'_>) -> Option<String> {
-        let sleeps = self.finished.usage.sleeps.filter(|sleeps| *sleeps > 0)?;
-        let each = coverage.missing() / sleeps as f64;
-        (each < MAX_SLEEP_COST).then(|| {
-            format!(
-                "{} of CPU time has no samples: threads slept {sleeps} times, and the kernel's timers and interrupts for it \
-                 ({:.0} µs each) cannot be sampled by a clock; the program's own code is",
-                seconds(coverage.missing()),
-                each / 1e3
-            )
+        let usage = &self.finished.usage;
+        let sleeps = usage.sleeps.filter(|sleeps| *sleeps as f64 * MAX_UNSAMPLED > coverage.missing())?;
+        let missing = seconds(coverage.missing());
+        Some(match usage.is_per_thread {
+            true => format!(
+                "{missing} of CPU time has no samples: threads slept {sleeps} times, and clocks sample little of what the kernel does \
+                 for it"
+            ),
+            false => format!(
+                "{missing} of CPU time has no samples: threads slept {sleeps} times, and what they do right after it is sampled \
+                 too little: shares may be wrong; lower -F, or use --call-graph dwarf,65528"
+            ),
         })
     }
 

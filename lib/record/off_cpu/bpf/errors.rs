@@ -31,7 +31,9 @@ pub fn refusal_error(refusal: Refusal) -> Error {
             "--bpf needs a kernel with type information (CONFIG_DEBUG_INFO_BTF); record without --bpf".to_owned()
         }
         Refusal::NoPermission => "--bpf needs root, or CAP_BPF and CAP_PERFMON".to_owned(),
-        refusal @ Refusal::InPidNamespace => format!("--bpf: {refusal}; record without --bpf"),
+        refusal @ (Refusal::InPidNamespace | Refusal::TooManyFiles) => {
+            format!("--bpf: {refusal}; record without --bpf")
+        }
         Refusal::Rejected(message) => {
             format!("--bpf needs Linux 5.18 or later; this kernel rejects the program: {message}")
         }
