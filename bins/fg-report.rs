@@ -202,11 +202,12 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "moved",
-        "In a comparison: functions that others call now, or no longer, such as those that a new function was wrapped around. \
-         The inclusive weight of the callers changed, but nothing costs more: what they call on one side only has changed \
-         elsewhere the opposite way (one-sided test, 5%; by at least a quarter of what moved), the rest of the callers did not \
-         change by more than noise, and neither did all that moved. If one of the functions that moved did by itself, that is its \
-         own change, and \"at equal cost\" is missing. Moves are not in the verdict.",
+        "In a comparison: functions of the program that others call now, or no longer, such as those that a new function was wrapped \
+         around. The inclusive weight of the callers changed, but nothing costs more: what they call on one side only has changed \
+         elsewhere in the same thread or program the opposite way (one-sided test, 5%; by at least a quarter of what moved), the rest \
+         of the callers did not change by more than noise, and all that moved differs by at most a tenth and twice the error of \
+         counting. If one of the functions that moved changed by itself, that is its own change, and \"at equal cost\" is missing. \
+         Moves are not in the verdict. There are none in profiles with thread states.",
     ),
     (
         "grew at",

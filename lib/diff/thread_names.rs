@@ -28,8 +28,8 @@ enum Numbers {
 }
 
 impl ThreadNames {
-    /// Finds the names of which each side has threads, and both have none with the same number. If they have one, they are of the same
-    /// processes, or the numbers are those of a thread pool.
+    /// Finds the names of which each side has threads or processes with other numbers. If half of the threads have the same numbers,
+    /// or one process, they are the same ones, or the numbers are those of a thread pool.
     pub fn find(before: &[Profile], after: &[Profile]) -> Self {
         let [before, after] = [before, after].map(find_roots);
         let mut sides = BTreeMap::<(&[u8], Numbers), [BTreeSet<&[u8]>; 2]>::new();
@@ -43,7 +43,13 @@ impl ThreadNames {
         let differ = |numbers: Numbers, [old, new]: &[BTreeSet<&[u8]>; 2]| {
             // One process of each side may be a program under another name (`program.rs`).
             let are_several = numbers == Numbers::Thread || old.len() + new.len() > 2;
-            are_several && !old.is_empty() && !new.is_empty() && old.is_disjoint(new)
+            let shared = old.intersection(new).count();
+            let are_others = match numbers {
+                // The first process of a container has the number 1, and so has its first thread.
+                Numbers::Thread => 2 * shared < old.len().min(new.len()),
+                Numbers::Process => shared == 0,
+            };
+            are_several && !old.is_empty() && !new.is_empty() && are_others
         };
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
         for ((name, numbers), roots) in sides.into_iter().filter(|((_, numbers), roots)| differ(*numbers, roots)) {
@@ -137,6 +143,9 @@ mod tests {
     fn numbers_of_other_runs_are_removed() {
         assert_eq!(find(&["w0-7/8", "w0-7/9"], &["w0-17/18"]), ["w0-7/8>w0", "w0-7/9>w0"]);
         assert_eq!(find(&["a-b-7/?"], &["a-b-8/9"]), ["a-b-7/?>a-b"]);
+        // In containers.
+        let (before, after) = (["a-1/1", "a-1/7", "a-1/8"], ["a-1/1", "a-1/17", "a-1/18"]);
+        assert_eq!(find(&before, &after), before.map(|root| format!("{root}>a")));
         assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-901"]), ["cc1-701>cc1", "cc1-702>cc1"]);
     }
 

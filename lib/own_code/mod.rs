@@ -15,13 +15,14 @@ pub(crate) use self::by_name::Origin;
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
 use self::interpreters::Interpreters;
 
-use crate::profile::is_at_least;
+use std::convert::Infallible;
+
 use memchr::memmem;
 
 use crate::categories::Categories;
 use crate::filter::FrameMatcher;
 use crate::markers;
-use crate::profile::{FrameId, Frames, Profile};
+use crate::profile::{FrameId, Frames, Profile, is_at_least};
 
 /// Roots are functions if stacks of a single frame have this part of the weight.
 const MIN_SINGLE: (u128, u128) = (1, 20);
@@ -325,6 +326,20 @@ impl<'a> Origins<'a> {
             is_own
         });
         own.collect()
+    }
+
+    /// Returns for each frame true if it is the program's own function in all stacks of a profile.
+    pub(crate) fn own_frames(&self, profile: &Profile) -> Vec<bool> {
+        let mut is_own: Vec<bool> = (0..profile.frames.len()).map(|_| true).collect();
+        let each = |stack: &[FrameId], _| {
+            let open = self.place(stack).open;
+            for (index, (frame, is_own_here)) in stack.iter().zip(self.find_own(stack)).enumerate() {
+                is_own[frame.index()] &= is_own_here && index < open && self.is_function(*frame);
+            }
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = profile.for_each(each);
+        is_own
     }
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.

@@ -65,10 +65,10 @@ impl SuspendedCommand {
     /// # Errors
     /// [`Error::Command`] if the program cannot be run.
     pub fn resume(mut self) -> Result<RunningCommand, Error> {
-        let resumed = self.resume.write_all(b"!");
+        // It fails if a signal has ended the process: then the command has exited.
+        let _ = self.resume.write_all(b"!");
         drop(self.resume);
-        let spawned = self.parent.wait_for_exec();
-        let child = resumed.and(spawned).map_err(|error| cannot_start(&self.name, &error))?;
+        let child = self.parent.wait_for_exec().map_err(|error| cannot_start(&self.name, &error))?;
         Ok(RunningCommand { child, _parent: self.parent })
     }
 }

@@ -11,7 +11,7 @@ use crate::profile::{FrameId, Profile};
 use crate::tally::Move;
 
 /// Most moves that are named, and most functions of each.
-const MOST_MOVES: usize = 3;
+const MOST_MOVES: usize = 2;
 const MOST_CALLEES: usize = 3;
 
 /// Returns the fact that says which functions are called by others now.
@@ -28,13 +28,14 @@ pub(super) fn fact(context: &Context<'_>) -> Option<Fact> {
     (!shown.is_empty()).then(|| Fact::new("moved", Value::Text(text)))
 }
 
-/// Returns the moves without those of the callers of callers, and without those from where the functions were called before; the
+/// Returns the moves of own functions without those of the callers of callers, and without those from where the functions were called before; the
 /// largest first.
 fn innermost<'a>(context: &Context<'a>) -> Vec<&'a Move> {
     let all = context.judged.map_or(&[][..], |judged| &judged.moves);
     let ranks = context.ranks();
     let weights = |one: &Move| context.survey.functions[one.caller.index()].inclusive;
-    let mut moves: Vec<&Move> = all.iter().filter(|one| !context.renamed.contains(one.caller)).collect();
+    let is_shown = |one: &&Move| !context.renamed.contains(one.caller) && context.is_own_function(one.caller);
+    let mut moves: Vec<&Move> = all.iter().filter(is_shown).collect();
     moves.sort_by_key(|one| {
         let weights = weights(one);
         (!one.is_new, weights.before.max(weights.after), ranks[one.caller.index()])

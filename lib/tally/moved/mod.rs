@@ -4,10 +4,18 @@
 //! true of a wrapper that is gone, and of a function that another one calls now. Such a change is a move if
 //!
 //! - the function calls others on one side only, or hardly on the other, where their weight is elsewhere;
+//! - these are functions of the program. All code calls the same functions of libraries and of the kernel: if new code copies or waits,
+//!   and other code does so less, nothing has moved;
 //! - their weight elsewhere changed the opposite way, by a one-sided test at the error rate of all judgements, and by
 //!   [`LEAST_PART`] of what they gained in the function: code that is new and costs more calls what others call as before;
 //! - the rest of the function did not change by more than noise;
-//! - neither did all that these functions cost together, or one of them did by itself, and is said to.
+//! - all that these functions cost together changed by at most [`EQUAL_PART`] of what moved and twice the error of counting, or one of
+//!   them changed by itself, and is said to.
+//!
+//! The same holds for each thread or program by itself: what another thread does now is no move.
+//!
+//! Where threads are recorded that do not run, the total is fixed, and what waits in one place waits less in another: there are no
+//! moves.
 //!
 //! In about 220 simulated comparisons of each kind (programs of 5 to 18 functions, 400 to 6,000 samples, one run a side), a wrapper
 //! that is new, gone, or around several functions, and a function that another one calls, differed in none at equal cost; a wrapper
@@ -15,11 +23,15 @@
 //! found in 19 of 220 comparisons, and in 25 if they were wrapped as well; with three runs a side that vary by 3 %, in 175 and 170.
 
 mod nodes;
+mod own;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::nodes::{Nodes, Ranges, Sides, without_nested};
+use self::own::find_own;
 use super::{Judgement, Row, is_significant};
 use crate::Error;
-use crate::markers::{WAKER_SEPARATOR, is_marker};
+use crate::markers::{is_marker, is_thread_state};
 use crate::profile::{FrameId, Frames};
 use crate::stats::false_discovery::FALSE_DISCOVERY_RATE;
 use crate::stats::judgement::Observation;
@@ -31,6 +43,9 @@ const HARDLY: f64 = 0.1;
 /// The weight elsewhere changed by at least this part of the weight that moved. A function that moves may be up to four times
 /// slower then.
 const LEAST_PART: f64 = 0.25;
+
+/// What moved costs as much as before if the difference is at most this part of it, beside the error of counting.
+const EQUAL_PART: f64 = 0.1;
 
 /// Callees with less than this part of the largest one's weight are not named.
 const NAMED_PART: f64 = 0.05;
@@ -75,24 +90,28 @@ pub struct JudgedFunctions<'a> {
 /// comparison, and `observe` their weights in each run. They are not called if no inclusive weight changed.
 ///
 /// # Errors
-/// Those of `stacks` and `observe`.
+/// Those of `stacks` and `observe`, and [`Error::Overflow`].
 pub fn find_moves(
     functions: JudgedFunctions<'_>,
     stacks: impl FnOnce() -> Result<Vec<Row>, Error>,
     observe: impl FnOnce(&[Row]) -> Result<Vec<Vec<Observation>>, Error>,
 ) -> Result<Vec<Move>, Error> {
-    let changed = |(row, chances): &(&Row, &Vec<f64>)| {
-        is_significant(chances[1]) && !is_marker(functions.frames.name(row.frames[0]))
-    };
+    let frames = functions.frames;
+    if functions.rows.iter().any(|row| is_thread_state(frames.name(row.frames[0]))) {
+        return Ok(Vec::new());
+    }
+    let changed =
+        |(row, chances): &(&Row, &Vec<f64>)| is_significant(chances[1]) && !is_marker(frames.name(row.frames[0]));
     let changed: Vec<&Row> = functions.rows.iter().zip(functions.chances).filter(changed).map(|(row, _)| row).collect();
     if changed.is_empty() {
         return Ok(Vec::new());
     }
     let stacks = stacks()?;
+    let roots: FxHashSet<FrameId> = stacks.iter().filter_map(|stack| stack.frames.first().copied()).collect();
     let nodes = Nodes::new(&stacks);
-    let inclusive = inclusive_weights(functions);
-    let candidates: Vec<Candidate> =
-        changed.into_iter().filter_map(|row| find_candidate(row, &nodes, &inclusive)).collect();
+    let inclusive = inclusive_weights(functions, &find_own(frames, &stacks)?);
+    let changed = changed.into_iter().filter(|row| !roots.contains(&row.frames[0]));
+    let candidates: Vec<Candidate> = changed.filter_map(|row| find_candidate(row, &nodes, &inclusive)).collect();
     if candidates.is_empty() {
         return Ok(Vec::new());
     }
@@ -100,13 +119,35 @@ pub fn find_moves(
     let Some(nothing) = observed.iter().flatten().next().map(|first| first.without(first)) else {
         return Ok(Vec::new());
     };
-    let sum = |ranges: &Ranges, without: &[FrameId]| {
-        let mut sum = nothing.clone();
-        nodes.for_each_stack(ranges, without, |stack| observed[stack].iter().for_each(|one| sum.add(one)));
+    let sums = Sums { nodes: &nodes, stacks: &stacks, observed: &observed, nothing };
+    Ok(candidates.into_iter().filter_map(|candidate| judge(candidate, functions, &sums)).collect())
+}
+
+/// The weights of stacks in each run.
+struct Sums<'a> {
+    nodes: &'a Nodes,
+    stacks: &'a [Row],
+    observed: &'a [Vec<Observation>],
+    nothing: Observation,
+}
+
+impl Sums<'_> {
+    /// Adds up the stacks of some nodes that have none of some functions from the node on.
+    fn of(&self, ranges: &Ranges, without: &[FrameId]) -> Observation {
+        let mut sum = self.nothing.clone();
+        self.nodes.for_each_stack(ranges, without, |stack| self.observed[stack].iter().for_each(|one| sum.add(one)));
         sum
-    };
-    let moves = candidates.into_iter().filter_map(|candidate| judge(candidate, functions, &nodes, sum));
-    Ok(moves.collect())
+    }
+
+    /// Adds up the stacks of some nodes by their roots.
+    fn by_root(&self, ranges: &Ranges) -> FxHashMap<FrameId, Observation> {
+        let mut sums = FxHashMap::default();
+        self.nodes.for_each_stack(ranges, &[], |stack| {
+            let sum = sums.entry(self.stacks[stack].frames[0]).or_insert_with(|| self.nothing.clone());
+            self.observed[stack].iter().for_each(|one| sum.add(one));
+        });
+        sums
+    }
 }
 
 /// Makes the changes of inclusive weight that are moves insignificant.
@@ -118,13 +159,13 @@ pub fn set_moves_aside(moves: &[Move], rows: &[Row], chances: &mut [Vec<f64>]) {
     }
 }
 
-/// Returns the inclusive weights of all functions by frame; 0 for what is no function.
-fn inclusive_weights(functions: JudgedFunctions<'_>) -> Vec<Sides> {
-    let mut inclusive = vec![Sides::default(); functions.frames.len()];
+/// Returns the inclusive weights of the program's functions by frame; 0 for all other frames.
+fn inclusive_weights(functions: JudgedFunctions<'_>, is_own: &[bool]) -> Vec<Sides> {
+    let mut inclusive = vec![Sides::default(); is_own.len()];
     for row in functions.rows {
-        let name = functions.frames.name(row.frames[0]);
-        if !is_marker(name) && name != WAKER_SEPARATOR {
-            inclusive[row.frames[0].index()] = Sides::new(row.weights[1]);
+        let frame = row.frames[0].index();
+        if is_own[frame] {
+            inclusive[frame] = Sides::new(row.weights[1]);
         }
     }
     inclusive
@@ -157,28 +198,32 @@ fn find_candidate(row: &Row, nodes: &Nodes, inclusive: &[Sides]) -> Option<Candi
 }
 
 /// Returns the candidate if it is a move.
-fn judge(
-    mut candidate: Candidate,
-    functions: JudgedFunctions<'_>,
-    nodes: &Nodes,
-    sum: impl Fn(&Ranges, &[FrameId]) -> Observation,
-) -> Option<Move> {
+fn judge(mut candidate: Candidate, functions: JudgedFunctions<'_>, sums: &Sums<'_>) -> Option<Move> {
     let JudgedFunctions { judgement, .. } = functions;
-    let of_caller = nodes.outermost(&[candidate.caller]);
-    let of_callees = nodes.outermost(&candidate.callees);
-    let all = sum(&of_callees, &[]);
-    let elsewhere = sum(&without_nested(of_callees, &of_caller), &[candidate.caller]);
+    let of_caller = sums.nodes.outermost(&[candidate.caller]);
+    let of_callees = sums.nodes.outermost(&candidate.callees);
+    let all = sums.of(&of_callees, &[]);
+    let by_root = sums.by_root(&of_callees);
+    let elsewhere = sums.of(&without_nested(of_callees, &of_caller), &[candidate.caller]);
     let (rise, fall) = (difference(&all.without(&elsewhere)), difference(&elsewhere));
     let is_moved = rise * fall < 0.0 && fall.abs() >= LEAST_PART * rise.abs();
     if !is_moved || judgement.p_value(&elsewhere, None) / 2.0 > FALSE_DISCOVERY_RATE {
         return None;
     }
     let changed = |sum: &Observation| is_significant(judgement.chance_of_group(sum, None));
-    if changed(&sum(&of_caller, &candidate.callees)) {
+    if changed(&sums.of(&of_caller, &candidate.callees)) {
         return None;
     }
     let is_equal = !has_changed(&candidate, functions);
-    if is_equal && candidate.callees.len() > 1 && changed(&all) {
+    // What one root has more another one has less, so that half of the differences moved between roots.
+    let between_roots = by_root.values().map(|sum| difference(sum).abs()).sum::<f64>() - difference(&all).abs();
+    let noise: f64 = by_root.values().map(|sum| judgement.counting_error(sum)).sum();
+    let least = EQUAL_PART * rise.abs();
+    if between_roots / 2.0 > least + noise {
+        return None;
+    }
+    let is_other_cost = difference(&all).abs() > least + 2.0 * judgement.counting_error(&all);
+    if is_equal && (is_other_cost || candidate.callees.len() > 1 && changed(&all)) {
         return None;
     }
     let Candidate { caller, is_new, .. } = candidate;
@@ -215,7 +260,7 @@ mod tests {
     /// Returns the moves of a comparison with one run a side, beside equal functions, as text.
     fn moves(lines: Lines) -> Vec<String> {
         let mut profile = Profile::new(true);
-        let equal = ["m;a", "m;b", "m;c", "m;d", "m;b;e"].map(|stack| (stack, 400, 400));
+        let equal = ["m;a", "m;b", "m;c", "m;d", "m;b;e", "background;f"].map(|stack| (stack, 400, 400));
         for (stack, before, after) in equal.iter().chain(lines) {
             let stack: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
             profile.add(&stack, Weights { before: Weight::new(*before), after: Weight::new(*after) }).unwrap();
@@ -271,7 +316,14 @@ mod tests {
 
     #[test]
     fn what_costs_more_did_not_move() {
-        let grown: [Lines; 5] = [
+        let grown: [Lines; 9] = [
+            // What is called costs a quarter more.
+            &[("m;r", 1000, 250), ("m;w;r", 0, 1000)],
+            // All code calls functions of libraries and of the kernel, and all waits end in the same functions.
+            &[("m;a;memcpy", 1000, 500), ("m;w;memcpy", 0, 500)],
+            &[("m;cond_wait_[k];futex_wait_[k]", 3000, 1900), ("m;a;pthread_mutex_lock;futex_wait_[k]", 0, 1100)],
+            // Another thread does the work now.
+            &[("background;flush;r", 800, 0), ("m;a;r", 0, 800)],
             // New code that calls what others call as before.
             &[("m;r", 600, 600), ("m;w;r", 0, 600)],
             // The wrapper has a cost of its own.
