@@ -16,7 +16,7 @@ use crate::{Error, io_error_text};
 const OTHER_FILES: usize = 24;
 
 /// The largest number of files of a BPF program, its maps and links.
-const FILES_OF_PROGRAM: usize = 48;
+const FILES_OF_PROGRAM: usize = 24;
 
 /// Returns the error for a counter that could not be opened. `event` is the index of its event.
 pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, event: usize) -> Error {

@@ -71,7 +71,7 @@ const OTHERS: [(&str, f64, f64); 6] = [
 
 #[test]
 fn moved_cost_is_no_growth() {
-    let moved: [(&str, Stacks<'_>); 6] = [
+    let moved: [(&str, Stacks<'_>); 5] = [
         ("extracted", &[("app;main;parse", 2000.0, 1300.0), ("app;main;parse;skip", 0.0, 700.0)]),
         (
             "wrapped",
@@ -91,15 +91,6 @@ fn moved_cost_is_no_growth() {
             ],
         ),
         ("inlined", &[("app;main;parse", 1300.0, 2000.0), ("app;main;parse;skip", 700.0, 0.0)]),
-        (
-            "another caller",
-            &[
-                ("app;main;first;look", 300.0, 300.0),
-                ("app;main;next;look", 300.0, 300.0),
-                ("app;main;first;parse", 2000.0, 0.0),
-                ("app;main;next;parse", 0.0, 2000.0),
-            ],
-        ),
         ("another thread", &[("worker;main;parse", 2000.0, 0.0), ("pool;main;parse", 0.0, 2000.0)]),
     ];
     for (what, stacks) in moved {

@@ -221,7 +221,8 @@ impl Hints<'_> {
         }
         // Throttling has a hint of its own.
         let skipped = self.counts().skipped;
-        (coverage.is_low() && self.counts().throttled == 0).then(|| match coverage.used_time() {
+        let is_low = coverage.is_low() && self.counts().samples > 0;
+        (is_low && self.counts().throttled == 0).then(|| match coverage.used_time() {
             _ if skipped > 0 => {
                 format!("--max-overhead left {} out: shares may be wrong; raise it", plural(skipped, "sample"))
             }
@@ -244,11 +245,11 @@ impl Hints<'_> {
         Some(match usage.is_per_thread {
             true => format!(
                 "{missing} of CPU time has no samples: threads slept {sleeps} times, and clocks sample little of what the kernel does \
-                 for it"
+                 for it: shares may be wrong"
             ),
             false => format!(
                 "{missing} of CPU time has no samples: threads slept {sleeps} times, and what they do right after it is sampled \
-                 too little: shares may be wrong; lower -F, or use --call-graph dwarf,65528"
+                 too little: shares may be wrong; compare with -F 997 --call-graph dwarf,65528"
             ),
         })
     }

@@ -68,12 +68,13 @@ fn a_function_that_is_wrapped_and_slower_has_grown() {
     }
 }
 
+/// Nothing costs more, but what calls the function now does: another thread, request or lock may wait for it.
 #[test]
-fn a_function_that_another_one_calls_now_has_not_grown() {
+fn a_function_that_another_one_calls_now_is_growth_of_that_one() {
     let others = "app;main;first;look 301\napp;main;next;look 299\n";
     let calls = |caller: &str| format!("{BEFORE}{others}app;main;{caller};store;write_block 803\n");
     for (page, differs) in compare(&calls("first"), &calls("next")) {
-        assert!(page.contains("moved     store is called by next now, at equal cost\n"), "{page}");
-        assert!(page.contains("nothing changed beyond noise") && differs == 0, "{page}");
+        assert!(page.contains("beyond noise") && differs == 1, "{page}");
+        assert!(!page.lines().any(|line| line.starts_with("moved")), "{page}");
     }
 }
