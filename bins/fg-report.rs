@@ -202,12 +202,13 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "moved",
-        "In a comparison: functions of the program around whose calls a new function was put, or no longer is. The inclusive weight of \
-         that function changed, but nothing costs more: what it calls on one side only has changed elsewhere the opposite way \
-         (one-sided test, 5%; by at least a quarter of what moved), the same functions of the same thread or program call it apart from \
-         new and vanished ones, the rest of the function did not change by more than noise, and all that moved differs by at most a \
-         tenth and twice the error of counting. If one of the functions that moved changed by itself, that is its own change, and \
-         \"at equal cost\" is missing. Moves are not in the verdict. There are none in profiles with thread states.",
+        "In a comparison: functions of the program around whose calls a new function was put, or no longer is. The inclusive \
+         weight of that function changed, but nothing costs more: what it calls on one side only has changed elsewhere the \
+         opposite way (one-sided test, 5%; by at least a quarter of what moved), the same functions of the same thread or \
+         program call it, not counting new and vanished ones, and hardly without the wrapper, the rest of the function did not \
+         change by more than noise, and all that moved differs by at most a tenth and twice the error of counting. If one of the \
+         functions that moved changed by itself, that is its own change, and \"at equal cost\" is missing. Moves are not in the \
+         verdict. There are none of recursive functions, nor in profiles with thread states.",
     ),
     (
         "grew at",
