@@ -90,7 +90,7 @@ const EVENTS: &[(&str, &str)] = &[
          `cgroup-switches`, `cpu-migrations`, `alignment-faults` and `emulation-faults`.\n\nThe clocks cannot sample the kernel \
          where it disables interrupts, such as in part of each sleep and wake-up. With BPF, they sample too little of what a thread \
          does right after a short sleep, because their timers wake it: of its first 50 µs, about 5 % is missing at 997 Hz and \
-         25 % at 4999 Hz. With --call-graph dwarf,65528, each thread has its own timer, which does not at up to 3000 Hz.",
+         25 % at 4999 Hz. With --call-graph dwarf,65528, each thread has its own timer, without this error at 3000 Hz or less.",
     ),
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (

@@ -226,7 +226,7 @@ type Charged = BTreeMap<Vec<u8>, BTreeSet<OneSidedFunction>>;
 /// The functions that both sides have.
 struct Common {
     counts: Counts,
-    /// What is charged to them.
+    /// The weights that are charged to them.
     charged: Charged,
     /// Those whose inclusive weight changed only because calls moved: nothing costs more.
     moved: BTreeSet<FrameId>,

@@ -152,7 +152,7 @@ impl OwnFunctions {
     }
 }
 
-/// What two sides have in common.
+/// The functions that two sides have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agreement {
     /// True if most of the large functions of each side are on the other one at about the same cost, those that are there have half of

@@ -244,7 +244,7 @@ pub fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// What a child that has exited used, with its own children that were waited for.
+/// The usage of a child that has exited, with its own children that were waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildUsage {
     /// The CPU time in nanoseconds.

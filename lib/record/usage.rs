@@ -22,7 +22,7 @@ pub struct Usage {
     pub unknown_time: Option<String>,
     /// The count of each event in the target. `None` if other processes were counted too.
     pub event_counts: Option<Vec<u64>>,
-    /// How often its threads went to sleep, at least. `None` if it is not known.
+    /// The number of times that its threads went to sleep, at least. `None` if it is not known.
     pub sleeps: Option<u64>,
     /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
     pub existing_threads: usize,

@@ -1,10 +1,10 @@
 //! The counters of a CPU that sample a clock together.
 //!
-//! The timer of a single counter fires at equal intervals, and the threads that it samples keep step with it: in its interrupt the
-//! kernel also wakes threads whose sleep is nearly over (their timer slack, 50 µs by default), and they have gone to sleep again
+//! The timer of a single counter fires at equal intervals, and the threads that it samples stay in phase with it: in its interrupt
+//! the kernel also wakes threads whose sleep is nearly over (their timer slack, 50 µs by default), and they have gone to sleep again
 //! when it fires next. Of a thread that works for 100 µs and sleeps for 200, a counter at 4999 Hz saw an eighth of the CPU time,
 //! and twice as much of its first half as of its second. Timers whose periods have no small common multiple fire at times that no
-//! thread keeps step with.
+//! thread stays in phase with.
 //!
 //! One error is left: a timer wakes a thread early only if no other one is due until the end of its sleep, so no sample is taken
 //! up to then. It is as large as the share of sleeps that the timers end: timer slack times the rate, 5 % at 997 Hz and 25 % at

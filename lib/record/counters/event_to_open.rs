@@ -20,7 +20,7 @@ pub(super) struct EventToOpen<'a> {
     pub(super) options: Opts,
     /// True if its counters count on CPUs, for whichever thread runs there.
     pub(super) on_cpus: bool,
-    /// How long before the start it is enabled.
+    /// The time before the start at which it is enabled.
     pub(super) lead: Duration,
 }
 

@@ -158,7 +158,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Returns how long before the start a counter is enabled.
+    /// Returns the time before the start at which a counter is enabled.
     fn lead(&self, counter: &Counter) -> Duration {
         self.source(counter).map_or(Duration::ZERO, |source| source.lead)
     }
@@ -354,7 +354,7 @@ struct Source {
     owner: Option<u32>,
     /// True if the counter counts on a CPU, for whichever thread runs there.
     on_cpu: bool,
-    /// How long before the start the counter is enabled.
+    /// The time before the start at which the counter is enabled.
     lead: Duration,
 }
 

@@ -14,6 +14,7 @@
 //! - all that it calls changed by at most [`EQUAL_PART`] of what moved and twice the error of counting, or one of these functions
 //!   changed by itself, and is said to.
 //!
+//! New code in a recursive function, which calls it again, cannot be told from a wrapper: there are no moves in recursive functions.
 //! Where threads are recorded that do not run, the total is fixed, and what waits in one place waits less in another: there are no
 //! moves.
 
@@ -44,7 +45,7 @@ const LEAST_PART: f64 = 0.25;
 /// A function is on one side only if it has at most this part of its weight on the other.
 const TRACE: f64 = 0.01;
 
-/// What moved costs as much as before if the difference is at most this part of it, beside the error of counting.
+/// The cost of calls that moved is equal if the difference is at most this part of it, beside the error of counting.
 const EQUAL_PART: f64 = 0.1;
 
 /// Callees with less than this part of the largest one's weight are not named.
