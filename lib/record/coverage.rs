@@ -2,6 +2,7 @@
 
 use super::counters::sampling::{Rate, SampledEvent};
 use super::observer::FinishedRecording;
+use super::usage::EndedCounts;
 
 /// Below this share the user is warned.
 const ENOUGH: f64 = 0.9;
@@ -24,6 +25,8 @@ pub struct Coverage<'a> {
     /// The amount that the lost samples represent.
     lost: f64,
     used: f64,
+    /// The processes or threads that have ended, and of how many `used` lacks the CPU time.
+    ended: EndedCounts,
 }
 
 /// The code whose CPU time, or events, the samples are compared with.
@@ -62,8 +65,16 @@ impl<'a> Coverage<'a> {
             (samples, _) => tally.period as f64 / samples as f64,
         };
         let lost = finished.recording.counts.lost as f64 * sample;
-        let is_one_of_several = finished.events.len() > 1;
-        Some(Self { event, is_one_of_several, code, sample, sampled: tally.period as f64, lost, used: used as f64 })
+        Some(Self {
+            event,
+            is_one_of_several: finished.events.len() > 1,
+            code,
+            sample,
+            sampled: tally.period as f64,
+            lost,
+            used: used as f64,
+            ended: finished.usage.cpu_time.filter(|_| event.spec.is_clock()).map(|time| time.ended).unwrap_or_default(),
+        })
     }
 
     /// Returns what one sample represents.
@@ -123,7 +134,11 @@ impl<'a> Coverage<'a> {
             Code::UnknownPart if self.event.spec.excluded.user => ", sampled only in the kernel",
             Code::UnknownPart => ", sampled only in user space",
         };
-        Some(format!("{samples} cover {} of {used}{part}", percent(self.share())))
+        let unknown = match self.ended {
+            EndedCounts { unknown: 0, .. } => String::new(),
+            EndedCounts { unknown, all } => format!(" (that of {unknown} of {all} that ended is not known)"),
+        };
+        Some(format!("{samples} cover {} of {used}{part}{unknown}", percent(self.share())))
     }
 }
 
@@ -159,14 +174,15 @@ pub fn seconds(nanoseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, Coverage, seconds};
+    use super::{Code, Coverage, EndedCounts, seconds};
     use crate::record::counters::sampling::{Rate, SampledEvent};
     use crate::record::events::spec::EventSpec;
 
     /// Returns the coverage of `samples` samples of a millisecond each.
     fn coverage(event: &SampledEvent, samples: u32, lost: u32, used_ms: u32) -> Coverage<'_> {
         let [sampled, lost, used] = [samples, lost, used_ms].map(|ms| f64::from(ms) * 1e6);
-        Coverage { event, is_one_of_several: false, code: Code::All, sample: 1e6, sampled, lost, used }
+        let ended = EndedCounts::default();
+        Coverage { event, is_one_of_several: false, code: Code::All, sample: 1e6, sampled, lost, used, ended }
     }
 
     fn clock() -> SampledEvent {
@@ -182,6 +198,9 @@ mod tests {
         assert_eq!(of_user.describe().unwrap(), "samples of cpu-clock cover 100 % of 50 ms CPU time in user space");
         let of_part = Coverage { code: Code::UnknownPart, ..coverage(&event, 50, 0, 100) };
         assert_eq!(of_part.describe().unwrap(), "samples cover 50 % of 100 ms CPU time, sampled only in user space");
+        let with_ended = Coverage { ended: EndedCounts { all: 300, unknown: 2 }, ..coverage(&event, 99, 0, 100) };
+        let text = "samples cover 99 % of 100 ms CPU time (that of 2 of 300 that ended is not known)";
+        assert_eq!(with_ended.describe().unwrap(), text);
         let cycles = SampledEvent { spec: EventSpec::cycles(), rate: Rate::Frequency(1000) };
         assert_eq!(coverage(&cycles, 97, 0, 100).describe().unwrap(), "samples cover 97 % of all cycles");
         assert!(coverage(&event, 0, 0, 0).describe().is_none());

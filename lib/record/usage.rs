@@ -40,6 +40,17 @@ pub struct CpuTime {
     /// The part in user space. The kernel estimates it from the ticks of its timer, which hit one or the other. `None`
     /// if that is not known of nearly all of the time.
     pub user: Option<u64>,
+    /// The processes or threads that have ended, and the number of those whose time is not known: at most a hundredth.
+    pub ended: EndedCounts,
+}
+
+/// The numbers of processes or threads that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndedCounts {
+    /// All of them, if they are counted.
+    pub all: u64,
+    /// Those whose CPU time is not known.
+    pub unknown: u64,
 }
 
 /// Measures what a target uses.
@@ -87,8 +98,8 @@ struct Reading {
     total: Option<i128>,
     /// The upper bound of what `total` lacks, because processes ended while it was read.
     lacks_at_most: u64,
-    /// The number of processes or threads whose time it lacks.
-    unfreed: usize,
+    /// The processes or threads that have ended, and of how many `total` lacks the time.
+    ended: EndedCounts,
     ticks: Option<Ticks>,
 }
 
@@ -172,7 +183,7 @@ impl Source {
         let followed = || sampler.filter(|_| counters.counts_on_all_cpus())?.cpu_time();
         match self {
             Self::Threads(files) => {
-                let exact = counters.thread_time().map(|time| FollowedTime { time, lacks_at_most: 0, unfreed: 0 });
+                let exact = counters.thread_time().map(|time| FollowedTime { time, ..FollowedTime::default() });
                 Reading::followed(exact.or_else(followed), files.iter().map(read_ticks).sum())
             }
             Self::Command { pid, before } => {
@@ -216,25 +227,30 @@ impl Reading {
 
     /// Creates a reading of the time that the BPF program follows, or of counters of threads.
     fn followed(time: Option<FollowedTime>, ticks: Option<Ticks>) -> Self {
-        Self {
-            total: time.map(|time| time.time.into()),
-            lacks_at_most: time.map_or(0, |time| time.lacks_at_most),
-            unfreed: time.map_or(0, |time| time.unfreed),
-            ticks,
-        }
+        let Some(time) = time else { return Self::new(None, ticks) };
+        let ended = EndedCounts { all: time.ended + time.unfreed, unknown: time.unfreed };
+        Self { lacks_at_most: time.lacks_at_most, ended, ..Self::new(Some(time.time), ticks) }
     }
 
-    /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth.
+    /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth, or not of
+    /// more than a hundredth of those that have ended.
     fn since(self, earlier: Self) -> Option<CpuTime> {
-        let total = self.total_since(earlier).filter(|_| self.unfreed == 0 && earlier.unfreed == 0)?;
-        if self.lacks_at_most.max(earlier.lacks_at_most) > total / 100 {
+        let total = self.total_since(earlier)?;
+        let ended = self.ended_since(earlier);
+        if self.lacks_at_most.max(earlier.lacks_at_most) > total / 100 || ended.unknown > ended.all / 100 {
             return None;
         }
         let ticks = self.ticks.zip(earlier.ticks).map(|(now, before)| Ticks {
             user: now.user.saturating_sub(before.user),
             system: now.system.saturating_sub(before.system),
         });
-        Some(CpuTime { total, user: ticks.and_then(|ticks| ticks.user_part(total)) })
+        Some(CpuTime { total, user: ticks.and_then(|ticks| ticks.user_part(total)), ended })
+    }
+
+    /// Returns those that have ended since an earlier reading. It is not known when those ended whose time is unknown.
+    fn ended_since(self, earlier: Self) -> EndedCounts {
+        let unknown = self.ended.unknown.max(earlier.ended.unknown);
+        EndedCounts { all: self.ended.all.saturating_sub(earlier.ended.all).max(unknown), unknown }
     }
 
     fn total_since(self, earlier: Self) -> Option<u64> {
@@ -244,10 +260,10 @@ impl Reading {
     /// Returns the reason why the time since an earlier reading is not known, if both were possible.
     fn explain_unknown(self, earlier: Self) -> Option<String> {
         self.total_since(earlier).filter(|_| self.since(earlier).is_none())?;
-        Some(match self.unfreed.max(earlier.unfreed) {
+        Some(match self.ended_since(earlier).unknown {
             0 => "too many of its processes or threads ended while it was read".to_owned(),
             1 => "the kernel has not told that of one that ended".to_owned(),
-            unfreed => format!("the kernel has not told that of {unfreed} that ended"),
+            unknown => format!("the kernel has not told that of {unknown} that ended"),
         })
     }
 }
@@ -316,7 +332,7 @@ fn parse_cpus(stat: &str, cpus: &[u32], now: u64, tick: u64) -> Option<Reading> 
 
 #[cfg(test)]
 mod tests {
-    use super::{CpuTime, Reading, Ticks, parse_cgroup, parse_cpus, parse_process};
+    use super::{CpuTime, EndedCounts, Reading, Ticks, parse_cgroup, parse_cpus, parse_process};
 
     #[test]
     fn reads_the_own_time_of_a_process() {
@@ -339,9 +355,9 @@ mod tests {
         let after = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 40 5 20 130 8 1 2 12 0 0\ncpu1 0 0 0 220 0 0 0 0 0 0\nintr 5\n";
         let both = parse_cpus(after, &[0, 1], 1100, 1).unwrap().since(parse_cpus(before, &[0, 1], 1000, 1).unwrap());
         // The ticks account for 52 of 55.
-        assert_eq!(both, Some(CpuTime { total: 55, user: Some(37) }));
+        assert_eq!(both, Some(CpuTime { total: 55, user: Some(37), ended: EndedCounts::default() }));
         let idle = parse_cpus(after, &[1], 1100, 1).unwrap().since(parse_cpus(before, &[1], 1000, 1).unwrap());
-        assert_eq!(idle, Some(CpuTime { total: 0, user: None }));
+        assert_eq!(idle, Some(CpuTime { total: 0, user: None, ended: EndedCounts::default() }));
         assert_eq!(parse_cpus(after, &[2], 1100, 1), None);
     }
 
@@ -358,18 +374,24 @@ mod tests {
     #[test]
     fn a_time_must_be_known_to_within_a_hundredth() {
         let reading = |total, lacks_at_most| Reading { lacks_at_most, ..Reading::new(Some(total), None) };
-        let time = Some(CpuTime { total: 1000, user: None });
+        let time = Some(CpuTime { total: 1000, user: None, ended: EndedCounts::default() });
         assert_eq!(reading(9000, 10).since(reading(8000, 10)), time);
         assert_eq!(reading(9000, 11).since(reading(8000, 0)), None);
         assert_eq!(reading(9000, 0).since(reading(8000, 11)), None);
-        assert_eq!(Reading { unfreed: 1, ..reading(9000, 0) }.since(reading(8000, 0)), None);
+        let with_ended = |all, unknown| Reading { ended: EndedCounts { all, unknown }, ..reading(9000, 0) };
+        assert_eq!(with_ended(1, 1).since(reading(8000, 0)), None);
+        let earlier = Reading { ended: EndedCounts { all: 100, unknown: 0 }, ..reading(8000, 0) };
+        assert_eq!(with_ended(299, 2).since(earlier), None);
+        let ended = EndedCounts { all: 200, unknown: 2 };
+        assert_eq!(with_ended(300, 2).since(earlier), Some(CpuTime { total: 1000, user: None, ended }));
     }
 
     #[test]
     fn says_why_a_time_is_unknown() {
         let earlier = Reading::new(Some(8000), None);
-        let explain = |lacks_at_most, unfreed| {
-            Reading { lacks_at_most, unfreed, ..Reading::new(Some(9000), None) }.explain_unknown(earlier)
+        let explain = |lacks_at_most, unknown| {
+            let ended = EndedCounts { all: 3, unknown };
+            Reading { lacks_at_most, ended, ..Reading::new(Some(9000), None) }.explain_unknown(earlier)
         };
         assert_eq!(explain(10, 0), None);
         assert_eq!(explain(11, 0).unwrap(), "too many of its processes or threads ended while it was read");

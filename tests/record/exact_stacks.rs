@@ -205,7 +205,8 @@ fn a_function_that_the_kernel_executes_has_its_callers() {
         let mut stacks = profile.0.iter().filter(|stack| stack.contains(&["[vsyscall]"])).peekable();
         assert!(stacks.peek().is_some(), "{graph}: {profile:?}");
         // Within emulate_vsyscall, the return address has been taken from the stack, and is not yet where the thread goes on.
-        let returns = |stack: &Stack| stack.frames[1] == "[truncated]" && stack.frames.last().unwrap() == "emulate_vsyscall";
+        let returns =
+            |stack: &Stack| stack.frames[1] == "[truncated]" && stack.frames.last().unwrap() == "emulate_vsyscall";
         let has_callers = |stack: &Stack| stack.contains(&["_start", "main", "fixed", "[vsyscall]"]);
         assert!(stacks.all(|stack| has_callers(stack) || returns(stack)), "{graph}: {profile:?}");
     }

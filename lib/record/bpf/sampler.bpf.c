@@ -81,6 +81,8 @@ enum {
 };
 
 struct target { u64 task; u64 state; };
+// Targets that are gone: their CPU time in nanoseconds, and their number.
+struct ended { u64 time, count; };
 // A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
 // code has no rows, GENERATED if the process made it, GENERATED_SHARED if it did in memory that processes may share.
 #define GENERATED 1
@@ -153,8 +155,7 @@ struct scratch {
     } name SEC(".maps")
 
 MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
-// The CPU time in nanoseconds of the targets that are gone.
-MAP(ended_time, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
+MAP(ended_targets, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct ended);
 // The number of the layout of each process. A new process has that of its parent.
 MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
@@ -830,11 +831,12 @@ int BPF_PROG(on_free, struct task_struct *task) {
     struct target *target = bpf_map_lookup_elem(&targets, &id);
     // The task of a target that the recorder named is not known.
     if (!target || (target->task && target->task != (u64)task)) return 0;
-    u64 *time = bpf_map_lookup_elem(&ended_time, &zero);
-    if (time) {
+    struct ended *ended = bpf_map_lookup_elem(&ended_targets, &zero);
+    if (ended) {
         u64 own = scope == THREADS ? BPF_CORE_READ(task, se.sum_exec_runtime)
                                    : BPF_CORE_READ(task, signal, sum_sched_runtime);
-        __sync_fetch_and_add(time, own);
+        __sync_fetch_and_add(&ended->time, own);
+        __sync_fetch_and_add(&ended->count, 1);
     }
     bpf_map_delete_elem(&targets, &id);
     return 0;

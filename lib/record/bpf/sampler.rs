@@ -80,20 +80,23 @@ pub struct StackSampler {
     switches: Option<SwitchFunctions>,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
-    /// The CPU time of those that are gone.
-    ended_time: Array<MapData, u64>,
+    /// The CPU time of those that are gone, and their number.
+    ended: Array<MapData, [u64; 2]>,
 }
 
 /// The CPU time of a target, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FollowedTime {
     /// The time of all its processes or threads, also of those that have ended.
     pub time: u64,
     /// The upper bound of what `time` lacks, because processes ended while it was read.
     pub lacks_at_most: u64,
     /// The number of processes or threads that have ended, whose time is not known: the kernel has not freed them yet, or the program
-    /// has not seen it.
-    pub unfreed: usize,
+    /// has not seen it. Some kernels run no programs while a certain process is on the CPU, which may be one that is interrupted by
+    /// the freeing.
+    pub unfreed: u64,
+    /// The number of those that have ended whose time is known.
+    pub ended: u64,
 }
 
 /// The purposes for which the program takes stacks.
@@ -203,7 +206,7 @@ impl StackSampler {
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let waking_outputs = map_file(&take_map(&mut program, "waking_outputs")?)?;
-        let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
+        let ended = take_map(&mut program, "ended_targets")?.try_into()?;
         let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
         let switches = finds_long_blocks.map(|found| SwitchFunctions::open(&mut program, found)).transpose()?;
@@ -219,7 +222,7 @@ impl StackSampler {
             finds_sleepers,
             switches,
             pairs,
-            ended_time,
+            ended,
         })
     }
 
@@ -315,8 +318,8 @@ impl StackSampler {
         let (mut last_times, mut missing) = (FxHashMap::default(), None::<FxHashSet<u32>>);
         let mut best = None::<FollowedTime>;
         for _ in 0..MAX_READINGS {
-            let ended = self.ended_time.get(&0, 0).ok()?;
-            let (mut time, mut gone) = (ended, FxHashSet::default());
+            let [ended_time, ended] = self.ended.get(&0, 0).ok()?;
+            let (mut time, mut gone) = (ended_time, FxHashSet::default());
             for id in self.target_ids()? {
                 if let Some(own) = self.read_cpu_time(id).or_else(|| last_times.get(&id).copied()) {
                     last_times.insert(id, own);
@@ -328,8 +331,8 @@ impl StackSampler {
             // Those that are gone from now on began after the first reading.
             let missing = missing.get_or_insert_with(|| gone.clone());
             missing.retain(|id| gone.contains(id));
-            let lacks_at_most = self.ended_time.get(&0, 0).ok()?.saturating_sub(ended);
-            let read = FollowedTime { time, lacks_at_most, unfreed: missing.len() };
+            let lacks_at_most = self.ended.get(&0, 0).ok()?[0].saturating_sub(ended_time);
+            let read = FollowedTime { time, lacks_at_most, unfreed: missing.len() as u64, ended };
             if best.is_none_or(|best| (read.unfreed, read.lacks_at_most) < (best.unfreed, best.lacks_at_most)) {
                 best = Some(read);
             }
