@@ -125,6 +125,27 @@ fn check_naps(naps: &str, steps: &str) -> Check {
 }
 
 #[test]
+fn the_sleeps_of_processes_that_end_are_counted() {
+    let (true, Some(naps)) = (can_record(), program("naps")) else { return };
+    // With this slack, the timers of the samples wake the program, and what it does then is not sampled.
+    let script = format!("echo 5000000 > /proc/$$/timerslack_ns; {naps} 150 40000; {naps} 150 40000; exec sleep 6");
+    statistical(|| {
+        let running = record_from_start(997, 4, &script);
+        if !took_stacks(&running) {
+            return Ok(());
+        }
+        let ended_early = record(["-F", "997", "-d", "3", "--", "sh", "-c", &script]);
+        for outcome in [running, ended_early] {
+            ensure!(stated_coverage(&outcome).is_some_and(|(share, _)| share < 80.0), "{outcome:?}");
+            let slept = outcome.stderr.split_once("threads slept ").and_then(|(_, slept)| slept.split_once(" times"));
+            let sleeps: u32 = slept.map_or(0, |(sleeps, _)| sleeps.parse().unwrap());
+            ensure!((300..350).contains(&sleeps), "{sleeps}: {outcome:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_recording_without_samples_says_why() {
     if !can_record() {
         return;

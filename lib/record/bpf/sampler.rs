@@ -80,8 +80,8 @@ pub struct StackSampler {
     switches: Option<SwitchFunctions>,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
-    /// The CPU time of those that are gone, and their number.
-    ended: Array<MapData, [u64; 2]>,
+    /// The CPU time of those that are gone, their number, and that of their sleeps.
+    ended: Array<MapData, [u64; 3]>,
 }
 
 /// The CPU time of a target, in nanoseconds.
@@ -318,7 +318,7 @@ impl StackSampler {
         let (mut last_times, mut missing) = (FxHashMap::default(), None::<FxHashSet<u32>>);
         let mut best = None::<FollowedTime>;
         for _ in 0..MAX_READINGS {
-            let [ended_time, ended] = self.ended.get(&0, 0).ok()?;
+            let [ended_time, ended, _] = self.ended.get(&0, 0).ok()?;
             let (mut time, mut gone) = (ended_time, FxHashSet::default());
             for id in self.target_ids()? {
                 if let Some(own) = self.read_cpu_time(id).or_else(|| last_times.get(&id).copied()) {
@@ -342,6 +342,11 @@ impl StackSampler {
             std::thread::sleep(READING_INTERVAL);
         }
         best
+    }
+
+    /// Returns how often the threads of the target's processes that are gone went to sleep, or its threads.
+    pub fn ended_sleeps(&self) -> Option<u64> {
+        Some(self.ended.get(&0, 0).ok()?[2]).filter(|_| self.scope != EVERYBODY)
     }
 
     /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.

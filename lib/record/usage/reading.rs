@@ -1,36 +1,9 @@
-//! Measures what the target uses, whether or not samples are taken of it: CPU time, and counts of events.
-//!
-//! Nothing here depends on samples. A thread that exits before its first sample is due has used CPU time too.
+//! Readings of the CPU time that a target has used up to a moment.
 
-use std::fs;
-use std::ops::Add;
-use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
-use super::bpf::{FollowedTime, StackSampler};
-use super::counters::Counters;
-use super::target::Target;
-use super::{clock, procfs, sys};
 use crate::bytes::read_lossy;
-
-/// The CPU time and events of a target in a recording, or in a part of one.
-#[derive(Clone, Debug, Default)]
-pub struct Usage {
-    /// Its CPU time. `None` if it cannot be known.
-    pub cpu_time: Option<CpuTime>,
-    /// The reason why `cpu_time` is not known, for the user.
-    pub unknown_time: Option<String>,
-    /// The count of each event in the target. `None` if other processes were counted too.
-    pub event_counts: Option<Vec<u64>>,
-    /// The number of times that its threads went to sleep, at least. `None` if it is not known.
-    pub sleeps: Option<u64>,
-    /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
-    pub existing_threads: usize,
-    /// True if counters count in threads: each thread's counter waits for a whole period before its first sample.
-    pub is_per_thread: bool,
-    /// True if the kernel was left out, because we lack the permission.
-    pub excludes_kernel: bool,
-}
+use crate::record::bpf::FollowedTime;
 
 /// CPU time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,47 +26,9 @@ pub struct EndedCounts {
     pub unknown: u64,
 }
 
-/// Measures what a target uses.
-#[derive(Debug)]
-pub struct UsageMeter {
-    source: Source,
-    last: UsageMark,
-    /// True if the counters count nothing but the target.
-    has_own_counts: bool,
-}
-
-/// The usage of a target from its start up to a moment.
-#[derive(Clone, Debug, Default)]
-pub struct UsageMark {
-    reading: Reading,
-    counts: Option<Vec<u64>>,
-    sleeps: Option<u64>,
-}
-
-/// The source of the CPU time.
-#[derive(Debug)]
-enum Source {
-    /// The BPF program that follows the target, or counters of its threads. The time in user space is that of these
-    /// files, each the `stat` of a process or thread.
-    Threads(Vec<PathBuf>),
-    /// Counters of a command's threads, or once the command has exited, what the kernel has added up of it and of the
-    /// children that were waited for: counters miss the end of each process.
-    Command {
-        /// The ID of its process.
-        pid: u32,
-        /// The CPU time of the process before it ran the command's program.
-        before: u64,
-    },
-    /// The `cpu.stat` of a cgroup.
-    Cgroup(PathBuf),
-    /// The time in which these CPUs are not idle.
-    Cpus(Vec<u32>),
-    Unknown,
-}
-
 /// The CPU time until now, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Reading {
+pub struct Reading {
     /// Only differences between two readings mean something.
     total: Option<i128>,
     /// The upper bound of what `total` lacks, because processes ended while it was read.
@@ -105,128 +40,18 @@ struct Reading {
 
 /// The time in user space and in the kernel by the ticks of the kernel's timer, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ticks {
+pub struct Ticks {
     user: u64,
     system: u64,
 }
 
-impl UsageMeter {
-    /// Starts to measure.
-    pub fn start(target: &Target, counters: &Counters, sampler: Option<&StackSampler>) -> Self {
-        let is_whole = matches!(target, Target::Cgroup(_) | Target::System);
-        let mut meter = Self {
-            source: Source::new(target, counters),
-            last: UsageMark::default(),
-            has_own_counts: is_whole || !counters.counts_on_cpus(),
-        };
-        meter.last = meter.mark(counters, sampler);
-        meter
-    }
-
-    /// Returns what was used since the last call.
-    pub fn take(&mut self, counters: &Counters, sampler: Option<&StackSampler>) -> Usage {
-        let now = self.mark(counters, sampler);
-        let last = std::mem::replace(&mut self.last, now.clone());
-        Self::between(&last, now, counters)
-    }
-
-    /// Returns what has been used up to now.
-    pub fn mark(&self, counters: &Counters, sampler: Option<&StackSampler>) -> UsageMark {
-        let counts = counters.event_counts().filter(|_| self.has_own_counts);
-        UsageMark { reading: self.source.read(counters, sampler), counts, sleeps: self.source.count_sleeps() }
-    }
-
-    /// True if the CPU time of a part of the recording can be known. That of the children of a command is not known before the
-    /// command ends.
-    pub fn can_be_divided(&self) -> bool {
-        !matches!(self.source, Source::Command { .. })
-    }
-
-    /// Returns what was used between two moments.
-    pub fn between(earlier: &UsageMark, now: UsageMark, counters: &Counters) -> Usage {
-        let event_counts = now.counts.zip(earlier.counts.as_ref()).map(|(counts, earlier)| {
-            let differences = counts.iter().zip(earlier).map(|(count, earlier)| count.saturating_sub(*earlier));
-            differences.collect()
-        });
-        Usage {
-            cpu_time: now.reading.since(earlier.reading),
-            unknown_time: now.reading.explain_unknown(earlier.reading),
-            event_counts,
-            sleeps: now.sleeps.map(|sleeps| sleeps.saturating_sub(earlier.sleeps.unwrap_or(0))),
-            existing_threads: counters.owner_thread_count(),
-            is_per_thread: !counters.counts_on_cpus(),
-            excludes_kernel: counters.excludes_kernel,
-        }
-    }
-}
-
-impl Source {
-    fn new(target: &Target, counters: &Counters) -> Self {
-        match target {
-            Target::System => Self::Cpus(counters.cpus()),
-            // The directory stays the same if it is renamed.
-            Target::Cgroup(directory) if counters.counts_on_all_cpus() => {
-                Self::Cgroup(PathBuf::from(format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd())))
-            }
-            Target::Cgroup(_) => Self::Unknown,
-            Target::Command(pid) => Self::Command { pid: *pid, before: sys::process_cpu_time(*pid).unwrap_or(0) },
-            Target::Processes { .. } => {
-                let pids = target.running_processes();
-                Self::Threads(pids.iter().map(|pid| procfs::process_stat(*pid)).collect())
-            }
-            Target::Threads(tids) => Self::Threads(tids.iter().map(|tid| procfs::thread_stat(*tid)).collect()),
-        }
-    }
-
-    fn read(&self, counters: &Counters, sampler: Option<&StackSampler>) -> Reading {
-        // The BPF program does not tell CPUs apart.
-        let followed = || sampler.filter(|_| counters.counts_on_all_cpus())?.cpu_time();
-        match self {
-            Self::Threads(files) => {
-                let exact = counters.thread_time().map(|time| FollowedTime { time, ..FollowedTime::default() });
-                Reading::followed(exact.or_else(followed), files.iter().map(read_ticks).sum())
-            }
-            Self::Command { pid, before } => {
-                let ticks = read_ticks(&procfs::process_stat(*pid));
-                // The kernel's sum does not tell CPUs apart.
-                let at_exit = sys::exited_child_usage(*pid).filter(|_| counters.counts_on_all_cpus());
-                let at_exit = at_exit.map(|usage| usage.cpu_time.saturating_sub(*before));
-                let unfinished = if at_exit.is_none() { followed() } else { None };
-                match unfinished {
-                    Some(time) => {
-                        let time = FollowedTime { time: time.time.saturating_sub(*before), ..time };
-                        Reading::followed(Some(time), ticks)
-                    }
-                    None => Reading::new(counters.thread_time().max(at_exit), ticks),
-                }
-            }
-            Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
-            Self::Cpus(cpus) => {
-                let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-                parse_cpus(&stat, cpus, clock::now(), nanoseconds_per_tick()).unwrap_or_default()
-            }
-            Self::Unknown => Reading::default(),
-        }
-    }
-
-    fn count_sleeps(&self) -> Option<u64> {
-        match self {
-            Self::Threads(files) => {
-                files.iter().filter_map(|file| procfs::count_sleeps(file.parent()?)).reduce(Add::add)
-            }
-            Self::Command { pid, .. } => sys::exited_child_usage(*pid).map(|usage| usage.sleeps),
-            Self::Cgroup(_) | Self::Cpus(_) | Self::Unknown => None,
-        }
-    }
-}
-
 impl Reading {
-    fn new(total: Option<u64>, ticks: Option<Ticks>) -> Self {
+    pub fn new(total: Option<u64>, ticks: Option<Ticks>) -> Self {
         Self { total: total.map(i128::from), ticks, ..Self::default() }
     }
 
     /// Creates a reading of the time that the BPF program follows, or of counters of threads.
-    fn followed(time: Option<FollowedTime>, ticks: Option<Ticks>) -> Self {
+    pub fn followed(time: Option<FollowedTime>, ticks: Option<Ticks>) -> Self {
         let Some(time) = time else { return Self::new(None, ticks) };
         let ended = EndedCounts { all: time.ended + time.unfreed, unknown: time.unfreed };
         Self { lacks_at_most: time.lacks_at_most, ended, ..Self::new(Some(time.time), ticks) }
@@ -234,7 +59,7 @@ impl Reading {
 
     /// Returns the time between an earlier reading and this one. `None` if it is not known to within a hundredth, or not of
     /// more than a hundredth of those that have ended.
-    fn since(self, earlier: Self) -> Option<CpuTime> {
+    pub fn since(self, earlier: Self) -> Option<CpuTime> {
         let total = self.total_since(earlier)?;
         let ended = self.ended_since(earlier);
         if self.lacks_at_most.max(earlier.lacks_at_most) > total / 100 || ended.unknown > ended.all / 100 {
@@ -258,7 +83,7 @@ impl Reading {
     }
 
     /// Returns the reason why the time since an earlier reading is not known, if both were possible.
-    fn explain_unknown(self, earlier: Self) -> Option<String> {
+    pub fn explain_unknown(self, earlier: Self) -> Option<String> {
         self.total_since(earlier).filter(|_| self.since(earlier).is_none())?;
         Some(match self.ended_since(earlier).unknown {
             0 => "too many of its processes or threads ended while it was read".to_owned(),
@@ -286,11 +111,11 @@ impl std::iter::Sum for Ticks {
 }
 
 /// Reads the time of a process or thread from its `stat`.
-fn read_ticks(file: &PathBuf) -> Option<Ticks> {
+pub fn read_ticks(file: &PathBuf) -> Option<Ticks> {
     parse_process(&read_lossy(file).ok()?, nanoseconds_per_tick())
 }
 
-fn nanoseconds_per_tick() -> u64 {
+pub fn nanoseconds_per_tick() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
@@ -302,7 +127,7 @@ fn parse_process(stat: &str, tick: u64) -> Option<Ticks> {
 }
 
 /// Parses a cgroup's `cpu.stat`, which only cgroup2 has.
-fn parse_cgroup(stat: &str) -> Reading {
+pub fn parse_cgroup(stat: &str) -> Reading {
     let [total, user, system] =
         ["usage_usec", "user_usec", "system_usec"].map(|name| find_microseconds(stat, name).map(|time| time * 1000));
     let ticks = user.zip(system).map(|(user, system)| Ticks { user, system });
@@ -314,7 +139,7 @@ fn find_microseconds(stat: &str, name: &str) -> Option<u64> {
 }
 
 /// Parses `/proc/stat`. The time that a CPU is not idle is exact, that of user space is counted in ticks.
-fn parse_cpus(stat: &str, cpus: &[u32], now: u64, tick: u64) -> Option<Reading> {
+pub fn parse_cpus(stat: &str, cpus: &[u32], now: u64, tick: u64) -> Option<Reading> {
     let mut reading = Reading::new(Some(0), Some(Ticks::default()));
     for cpu in cpus {
         let name = format!("cpu{cpu} ");
