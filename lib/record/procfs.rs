@@ -71,14 +71,15 @@ pub fn thread_stat(tid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{tid}/task/{tid}/stat"))
 }
 
-/// Returns how often the threads have gone to sleep that are in a directory of `/proc`: all of a process, or the one of a thread.
+/// Returns how often the threads have gone to sleep that are in a directory of `/proc`, and have not ended: all of a process, or the
+/// one of a thread.
 pub fn count_sleeps(directory: &Path) -> Option<u64> {
     let threads = match fs::read_dir(directory.join("task")) {
         Ok(threads) => threads.filter_map(|thread| Some(thread.ok()?.path())).collect(),
         Err(_) => vec![directory.to_owned()],
     };
     let counts = threads.iter().filter_map(|thread| {
-        let status = read_lossy(thread.join("status")).ok()?;
+        let status = read_lossy(thread.join("status")).ok().filter(|status| !status.contains("\nState:\tZ"))?;
         let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         count.trim().parse::<u64>().ok()
     });

@@ -1,12 +1,12 @@
 //! The share of the CPU time that samples cover: it is right, and low where threads are too short to be sampled.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::process::Background;
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, command, directory, eventually, run_bounded, skip};
+use crate::support::{Outcome, command, directory, eventually, require, run_bounded, skip};
 
 /// A shell script that runs 400 programs one after the other, each shorter than a millisecond.
 const SHORT_PROCESSES: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
@@ -41,12 +41,16 @@ fn took_stacks(outcome: &Outcome) -> bool {
 
 /// Records a shell that runs the script as soon as the recording has begun, for some seconds.
 fn record_from_start(hertz: u32, seconds: u32, script: &str) -> Outcome {
-    let shell =
-        Background::start(command("sh").args(["-c", &format!("kill -STOP $$; {script}")]).stderr(Stdio::null()));
-    let stat = format!("/proc/{}/stat", shell.pid());
+    record_from_stop(command("sh").args(["-c", &format!("kill -STOP $$; {script}")]), hertz, seconds).ok()
+}
+
+/// Records a program that stops itself, for some seconds from there.
+fn record_from_stop(program: &mut Command, hertz: u32, seconds: u32) -> Outcome {
+    let process = Background::start(program.stderr(Stdio::null()));
+    let stat = format!("/proc/{}/stat", process.pid());
     assert!(eventually(|| std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "))));
-    let start = format!("kill -CONT {}; sleep {seconds}", shell.pid());
-    record(["-v", "-F", &hertz.to_string(), "-p", &shell.pid(), "--", "sh", "-c", &start]).ok()
+    let start = format!("kill -CONT {}; sleep {seconds}", process.pid());
+    record(["-v", "-F", &hertz.to_string(), "-p", &process.pid(), "--", "sh", "-c", &start])
 }
 
 #[test]
@@ -134,15 +138,50 @@ fn the_sleeps_of_processes_that_end_are_counted() {
         if !took_stacks(&running) {
             return Ok(());
         }
-        let ended_early = record(["-F", "997", "-d", "3", "--", "sh", "-c", &script]);
-        for outcome in [running, ended_early] {
-            ensure!(stated_coverage(&outcome).is_some_and(|(share, _)| share < 80.0), "{outcome:?}");
-            let slept = outcome.stderr.split_once("threads slept ").and_then(|(_, slept)| slept.split_once(" times"));
-            let sleeps: u32 = slept.map_or(0, |(sleeps, _)| sleeps.parse().unwrap());
-            ensure!((300..350).contains(&sleeps), "{sleeps}: {outcome:?}");
-        }
-        Ok(())
+        check_sleeps(&running, 300)?;
+        check_sleeps(&record(["-F", "997", "-d", "3", "--", "sh", "-c", &script]), 300)
     });
+}
+
+/// A program whose thread sleeps 3,000 times, before it stops itself. After that it sleeps 300 times.
+const EARLIER_THREAD: &str = r#"
+import os, signal, threading, time
+def sleep():
+    for _ in range(3000):
+        time.sleep(1e-5)
+thread = threading.Thread(target=sleep)
+thread.start()
+thread.join()
+open("/proc/self/timerslack_ns", "w").write("5000000")
+os.kill(os.getpid(), signal.SIGSTOP)
+for _ in range(300):
+    time.sleep(2e-4)
+    end = time.thread_time() + 3e-4
+    while time.thread_time() < end:
+        pass
+"#;
+
+#[test]
+fn sleeps_of_threads_that_ended_before_are_not_counted() {
+    if !can_record() || !require("python3") {
+        return;
+    }
+    statistical(|| {
+        let outcome = record_from_stop(command("python3").args(["-c", EARLIER_THREAD]), 997, 4);
+        if !took_stacks(&outcome) {
+            return Ok(());
+        }
+        check_sleeps(&outcome, 300)
+    });
+}
+
+/// Checks that the summary gives sleeps as the reason of a low coverage, and how many they were.
+fn check_sleeps(outcome: &Outcome, expected: u32) -> Check {
+    ensure!(stated_coverage(outcome).is_some_and(|(share, _)| share < 80.0), "{outcome:?}");
+    let slept = outcome.stderr.split_once("threads slept ").and_then(|(_, slept)| slept.split_once(" times"));
+    let sleeps: u32 = slept.map_or(0, |(sleeps, _)| sleeps.parse().unwrap());
+    ensure!((expected..expected + 50).contains(&sleeps), "{sleeps}: {outcome:?}");
+    Ok(())
 }
 
 #[test]

@@ -25,7 +25,7 @@ struct mm_struct { u64 exec_vm, start_stack, start_code; } KERNEL;
 struct vm_area_struct { u64 vm_end; } KERNEL;
 struct thread_struct { u64 fsbase; } KERNEL;
 struct sched_entity { u64 sum_exec_runtime; } KERNEL;
-struct signal_struct { u32 flags; u64 sum_sched_runtime, nvcsw; } KERNEL;
+struct signal_struct { u32 flags; u64 sum_sched_runtime; } KERNEL;
 struct return_instance { u64 stack, orig_ret_vaddr; struct return_instance *next; } KERNEL;
 struct uprobe_task { struct return_instance *return_instances; u64 vaddr, xol_vaddr; } KERNEL;
 struct task_struct {
@@ -81,7 +81,8 @@ enum {
 };
 
 struct target { u64 task; u64 state; };
-// Targets that are gone: their CPU time in nanoseconds, their number, and how often their threads went to sleep.
+// Targets that are gone: their CPU time in nanoseconds, and their number; and how often threads of targets that have ended went
+// to sleep.
 struct ended { u64 time, count, sleeps; };
 // A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
 // code has no rows, GENERATED if the process made it, GENERATED_SHARED if it did in memory that processes may share.
@@ -822,6 +823,16 @@ int BPF_PROG(on_exec) {
     return 0;
 }
 
+SEC("raw_tp/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task) {
+    u32 zero = 0;
+    u64 ids = bpf_get_current_pid_tgid();
+    struct ended *ended = bpf_map_lookup_elem(&ended_targets, &zero);
+    if (ended && scope != EVERYBODY && is_wanted(ids >> 32, ids))
+        __sync_fetch_and_add(&ended->sleeps, BPF_CORE_READ(task, nvcsw));
+    return 0;
+}
+
 // Once a target is gone for good, its CPU time is known, and its ID may be reused. A thread that is not the leader any
 // more, because another called execve, has the ID of a process that goes on.
 SEC("raw_tp/sched_process_free")
@@ -833,11 +844,9 @@ int BPF_PROG(on_free, struct task_struct *task) {
     if (!target || (target->task && target->task != (u64)task)) return 0;
     struct ended *ended = bpf_map_lookup_elem(&ended_targets, &zero);
     if (ended) {
-        int is_thread = scope == THREADS;
-        u64 time = is_thread ? BPF_CORE_READ(task, se.sum_exec_runtime) : BPF_CORE_READ(task, signal, sum_sched_runtime);
-        u64 sleeps = is_thread ? BPF_CORE_READ(task, nvcsw) : BPF_CORE_READ(task, signal, nvcsw);
-        __sync_fetch_and_add(&ended->time, time);
-        __sync_fetch_and_add(&ended->sleeps, sleeps);
+        u64 own = scope == THREADS ? BPF_CORE_READ(task, se.sum_exec_runtime)
+                                   : BPF_CORE_READ(task, signal, sum_sched_runtime);
+        __sync_fetch_and_add(&ended->time, own);
         __sync_fetch_and_add(&ended->count, 1);
     }
     bpf_map_delete_elem(&targets, &id);

@@ -29,8 +29,12 @@ use crate::record::{cpus, procfs, sys};
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
 
 /// The functions that follow the target's processes, each with the tracepoint that it is attached to.
-const FOLLOWERS: [(&str, &str); 3] =
-    [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_free", "sched_process_free")];
+const FOLLOWERS: [(&str, &str); 4] = [
+    ("on_fork", "sched_process_fork"),
+    ("on_exec", "sched_process_exec"),
+    ("on_exit", "sched_process_exit"),
+    ("on_free", "sched_process_free"),
+];
 
 /// The function that takes the stacks of wakers, and its tracepoint.
 const WAKERS: (&str, &str) = ("on_waking", "sched_waking");
@@ -80,7 +84,7 @@ pub struct StackSampler {
     switches: Option<SwitchFunctions>,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
-    /// The CPU time of those that are gone, their number, and that of their sleeps.
+    /// The CPU time of those that are gone, their number, and that of the sleeps of ended threads.
     ended: Array<MapData, [u64; 3]>,
 }
 
@@ -344,7 +348,7 @@ impl StackSampler {
         best
     }
 
-    /// Returns how often the threads of the target's processes that are gone went to sleep, or its threads.
+    /// Returns how often threads of the target that have ended since the start went to sleep.
     pub fn ended_sleeps(&self) -> Option<u64> {
         Some(self.ended.get(&0, 0).ok()?[2]).filter(|_| self.scope != EVERYBODY)
     }

@@ -72,9 +72,10 @@ impl Reading {
         Some(CpuTime { total, user: ticks.and_then(|ticks| ticks.user_part(total)), ended })
     }
 
-    /// Returns those that have ended since an earlier reading. It is not known when those ended whose time is unknown.
+    /// Returns those that have ended since an earlier reading. The time of those that were unknown then, and are not now, is in
+    /// the difference.
     fn ended_since(self, earlier: Self) -> EndedCounts {
-        let unknown = self.ended.unknown.max(earlier.ended.unknown);
+        let unknown = self.ended.unknown.abs_diff(earlier.ended.unknown);
         EndedCounts { all: self.ended.all.saturating_sub(earlier.ended.all).max(unknown), unknown }
     }
 
@@ -205,10 +206,15 @@ mod tests {
         assert_eq!(reading(9000, 0).since(reading(8000, 11)), None);
         let with_ended = |all, unknown| Reading { ended: EndedCounts { all, unknown }, ..reading(9000, 0) };
         assert_eq!(with_ended(1, 1).since(reading(8000, 0)), None);
-        let earlier = Reading { ended: EndedCounts { all: 100, unknown: 0 }, ..reading(8000, 0) };
-        assert_eq!(with_ended(299, 2).since(earlier), None);
-        let ended = EndedCounts { all: 200, unknown: 2 };
-        assert_eq!(with_ended(300, 2).since(earlier), Some(CpuTime { total: 1000, user: None, ended }));
+        let earlier = Reading { ended: EndedCounts { all: 100, unknown: 1 }, ..reading(8000, 0) };
+        assert_eq!(with_ended(299, 3).since(earlier), None);
+        assert_eq!(with_ended(199, 0).since(earlier), None);
+        let known = |all, unknown| {
+            let ended = EndedCounts { all, unknown };
+            Some(CpuTime { total: 1000, user: None, ended })
+        };
+        assert_eq!(with_ended(300, 3).since(earlier), known(200, 2));
+        assert_eq!(with_ended(100, 1).since(earlier), known(0, 0));
     }
 
     #[test]
