@@ -134,6 +134,12 @@ impl Args {
         if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
             return usage("--interval must be at least 1s, because files are named by the second");
         }
+        let extension = self.output().and_then(Path::extension);
+        if extension.is_some_and(|extension| extension == "svg" || extension == "html") {
+            return usage(
+                "-o gets stacks as text, not a picture: leave it out, and draw them with `| fg-svg > FILE.svg`",
+            );
+        }
         if format.interval.is_some() && !self.output().is_some_and(output_pattern::has_time) {
             return usage("--interval writes several files: name them by their time, as in -o 'app-%t.folded'");
         }

@@ -289,6 +289,15 @@ fn rejects_contradicting_or_missing_targets() {
 }
 
 #[test]
+fn rejects_pictures() {
+    let folder = directory();
+    let file = folder.path().join("flame.svg");
+    let outcome = record(["-o", &file.to_string_lossy(), "--", "true"]);
+    assert!(outcome.code() == 2 && outcome.stderr.contains("| fg-svg > "), "{outcome:?}");
+    assert!(!file.exists());
+}
+
+#[test]
 fn rejects_malformed_events() {
     let modifiers = "-e cpu-clock:z: unknown modifier z; allowed are u, k and up to three p\n";
     for (event, message) in

@@ -175,6 +175,26 @@ fn sleeps_of_threads_that_ended_before_are_not_counted() {
     });
 }
 
+#[test]
+fn the_time_that_taking_stacks_takes_is_reported() {
+    if !can_record() || !require("python3") {
+        return;
+    }
+    let script = |depth: u32| {
+        format!(
+            "import sys, time\nsys.setrecursionlimit(5000)\ndef call(depth):\n    if depth:\n        return call(depth - 1)\n    \
+             end = time.thread_time() + 0.5\n    while time.thread_time() < end:\n        pass\ncall({depth})"
+        )
+    };
+    let outcome = record(["-v", "-F", "4999", "--", "python3", "-c", &script(900)]).ok();
+    if !took_stacks(&outcome) {
+        return;
+    }
+    assert!(outcome.stderr.contains("taking stacks took "), "{outcome:?}");
+    let shallow = record(["-v", "-F", "997", "--", "python3", "-c", &script(2)]).ok();
+    assert!(!shallow.stderr.contains("taking stacks took "), "{shallow:?}");
+}
+
 /// Checks that the summary gives sleeps as the reason of a low coverage, and how many they were.
 fn check_sleeps(outcome: &Outcome, expected: u32) -> Check {
     ensure!(stated_coverage(outcome).is_some_and(|(share, _)| share < 80.0), "{outcome:?}");

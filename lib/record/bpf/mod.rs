@@ -7,6 +7,7 @@
 //! unwinding needs. Beside that it adds up the CPU time of the target's processes that have ended.
 
 mod errors;
+mod followed;
 mod layouts;
 mod maps;
 mod pairs;
@@ -20,4 +21,5 @@ mod table_parts;
 mod tables;
 
 pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};
-pub use self::sampler::{FollowedTime, StackSampler, StackUses};
+pub use self::followed::FollowedTime;
+pub use self::sampler::{StackSampler, StackUses};

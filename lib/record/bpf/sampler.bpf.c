@@ -157,6 +157,8 @@ struct scratch {
 
 MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
 MAP(ended_targets, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct ended);
+// The time in nanoseconds that taking stacks took on each CPU. It is part of the CPU time of the threads that were sampled.
+MAP(stack_time, BPF_MAP_TYPE_PERCPU_ARRAY, 1, 0, u32, u64);
 // The number of the layout of each process. A new process has that of its parent.
 MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
@@ -746,10 +748,14 @@ static __always_inline int take_user_stack(void *context, u32 process) {
 // Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
 static __always_inline int take_stack(void *context, int is_preemptible) {
     u64 ids = bpf_get_current_pid_tgid();
+    u64 start = bpf_ktime_get_ns();
     if (!is_wanted(ids >> 32, ids)) return 0;
     if (!lock_scratch(is_preemptible)) return 1;
     int is_taken = take_user_stack(context, ids >> 32);
     unlock_scratch(0);
+    u32 zero = 0;
+    u64 *time = bpf_map_lookup_elem(&stack_time, &zero);
+    if (time) *time += bpf_ktime_get_ns() - start;
     return is_taken;
 }
 

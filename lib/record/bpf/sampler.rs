@@ -5,14 +5,13 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
-use std::time::Duration;
 
-use aya::maps::{Array, HashMap, MapData};
 use aya::programs::{Program, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::{BoxError, Refusal, repeat_if_interrupted};
+use super::followed::{Followed, Scope};
 use super::maps::{map_file, take_map};
 use super::pairs::{PairVariables, Pairs};
 use super::sleepers;
@@ -23,7 +22,7 @@ use crate::record::events::program_kind::ProgramKind;
 use crate::record::pairs::PairSums;
 use crate::record::pairs::spec::PairSpec;
 use crate::record::target::Target;
-use crate::record::{cpus, procfs, sys};
+use crate::record::{cpus, sys};
 
 /// The object that `scripts/build-bpf` makes from `sampler.bpf.c`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
@@ -39,11 +38,6 @@ const FOLLOWERS: [(&str, &str); 4] = [
 /// The function that takes the stacks of wakers, and its tracepoint.
 const WAKERS: (&str, &str) = ("on_waking", "sched_waking");
 
-/// The values of `scope` in the program: whose samples are taken.
-const EVERYBODY: u64 = 0;
-const PROCESSES: u64 = 1;
-const THREADS: u64 = 2;
-
 /// The largest numbers of threads that are blocked, and of pairs that have begun.
 const MAX_BLOCKED: u32 = 65_536;
 
@@ -52,30 +46,19 @@ const ABSENCES: u32 = 65_536;
 
 const MAX_OPEN_PAIRS: u32 = 65_536;
 
-/// `struct target`: a task, and whether it runs its program yet.
-type TargetWords = [u64; 2];
-const HELD: u64 = 0;
-const WANTED: u64 = 1;
-
-/// Most readings of the CPU time at the end: the program adds the time of a process when the kernel frees it, a little after
-/// its exit.
-const MAX_READINGS: u32 = 20;
-const READING_INTERVAL: Duration = Duration::from_millis(5);
-
 /// A loaded BPF program that takes user stacks.
 pub struct StackSampler {
     program: Ebpf,
     /// The functions that take stacks.
     functions: FxHashMap<ProgramKind, OwnedFd>,
-    /// The processes or threads of the target that are not gone.
-    targets: HashMap<MapData, u32, TargetWords>,
+    /// The processes or threads of the target.
+    pub followed: Followed,
     /// The map of the counter of each CPU whose ring gets the stacks.
     outputs: OwnedFd,
     /// The same of the counters that wake the recorder.
     waking_outputs: OwnedFd,
     /// The tables by which the program walks.
     pub tables: Tables,
-    scope: u64,
     /// True if the stacks of wakers are taken.
     with_wakers: bool,
     /// True if the program tells which threads sleep.
@@ -84,23 +67,6 @@ pub struct StackSampler {
     switches: Option<SwitchFunctions>,
     /// The pairs of events that are measured, if any.
     pairs: Option<Pairs>,
-    /// The CPU time of those that are gone, their number, and that of the sleeps of ended threads.
-    ended: Array<MapData, [u64; 3]>,
-}
-
-/// The CPU time of a target, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FollowedTime {
-    /// The time of all its processes or threads, also of those that have ended.
-    pub time: u64,
-    /// The upper bound of what `time` lacks, because processes ended while it was read.
-    pub lacks_at_most: u64,
-    /// The number of processes or threads that have ended, whose time is not known: the kernel has not freed them yet, or the program
-    /// has not seen it. Some kernels run no programs while a certain process is on the CPU, which may be one that is interrupted by
-    /// the freeing.
-    pub unfreed: u64,
-    /// The number of those that have ended whose time is known.
-    pub ended: u64,
 }
 
 /// The purposes for which the program takes stacks.
@@ -146,12 +112,8 @@ impl StackSampler {
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
         let StackUses { ref kinds, switch_period, with_wakers, with_sleepers, with_context, with_task, pair, .. } =
             *uses;
-        let (scope, ids): (u64, &[u32]) = match target {
-            Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
-            Target::Processes { pids, .. } => (PROCESSES, pids),
-            Target::Threads(tids) => (THREADS, tids),
-            Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
-        };
+        let scope = Scope::new(target);
+        let scope_word = scope as u64;
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
         let cpus_word = u64::from(cpus);
         // These are not kept from interrupting each other, or being interrupted.
@@ -168,7 +130,7 @@ impl StackSampler {
         let types = if with_sleepers { Btf::from_sys_fs().ok() } else { None };
         let mut loader = EbpfLoader::new();
         loader
-            .override_global("scope", &scope, true)
+            .override_global("scope", &scope_word, true)
             .override_global("switch_period", &switch_period, true)
             .override_global("recorded_cgroup", &cgroup, true)
             .override_global("with_wakers", &with_wakers_word, true)
@@ -203,30 +165,23 @@ impl StackSampler {
             Pairs::load(&mut program, spec)?;
         }
         let finds_long_blocks = (switch_period > 0).then(|| SwitchFunctions::load(&mut program)).transpose()?;
-        let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
-        let state = if matches!(target, Target::Command(_)) { HELD } else { WANTED };
-        for id in ids {
-            targets.insert(id, [0, state], 0)?;
-        }
+        let followed = Followed::open(&mut program, scope, target)?;
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let waking_outputs = map_file(&take_map(&mut program, "waking_outputs")?)?;
-        let ended = take_map(&mut program, "ended_targets")?.try_into()?;
         let tables = Tables::open(&mut program, with_context)?;
         let pairs = pair.map(|spec| Pairs::open(&mut program, spec)).transpose()?;
         let switches = finds_long_blocks.map(|found| SwitchFunctions::open(&mut program, found)).transpose()?;
         Ok(Self {
             program,
             functions,
-            targets,
+            followed,
             outputs,
             waking_outputs,
             tables,
-            scope,
             with_wakers,
             finds_sleepers,
             switches,
             pairs,
-            ended,
         })
     }
 
@@ -282,13 +237,13 @@ impl StackSampler {
             switches.attach(&mut self.program)?;
         }
         FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
-        if self.scope == EVERYBODY {
+        if self.followed.scope == Scope::Everybody {
             return Ok(Vec::new());
         }
         let mut attached = Vec::new();
         target.attach_to_processes(|pid| {
             attached.push(pid);
-            self.targets.insert(pid, [0, WANTED], 0)
+            self.followed.add(pid)
         })?;
         Ok(attached)
     }
@@ -314,54 +269,6 @@ impl StackSampler {
             },
             ProgramKind::Call => sys::link_program(counter, function, u64::from(cpu) + 1).map(Some),
         }
-    }
-
-    /// Returns the CPU time that the target's processes or threads have used since they exist. `None` if it cannot be
-    /// known, or if all processes are recorded.
-    pub fn cpu_time(&self) -> Option<FollowedTime> {
-        let (mut last_times, mut missing) = (FxHashMap::default(), None::<FxHashSet<u32>>);
-        let mut best = None::<FollowedTime>;
-        for _ in 0..MAX_READINGS {
-            let [ended_time, ended, _] = self.ended.get(&0, 0).ok()?;
-            let (mut time, mut gone) = (ended_time, FxHashSet::default());
-            for id in self.target_ids()? {
-                if let Some(own) = self.read_cpu_time(id).or_else(|| last_times.get(&id).copied()) {
-                    last_times.insert(id, own);
-                    time += own;
-                } else {
-                    gone.insert(id);
-                }
-            }
-            // Those that are gone from now on began after the first reading.
-            let missing = missing.get_or_insert_with(|| gone.clone());
-            missing.retain(|id| gone.contains(id));
-            let lacks_at_most = self.ended.get(&0, 0).ok()?[0].saturating_sub(ended_time);
-            let read = FollowedTime { time, lacks_at_most, unfreed: missing.len() as u64, ended };
-            if best.is_none_or(|best| (read.unfreed, read.lacks_at_most) < (best.unfreed, best.lacks_at_most)) {
-                best = Some(read);
-            }
-            if read.unfreed == 0 && read.lacks_at_most == 0 {
-                break;
-            }
-            std::thread::sleep(READING_INTERVAL);
-        }
-        best
-    }
-
-    /// Returns how often threads of the target that have ended since the start went to sleep.
-    pub fn ended_sleeps(&self) -> Option<u64> {
-        Some(self.ended.get(&0, 0).ok()?[2]).filter(|_| self.scope != EVERYBODY)
-    }
-
-    /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.
-    fn target_ids(&self) -> Option<FxHashSet<u32>> {
-        // While entries are deleted, keys may come twice.
-        let ids = self.targets.keys().collect::<Result<FxHashSet<u32>, _>>().ok();
-        ids.filter(|_| self.scope != EVERYBODY)
-    }
-
-    fn read_cpu_time(&self, id: u32) -> Option<u64> {
-        if self.scope == THREADS { procfs::thread_cpu_time(id) } else { sys::process_cpu_time(id) }
     }
 
     /// Makes the program write the stacks of a CPU into the rings of two counters. The second one wakes the recorder, and gets the

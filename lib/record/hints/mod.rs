@@ -2,6 +2,7 @@
 
 mod scripts;
 mod truncation;
+mod uncovered;
 
 use object::Object as _;
 
@@ -16,10 +17,6 @@ use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_context::VARIABLE_NAME;
 use crate::perf::thread_state::ThreadState;
-
-/// The CPU time in nanoseconds without samples that each sleep of a thread explains at most: the kernel's work for it, and what the
-/// thread runs up to the next sample.
-const MAX_UNSAMPLED: f64 = 1e6;
 
 /// The facts that hints are drawn from.
 #[derive(Clone, Copy)]
@@ -161,7 +158,9 @@ impl Hints<'_> {
             });
         };
         let time = seconds(used);
-        Some(match used / elapsed < 0.01 && elapsed > 0.5e9 {
+        // No rate is high enough for a few microseconds.
+        let slept = used / elapsed < 0.01 && (elapsed > 0.1e9 || used < 2e4);
+        Some(match slept {
             _ if coverage.is_low() => format!("no sample was taken in {time} of CPU time"),
             true => format!("the target slept ({time} CPU time in {}); see --off-cpu", seconds(elapsed)),
             false => format!("the target used {time} CPU time, and a sample stands for {}; raise -F", {
@@ -211,72 +210,6 @@ impl Hints<'_> {
         let has_period = events.iter().any(|event| event.rate.period().is_some());
         let needs_every_stack = totals.as_ref().map(|totals| *has_ring || totals.is_path);
         advice::reduce_samples(needs_every_stack, has_period, self.call_graph)
-    }
-
-    /// Returns the reason why CPU time was not sampled, if much was not.
-    fn low_coverage(&self) -> Option<String> {
-        let coverage = self.coverage?;
-        if let Some(hint) = self.short_threads(&coverage) {
-            return Some(hint);
-        }
-        // Throttling has a hint of its own.
-        let skipped = self.counts().skipped;
-        let is_low = coverage.is_low() && self.counts().samples > 0;
-        (is_low && self.counts().throttled == 0).then(|| match coverage.used_time() {
-            _ if skipped > 0 => {
-                format!("--max-overhead left {} out: shares may be wrong; raise it", plural(skipped, "sample"))
-            }
-            Some(_) => {
-                let missing = seconds(coverage.missing());
-                self.cost_of_sleeps(&coverage)
-                    .unwrap_or_else(|| format!("{missing} of CPU time has no samples: shares may be wrong"))
-            }
-            None => "many events were counted, but not sampled: shares may be wrong".to_owned(),
-        })
-    }
-
-    /// Returns a hint if threads went to sleep so often that this is why CPU time has no samples. The kernel switches threads with
-    /// interrupts disabled, so clocks cannot sample that. And where clocks are sampled on CPUs, their timers wake threads (see
-    /// `counters/clock_parts.rs`), and only if no other sample is due until the thread's sleep is over.
-    fn cost_of_sleeps(&self, coverage: &Coverage<'_>) -> Option<String> {
-        let usage = &self.finished.usage;
-        let sleeps = usage.sleeps.filter(|sleeps| *sleeps as f64 * MAX_UNSAMPLED > coverage.missing())?;
-        let missing = seconds(coverage.missing());
-        Some(match usage.is_per_thread {
-            true => format!(
-                "{missing} of CPU time has no samples: threads slept {sleeps} times, and clocks sample little of what the kernel does \
-                 for it: shares may be wrong"
-            ),
-            false => format!(
-                "{missing} of CPU time has no samples: threads slept {sleeps} times, and what they do right after it is sampled \
-                 too little: shares may be wrong; compare with -F 997 --call-graph dwarf,65528"
-            ),
-        })
-    }
-
-    /// Returns a hint if the threads are too short for counters of their own: each waits for a whole period before its
-    /// first sample.
-    fn short_threads(&self, coverage: &Coverage<'_>) -> Option<String> {
-        let usage = &self.finished.usage;
-        let time = usage.cpu_time.filter(|_| usage.is_per_thread && coverage.used_time().is_some())?.total as f64;
-        // The first thread of a command is not among those that already ran.
-        let threads = usage.existing_threads.max(1) as u64 + self.counts().new_threads;
-        let each = time / threads as f64;
-        let is_cause = match coverage.is_of_unknown_part() {
-            true => each < coverage.sample(),
-            // Half a period of each thread is missing on average.
-            false => coverage.is_low() && threads as f64 * coverage.sample() > coverage.missing(),
-        };
-        let help = match &self.finished.copy_reason {
-            Some(reason) => format!("per-CPU counters sample it, but {reason}"),
-            None => "as root, --call-graph dwarf without a size samples it".to_owned(),
-        };
-        let (each, sample) = (seconds(each), seconds(coverage.sample()));
-        is_cause.then(|| {
-            format!(
-                "{threads} threads used {each} CPU time each: one that uses less than {sample} has no sample; {help}"
-            )
-        })
     }
 
     /// Returns where most of the stacks end that end in code without unwind information, and what helps there.

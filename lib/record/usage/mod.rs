@@ -27,6 +27,8 @@ pub struct Usage {
     pub event_counts: Option<Vec<u64>>,
     /// The number of times that its threads went to sleep, at least. `None` if it is not known.
     pub sleeps: Option<u64>,
+    /// The time in nanoseconds that taking stacks took, which is part of the CPU time.
+    pub stack_time: u64,
     /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
     pub existing_threads: usize,
     /// True if counters count in threads: each thread's counter waits for a whole period before its first sample.
@@ -50,6 +52,7 @@ pub struct UsageMark {
     reading: Reading,
     counts: Option<Vec<u64>>,
     sleeps: Option<u64>,
+    stack_time: u64,
 }
 
 /// The source of the CPU time.
@@ -98,7 +101,8 @@ impl UsageMeter {
         let counts = counters.event_counts().filter(|_| self.has_own_counts);
         // Once the first is known, those that are gone have been counted.
         let reading = self.source.read(counters, sampler);
-        UsageMark { reading, counts, sleeps: self.source.count_sleeps(sampler) }
+        let stack_time = sampler.and_then(|sampler| sampler.followed.stack_time()).unwrap_or(0);
+        UsageMark { reading, counts, sleeps: self.source.count_sleeps(sampler), stack_time }
     }
 
     /// True if the CPU time of a part of the recording can be known. That of the children of a command is not known before the
@@ -118,6 +122,7 @@ impl UsageMeter {
             unknown_time: now.reading.explain_unknown(earlier.reading),
             event_counts,
             sleeps: now.sleeps.map(|sleeps| sleeps.saturating_sub(earlier.sleeps.unwrap_or(0))),
+            stack_time: now.stack_time.saturating_sub(earlier.stack_time),
             existing_threads: counters.owner_thread_count(),
             is_per_thread: !counters.counts_on_cpus(),
             excludes_kernel: counters.excludes_kernel,
@@ -145,7 +150,7 @@ impl Source {
 
     fn read(&self, counters: &Counters, sampler: Option<&StackSampler>) -> Reading {
         // The BPF program does not tell CPUs apart.
-        let followed = || sampler.filter(|_| counters.counts_on_all_cpus())?.cpu_time();
+        let followed = || sampler.filter(|_| counters.counts_on_all_cpus())?.followed.cpu_time();
         match self {
             Self::Threads(files) => {
                 let exact = counters.thread_time().map(|time| FollowedTime { time, ..FollowedTime::default() });
@@ -175,15 +180,13 @@ impl Source {
     }
 
     fn count_sleeps(&self, sampler: Option<&StackSampler>) -> Option<u64> {
-        let ended = || sampler.and_then(StackSampler::ended_sleeps);
-        let add = |running: Option<u64>| [running, ended()].into_iter().flatten().reduce(Add::add);
         match self {
-            Self::Threads(files) => {
-                add(files.iter().filter_map(|file| procfs::count_sleeps(file.parent()?)).reduce(Add::add))
-            }
+            Self::Threads(files) => sampler
+                .and_then(|sampler| sampler.followed.count_sleeps())
+                .or_else(|| files.iter().filter_map(|file| procfs::count_sleeps(file.parent()?)).reduce(Add::add)),
             Self::Command { pid, .. } => match sys::exited_child_usage(*pid) {
                 Some(usage) => Some(usage.sleeps),
-                None => add(procfs::count_sleeps(procfs::process_stat(*pid).parent()?)),
+                None => sampler?.followed.count_sleeps(),
             },
             Self::Cgroup(_) | Self::Cpus(_) | Self::Unknown => None,
         }
