@@ -89,9 +89,9 @@ pub struct CopyArgs {
     /// covers two source folders, such as old/ and new/, or two source files, if each is on one side only and both have
     /// functions of the same names. It also covers the heaviest program of each side, such as app-v1 and app-v2, if the
     /// two call the same functions, or if most of their functions are the same and no other program is on one side only.
-    /// Threads such as `pool-7/11`, with the numbers of process and thread, are compared by their names alone, unless half
-    /// of them have the same numbers on both sides. So are two or more processes such as `cc1-701`, unless a number is on
-    /// both sides.
+    /// Threads such as `pool-7/11`, with the numbers of process and thread, are compared by their names alone if each side has one
+    /// with a number that the other side does not have. So are two or more processes such as `cc1-701`, with numbers of three
+    /// digits or more.
     /// In fg-report, this option also turns off the search for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,

@@ -2,6 +2,9 @@
 
 use super::path_name::is_end;
 
+/// Most threads, and most processes, that are named.
+const MOST_NAMES: usize = 3;
+
 /// A part of names before, and what replaces it after.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counterpart {
@@ -30,13 +33,49 @@ pub enum NamePart {
     Process,
 }
 
+/// Returns a text that says what is compared as one; `None` if nothing is.
+pub(super) fn describe_all(counterparts: &[Counterpart]) -> Option<String> {
+    let of_kind = |kind| {
+        let names = counterparts.iter().filter(move |one| one.part.kind() == kind);
+        names.map(Counterpart::describe).collect::<Vec<_>>()
+    };
+    let pairs = of_kind(None);
+    let mut texts: Vec<String> = (!pairs.is_empty()).then(|| pairs.join(", ")).into_iter().collect();
+    for kind in ["threads", "processes"] {
+        let names = of_kind(Some(kind));
+        if !names.is_empty() {
+            texts.push(format!("{kind} are compared by name: {}", join_first(&names)));
+        }
+    }
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// Joins names, and counts those that are too many.
+fn join_first(names: &[String]) -> String {
+    let mut text = names[..names.len().min(MOST_NAMES)].join(", ");
+    if names.len() > MOST_NAMES {
+        text.push_str(&format!(" and {} more", names.len() - MOST_NAMES));
+    }
+    text
+}
+
+impl NamePart {
+    /// Returns the kind of what has a number that is left out.
+    fn kind(self) -> Option<&'static str> {
+        match self {
+            Self::Thread => Some("threads"),
+            Self::Process => Some("processes"),
+            Self::Whole | Self::Folder | Self::File | Self::Module => None,
+        }
+    }
+}
+
 impl Counterpart {
-    /// Returns a text that says what is compared as one.
-    pub(super) fn describe(&self) -> String {
+    /// Returns a text that says what is compared as one; for threads and processes, their name.
+    fn describe(&self) -> String {
         let Self { before, after, part } = self;
         match part {
-            NamePart::Thread => "threads of one name are compared as one".to_owned(),
-            NamePart::Process => "processes of one name are compared as one".to_owned(),
+            NamePart::Thread | NamePart::Process => after.clone(),
             NamePart::Folder => format!("{before}/ is compared as {after}/"),
             NamePart::Whole | NamePart::File | NamePart::Module => format!("{before} is compared as {after}"),
         }

@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counterpart::{Counterpart, NamePart};
+use super::counterpart::{Counterpart, NamePart, describe_all};
 use super::own_functions::OwnFrames;
 use super::program::{Program, is_evidence};
 use super::renaming::Renaming;
 use super::sources::{Functions, find_files, find_folders};
+use super::thread_names::{has_name, without_numbers};
 use crate::Error;
 use crate::profile::Profile;
 use crate::tally::{GroupBy, Row, tally_profile};
@@ -76,9 +77,7 @@ impl Counterparts {
 
     /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
-        let mut pairs: Vec<String> = self.0.iter().map(Counterpart::describe).collect();
-        pairs.dedup();
-        (!pairs.is_empty()).then(|| pairs.join(", "))
+        describe_all(&self.0)
     }
 }
 
@@ -174,6 +173,12 @@ fn renamed(renaming: &Renaming<'_>, name: &str) -> String {
 
 fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
     let (old, new) = (before.heaviest_only_here(after)?, after.heaviest_only_here(before)?);
+    // A thread or process whose name is on both sides is none of another name.
+    let [old_name, new_name] = [old.0, new.0].map(without_numbers);
+    if old_name != new_name && (has_name(before.programs.keys(), new_name) || has_name(after.programs.keys(), old_name))
+    {
+        return None;
+    }
     let are_single =
         [(before, after), (after, before)].iter().all(|(one, other)| one.programs_only_here(other).count() == 1);
     let is_same = old.1.is_same(old.0, new.1, new.0) || are_single && old.1.has_functions_of(new.1);

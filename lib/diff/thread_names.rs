@@ -28,8 +28,8 @@ enum Numbers {
 }
 
 impl ThreadNames {
-    /// Finds the names of which each side has threads or processes with other numbers. If half of the threads have the same numbers,
-    /// or one process, they are the same ones, or the numbers are those of a thread pool.
+    /// Finds the names of which each side has a thread, or a process, with a number that the other side does not have. Numbers that
+    /// both have prove nothing: in a container, they are small in every run.
     pub fn find(before: &[Profile], after: &[Profile]) -> Self {
         let [before, after] = [before, after].map(find_roots);
         let mut sides = BTreeMap::<(&[u8], Numbers), [BTreeSet<&[u8]>; 2]>::new();
@@ -40,19 +40,14 @@ impl ThreadNames {
                 }
             }
         }
-        let differ = |numbers: Numbers, [old, new]: &[BTreeSet<&[u8]>; 2]| {
-            // One process of each side may be a program under another name (`program.rs`).
-            let are_several = numbers == Numbers::Thread || old.len() + new.len() > 2;
-            let shared = old.intersection(new).count();
-            let are_others = match numbers {
-                // The first process of a container has the number 1, and so has its first thread.
-                Numbers::Thread => 2 * shared < old.len().min(new.len()),
-                Numbers::Process => shared == 0,
-            };
-            are_several && !old.is_empty() && !new.is_empty() && are_others
-        };
+        sides.retain(|_, [old, new]| !old.is_subset(new) && !new.is_subset(old));
+        // One process of each side may be a program under another name (`program.rs`).
+        let processes = sides.iter().filter(|((_, numbers), _)| *numbers == Numbers::Process);
+        if processes.map(|(_, [old, new])| old.len() + new.len()).sum::<usize>() == 2 {
+            sides.retain(|(_, numbers), _| *numbers == Numbers::Thread);
+        }
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
-        for ((name, numbers), roots) in sides.into_iter().filter(|((_, numbers), roots)| differ(*numbers, roots)) {
+        for ((name, numbers), roots) in sides {
             let plain = roots.iter().flatten().map(|root| (root.to_vec(), name.to_vec()));
             found.plain.extend(plain);
             let after = String::from_utf8_lossy(name).into_owned();
@@ -104,6 +99,16 @@ fn find_roots(profiles: &[Profile]) -> BTreeSet<Vec<u8>> {
     roots
 }
 
+/// Returns the name of a thread or process without its numbers.
+pub(super) fn without_numbers(root: &str) -> &str {
+    split_numbers(root.as_bytes()).map_or(root, |(name, _)| &root[..name.len()])
+}
+
+/// True if one of some threads and processes has this name without its numbers.
+pub(super) fn has_name<'r>(mut roots: impl Iterator<Item = &'r String>, name: &str) -> bool {
+    roots.any(|root| without_numbers(root) == name)
+}
+
 /// Splits off the number of the process, or those of the process and the thread. One that is not known is `?`.
 fn split_numbers(root: &[u8]) -> Option<(&[u8], Numbers)> {
     let end = memchr::memrchr(b'-', root).filter(|end| *end > 0)?;
@@ -146,15 +151,19 @@ mod tests {
         // In containers.
         let (before, after) = (["a-1/1", "a-1/7", "a-1/8"], ["a-1/1", "a-1/17", "a-1/18"]);
         assert_eq!(find(&before, &after), before.map(|root| format!("{root}>a")));
+        assert_eq!(find(&["app-1/1", "app-1/7"], &["app-1/1", "app-1/9"]), ["app-1/1>app", "app-1/7>app"]);
+        assert_eq!(find(&["app-7/8", "app-7/9"], &["app-7/8", "app-7/10"]), ["app-7/8>app", "app-7/9>app"]);
         assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-901"]), ["cc1-701>cc1", "cc1-702>cc1"]);
+        assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-702", "cc1-703"]), ["cc1-701>cc1", "cc1-702>cc1"]);
+        assert_eq!(find(&["cc1-701", "as-702"], &["cc1-901", "as-902"]), ["as-702>as", "cc1-701>cc1"]);
     }
 
     #[test]
     fn other_numbers_stay() {
         for (before, after) in [
-            // The same process.
-            (&["app-7/8", "app-7/9"][..], &["app-7/8", "app-7/10"][..]),
-            (&["cc1-701", "cc1-702"], &["cc1-702", "cc1-703"]),
+            // The same threads, and some more.
+            (&["app-7/8", "app-7/9"][..], &["app-7/8", "app-7/9", "app-7/10"][..]),
+            (&["cc1-701", "cc1-702"], &["cc1-702"]),
             // Numbers of thread pools.
             (&["w0", "w1"], &["w2", "w3"]),
             (&["pool-1-thread-3", "pool-1-thread-4"], &["pool-1-thread-5"]),

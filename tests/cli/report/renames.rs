@@ -329,14 +329,34 @@ fn threads_with_numbers_are_compared_by_name() {
     };
     let before = text(7, [11, 12, 13, 14], 60);
     let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 60));
-    assert!(page.contains("names     threads of one name are compared as one\n"), "{page}");
+    assert!(page.contains("names     threads are compared by name: pool\n"), "{page}");
     assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
     // Growth is said of the function.
     let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 160));
     assert!(page.contains("1 grew") && page.contains("grew at   pool > ") && status == Some(1), "{page}");
-    // Threads of the same process, and those with a number in their own name, are not joined.
-    let (page, _) = compare(&before, &text(7, [11, 12, 13, 15], 60));
-    assert!(!page.contains("threads of one name"), "{page}");
+    // Neither the same threads nor those with a number in their own name are joined.
+    let (page, _) = compare(&before, &text(7, [11, 12, 13, 14], 62));
+    assert!(!page.contains("threads are"), "{page}");
     let (page, _) = compare(&before.replace("pool-7/", "w"), &before.replace("pool-7/", "w"));
-    assert!(!page.contains("threads of one name"), "{page}");
+    assert!(!page.contains("threads are"), "{page}");
+}
+
+/// The first threads of a container have the same numbers in every run, whatever their names are.
+#[test]
+fn threads_of_containers_are_compared_by_name() {
+    let work = [("load;malloc", 70), ("rank", 90), ("pack", 80), ("dump", 60)];
+    let text = |threads: [&str; 4], extra: usize| {
+        let thread = |(number, name): (usize, &&str)| {
+            let functions = work.map(|(function, weight)| (function, weight + (number * 3 + extra) % 5));
+            stacks(&format!("{name};start_thread;work"), &functions)
+        };
+        threads.iter().enumerate().map(thread).collect::<String>()
+    };
+    let before = text(["app-1/1", "app-1/7", "db-1/1", "db-1/5"], 0);
+    let (page, status) = compare(&before, &text(["app-1/1", "app-1/9", "db-1/1", "db-1/6"], 2));
+    assert!(page.contains("names     threads are compared by name: app, db\n"), "{page}");
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+    // A thread that is gone and one that is new have other names.
+    let (page, status) = compare(&before, &text(["app-1/1", "db-1/6", "db-1/1", "db-1/5"], 2));
+    assert!(!page.contains("names ") && page.contains("beyond noise, app-1/7 ") && status == Some(1), "{page}");
 }
