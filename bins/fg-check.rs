@@ -112,8 +112,7 @@ struct GrowthArgs {
     ///
     /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has
     /// inlined them. Without RE, a function that only one side has is charged to its nearest callers that both sides
-    /// have, as with --growth. A new function that is only wrapped around calls at equal
-    /// cost has not grown; see --significant in fg-diff(1).
+    /// have, as with --growth. So a new function that is only wrapped around calls has not grown.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Limit the growth of each call: the weight of stacks in which one function calls another

@@ -13,12 +13,10 @@ use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
-use crate::profile::FrameId;
-
 use crate::stats::distributions::student_p_value;
 use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
-use crate::tally::{JudgedFunctions, is_significant, set_moves_aside};
+use crate::tally::is_significant;
 
 /// Steps by which the largest possible growth is found, each half as large as the one before.
 const BISECTIONS: usize = 12;
@@ -124,14 +122,14 @@ impl Verdict {
         let counterparts = std::mem::take(&mut compared.counterparts);
         let kind = compared.weight_kind.describe();
         diagnostics.note(&format!("judged after {}, at {level:.4}; {kind}", plural(pairs.into(), "pair")));
-        let Common { counts, charged, moved } = count_common(&compared)?;
+        let Common { counts, charged } = count_common(&compared)?;
         let runs = f64::from(pairs);
         let totals = (counts.total.before.as_f64() / runs, counts.total.after.as_f64() / runs);
         let mut changes = find_changes(&counts, runs, totals.0, level);
         for change in changes.iter_mut().filter(|change| !change.is_inclusive) {
             change.charged = charged.get(&change.function).into_iter().flatten().cloned().collect();
         }
-        let possible_growth = find_possible_growth(&counts, &moved, totals.0, level);
+        let possible_growth = find_possible_growth(&counts, totals.0, level);
         Ok(Self {
             pairs,
             totals,
@@ -228,14 +226,12 @@ struct Common {
     counts: Counts,
     /// The weights that are charged to them.
     charged: Charged,
-    /// Those whose inclusive weight changed only because calls moved: nothing costs more.
-    moved: BTreeSet<FrameId>,
 }
 
 /// Counts the functions that both sides have. They are judged as part of all functions, as fg-check judges them.
 fn count_common(compared: &ComparedRuns) -> Result<Common, Error> {
     let Some(CommonRuns { compared: common, charged }) = compared.common()? else {
-        return Common::new(count_runs(compared, GroupBy::Function)?, Charged::new(), compared);
+        return Ok(Common { counts: count_runs(compared, GroupBy::Function)?, charged: Charged::new() });
     };
     let mut counts = count_runs(&common, GroupBy::Function)?;
     let all = count_runs(compared, GroupBy::Function)?;
@@ -249,20 +245,7 @@ fn count_common(compared: &ComparedRuns) -> Result<Common, Error> {
     });
     counts.chances = chances;
     counts.judgement = all.judgement;
-    Common::new(counts, charged, &common)
-}
-
-impl Common {
-    fn new(mut counts: Counts, charged: Charged, compared: &ComparedRuns) -> Result<Self, Error> {
-        let mut moved = BTreeSet::new();
-        if let Some((chances, judgement)) = counts.chances.as_mut().zip(counts.judgement.as_ref()) {
-            let (rows, frames) = (&counts.rows, &counts.frames);
-            let moves = compared.find_moves(JudgedFunctions { rows, chances, judgement, frames })?;
-            set_moves_aside(&moves, rows, chances);
-            moved = moves.into_iter().map(|one| one.caller).collect();
-        }
-        Ok(Self { counts, charged, moved })
-    }
+    Ok(Common { counts, charged })
 }
 
 fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Change> {
@@ -290,15 +273,14 @@ fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Chang
 }
 
 /// Returns the largest growth of any function that cannot be excluded at this level, in percent of all weight before.
-fn find_possible_growth(counts: &Counts, moved: &BTreeSet<FrameId>, total: f64, level: f64) -> f64 {
+fn find_possible_growth(counts: &Counts, total: f64, level: f64) -> f64 {
     let Some(judgement) = &counts.judgement else { return f64::INFINITY };
     let mut possible = 0.0;
     for (row, observations) in counts.rows.iter().zip(&counts.observations) {
         if row.frames.len() == 1 && counts.frames.name(row.frames[0]) == LOST {
             continue;
         }
-        let judged = if moved.contains(&row.frames[0]) { 1 } else { observations.len() };
-        for observation in &observations[..judged] {
+        for observation in observations {
             possible = largest_not_excluded(possible, |percent| {
                 judgement.growth_p_value(observation, observations.first(), percent / 100.0 * total) <= level
             });

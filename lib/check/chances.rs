@@ -1,6 +1,6 @@
 //! The chances of growth: the same judgement as that of fg-csv and fg-diff.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::accumulate::{Accumulator, Subject};
@@ -11,7 +11,7 @@ use crate::folded::{LineKind, StackSink as _};
 use crate::profile::{FrameId, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, caveat_of_lost};
-use crate::tally::{GroupBy, JudgedFunctions, Judgement, Row, find_moves, observe_runs, observe_sum, observe_sums};
+use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
 
 /// Chances of the differences that rules limit.
 #[derive(Debug, Default)]
@@ -26,8 +26,6 @@ pub(super) struct Chances {
     functions: BTreeMap<FrameId, Vec<Observation>>,
     /// Chances of the self and inclusive weight of each function.
     function_chances: BTreeMap<FrameId, Vec<f64>>,
-    /// The functions whose inclusive weight changed only because calls moved, if a rule limits the growth of each.
-    moved: BTreeSet<FrameId>,
     /// Chances by call and by category.
     edges: BTreeMap<(FrameId, FrameId), f64>,
     categories: BTreeMap<usize, f64>,
@@ -73,7 +71,6 @@ impl Chances {
             is_single,
             weight_kind,
             caveat,
-            moved: find_moved(accumulator, runs, &rows, &judged, judgement.as_deref())?,
             function_chances: names.clone().zip(judged).collect(),
             functions: names.zip(observed).collect(),
             judgement,
@@ -99,7 +96,6 @@ impl Chances {
         Self {
             is_single: self.is_single,
             weight_kind: self.weight_kind,
-            moved: find_moved(accumulator, runs, &rows, &chances, self.judgement.as_deref())?,
             function_chances: names.zip(chances).collect(),
             judgement: self.judgement.clone(),
             ..Self::default()
@@ -156,12 +152,6 @@ impl Chances {
             .is_some_and(|((observed, chances), all)| all.may_be_on_one_side_by_chance(observed, chances))
     }
 
-    /// True if the weight of a subject changed only because calls moved: nothing costs more.
-    pub fn is_moved(&self, rule: &Rule, subject: Subject) -> bool {
-        let Subject::Function(function) = subject else { return false };
-        rule.measure == Measure::InclusiveGrowth && self.moved.contains(&function)
-    }
-
     /// Describes what a weight is taken for.
     pub fn describe(&self) -> String {
         self.weight_kind.describe()
@@ -186,29 +176,6 @@ impl Chances {
         }
         .or(Some(1.0))
     }
-}
-
-/// Returns the functions whose inclusive weight changed only because calls moved, if a rule limits the growth of each.
-fn find_moved(
-    accumulator: &mut Accumulator<'_>,
-    runs: Option<&ComparedRuns>,
-    rows: &[Row],
-    chances: &[Vec<f64>],
-    judgement: Option<&Judgement>,
-) -> Result<BTreeSet<FrameId>, Error> {
-    let is_limited =
-        accumulator.rules.iter().any(|rule| rule.measure == Measure::InclusiveGrowth && rule.is_per_function());
-    let mut sums = accumulator.stack_sums.take();
-    let moves = match judgement.filter(|_| is_limited).zip(sums.as_mut()) {
-        Some((judgement, sums)) => {
-            let functions = JudgedFunctions { rows, chances, judgement, frames: &accumulator.frames };
-            let stacks = || sums.rows().map(nonzero_rows);
-            find_moves(functions, stacks, |rows| observe(rows, accumulator, runs, GroupBy::Stack))
-        }
-        None => Ok(Vec::new()),
-    };
-    accumulator.stack_sums = sums;
-    Ok(moves?.into_iter().map(|one| one.caller).collect())
 }
 
 fn nonzero_rows(mut rows: Vec<Row>) -> Vec<Row> {

@@ -218,8 +218,7 @@ fn find_subjects(
     let is_met = !rule.has_pattern() || accumulator.matches[number].contains(&true);
     let found = totals.into_iter().map(|(subject, total)| {
         let percent = rule.measure.percent(total.weights, accumulator.total);
-        let is_moved = chances.is_some_and(|all| all.is_moved(rule, subject));
-        let verdict = match percent > rule.limit && !is_moved {
+        let verdict = match percent > rule.limit {
             true => match chances.and_then(|all| all.chance(number, rule, subject)).is_none_or(is_significant) {
                 true => Verdict::Failed,
                 false => Verdict::WithinNoise,

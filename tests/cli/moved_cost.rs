@@ -102,7 +102,7 @@ fn moved_cost_is_no_growth() {
 
 #[test]
 fn a_new_cost_is_growth() {
-    let grown: [(&str, Stacks<'_>, &str); 4] = [
+    let grown: [(&str, Stacks<'_>, &str); 5] = [
         (
             "new function",
             &[("app;main;parse", 2000.0, 2000.0), ("app;main;parse;validate", 0.0, 400.0)],
@@ -119,6 +119,11 @@ fn a_new_cost_is_growth() {
             "parse: self +",
         ),
         ("new thread", &[("app;main;parse", 2000.0, 2000.0), ("logger;run", 0.0, 400.0)], "[unmatched]: self +"),
+        (
+            "more calls by a function of both sides",
+            &[("app;main;parse", 2000.0, 0.0), ("app;main;again;parse", 15.0, 2000.0)],
+            "again: inclusive +",
+        ),
     ];
     for (what, stacks, expected) in grown {
         let (code, text) = verdict(&[&OTHERS[..], stacks].concat());
