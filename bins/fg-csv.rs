@@ -107,8 +107,7 @@ const COLUMNS: &[(&str, &str)] = &[
     (
         "self_chance, inclusive_chance",
         "The probability that noise alone causes such a change, adjusted for the number of rows; empty if the weights \
-         are durations, unless both sides have several runs. A function that only calls others now which were called \
-         elsewhere before, at equal cost, differs here, but has not grown for fg-report(1), fg-diff(1) and fg-check(1).",
+         are durations, unless both sides have several runs.",
     ),
 ];
 
@@ -174,7 +173,7 @@ impl Tool for Args {
         let options = self.weights.options();
         let by = if self.table.summary { GroupBy::Leaf } else { self.table.by };
         let mut counts = match self.runs.compare(&session.sources, options, &mut session.diagnostics)? {
-            Some(compared) => count_runs(&compared, by)?,
+            Some(compared) => count_runs(compared, by)?,
             None => count(&session.sources, by, &mut session.diagnostics)?,
         };
         if self.table.by == GroupBy::Waker && counts.rows.is_empty() {

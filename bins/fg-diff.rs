@@ -106,13 +106,8 @@ struct SignificanceArgs {
     /// that any difference remains is at most 5%. A stack keeps its difference if the self weight of its leaf changed
     /// significantly. If only the inclusive weight of a function did, all stacks that contain the function keep theirs.
     ///
-    /// A new function that is only wrapped around calls of other functions of the program, at equal cost, or one that is gone,
-    /// does not count. What it calls on one side only must have changed elsewhere the opposite way (one-sided test, 5%; by at
-    /// least a quarter of what moved), the same functions of the same thread or program must call it, not counting new and
-    /// vanished ones, and hardly without the wrapper, its rest must not differ significantly, and all that moved must differ by
-    /// at most a tenth and twice the error of counting. If one of the functions that moved changed by itself, its own stacks
-    /// keep their differences. With `--by stack`, each stack that moved is a difference. Nothing moves in recursive functions,
-    /// nor in profiles with thread states.
+    /// A new function that only calls what others called before is a difference too. To fail a job only if something costs
+    /// more, use fg-check(1).
     ///
     /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Start with
     /// three runs per side; five find most changes of a function by a fifth of its weight. One run per side does not

@@ -201,14 +201,11 @@ const PARTS: &[(&str, &str)] = &[
          the function of the program that called it for at least half of the change.",
     ),
     (
-        "moved",
-        "In a comparison: functions of the program around whose calls a new function was put, or no longer is. The inclusive \
-         weight of that function changed, but nothing costs more: what it calls on one side only has changed elsewhere the \
-         opposite way (one-sided test, 5%; by at least a quarter of what moved), the same functions of the same thread or \
-         program call it, not counting new and vanished ones, and hardly without the wrapper, the rest of the function did not \
-         change by more than noise, and all that moved differs by at most a tenth and twice the error of counting. If one of the \
-         functions that moved changed by itself, that is its own change, and \"at equal cost\" is missing. Moves are not in the \
-         verdict. There are none of recursive functions, nor in profiles with thread states.",
+        "wrapper",
+        "In a comparison: new functions of the program that only call what was there before, and those that are gone. Their \
+         inclusive weight changed by more than noise, and that of the functions of both sides that they call, which have at \
+         least nine tenths of it, did not. Either these are called another way, at equal cost, or they are called more \
+         often while all else became less in the same time: compare how much the program did.",
     ),
     (
         "grew at",
@@ -216,7 +213,7 @@ const PARTS: &[(&str, &str)] = &[
          grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
          growth of the last one. Only stacks whose own function grew by more than noise count, and none that wait for \
          the end of threads or processes. If the path divides \
-         above the function with most of this growth, that function comes last. Callers of what moved are left out.",
+         above the function with most of this growth, that function comes last.",
     ),
     (
         "callees",

@@ -13,6 +13,7 @@ use crate::diff::{self, CommonRuns, ComparedRuns, Counterparts, OneSidedFunction
 use crate::folded;
 use crate::input::Source;
 use crate::markers::LOST;
+
 use crate::stats::distributions::student_p_value;
 use crate::stats::judgement::Observation;
 use crate::stats::sample_weight::WeightKind;
@@ -122,7 +123,7 @@ impl Verdict {
         let counterparts = std::mem::take(&mut compared.counterparts);
         let kind = compared.weight_kind.describe();
         diagnostics.note(&format!("judged after {}, at {level:.4}; {kind}", plural(pairs.into(), "pair")));
-        let Common { counts, charged } = count_common(&compared)?;
+        let (counts, charged) = count_common(compared)?;
         let runs = f64::from(pairs);
         let totals = (counts.total.before.as_f64() / runs, counts.total.after.as_f64() / runs);
         let mut changes = find_changes(&counts, runs, totals.0, level);
@@ -221,19 +222,13 @@ fn profiles(options: &Options, side: Side, runs: u32) -> Vec<Source> {
 /// Functions of one side only, by the function that their self weights count for.
 type Charged = BTreeMap<Vec<u8>, BTreeSet<OneSidedFunction>>;
 
-/// The functions that both sides have.
-struct Common {
-    counts: Counts,
-    /// The weights that are charged to them.
-    charged: Charged,
-}
-
-/// Counts the functions that both sides have. They are judged as part of all functions, as fg-check judges them.
-fn count_common(compared: &ComparedRuns) -> Result<Common, Error> {
+/// Counts the functions that both sides have, and returns what is charged to them. They are judged as part of all functions, as
+/// fg-check judges them.
+fn count_common(compared: ComparedRuns) -> Result<(Counts, Charged), Error> {
     let Some(CommonRuns { compared: common, charged }) = compared.common()? else {
-        return Ok(Common { counts: count_runs(compared, GroupBy::Function)?, charged: Charged::new() });
+        return Ok((count_runs(compared, GroupBy::Function)?, Charged::new()));
     };
-    let mut counts = count_runs(&common, GroupBy::Function)?;
+    let mut counts = count_runs(common, GroupBy::Function)?;
     let all = count_runs(compared, GroupBy::Function)?;
     let names = all.rows.iter().map(|row| all.frames.name(row.frames[0]));
     let own: BTreeMap<&[u8], &Observation> =
@@ -245,7 +240,7 @@ fn count_common(compared: &ComparedRuns) -> Result<Common, Error> {
     });
     counts.chances = chances;
     counts.judgement = all.judgement;
-    Ok(Common { counts, charged })
+    Ok((counts, charged))
 }
 
 fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Change> {

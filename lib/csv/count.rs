@@ -82,7 +82,7 @@ impl Counts {
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
-pub fn count_runs(compared: &ComparedRuns, by: GroupBy) -> Result<Counts, Error> {
+pub fn count_runs(compared: ComparedRuns, by: GroupBy) -> Result<Counts, Error> {
     let rows = tally_profile(&compared.profile, by)?;
     let mut counts = Counts {
         differential: true,
@@ -100,7 +100,7 @@ pub fn count_runs(compared: &ComparedRuns, by: GroupBy) -> Result<Counts, Error>
         counts.functions = Some(rows);
     }
     let (total, design) = (compared.total(), compared.design()?);
-    counts.frames.intern_all(&compared.profile.frames);
+    counts.frames = compared.profile.frames;
     counts.judge(functions.as_deref(), &total, design);
     Ok(counts)
 }

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::profile::{Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation, median};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightSurvey, caveat_of_lost};
-use crate::tally::{GroupBy, JudgedFunctions, Move, RunSums, find_moves, observe_runs, tally_profile};
+use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
 /// A differential profile and the runs that it is the sum of.
 #[derive(Debug)]
@@ -47,15 +47,6 @@ impl ComparedRuns {
         let rows = tally_profile(&self.profile, GroupBy::OwnStack)?;
         let observed = observe_runs(&rows, &self.profile.frames, &self.runs, GroupBy::OwnStack)?;
         Ok(observed.into_iter().flatten().collect())
-    }
-
-    /// Returns the functions of the comparison whose inclusive weight changed only because calls moved.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit.
-    pub fn find_moves(&self, functions: JudgedFunctions<'_>) -> Result<Vec<Move>, Error> {
-        let stacks = || tally_profile(&self.profile, GroupBy::Stack);
-        find_moves(functions, stacks, |rows| observe_runs(rows, &self.profile.frames, &self.runs, GroupBy::Stack))
     }
 
     /// Returns the total of each run, scaled.

@@ -8,9 +8,7 @@ use super::runs::ComparedRuns;
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};
 use crate::stats::judgement::Observation;
-use crate::tally::{
-    Charging, GroupBy, JudgedFunctions, Judgement, Row, is_significant, observe_runs, set_moves_aside, tally_profile,
-};
+use crate::tally::{Charging, GroupBy, Judgement, Row, is_significant, observe_runs, tally_profile};
 
 /// If the weights do not allow a judgement, a function counts as unchanged up to this difference, relative to its weight.
 const UNJUDGED_SHARE: f64 = 0.1;
@@ -29,7 +27,7 @@ const UNJUDGED_WEIGHT: f64 = 0.01;
 ///
 /// By stack, it is kept if it is significant itself. By function, it is kept if the self weight of the function that it
 /// is charged to differs significantly. If the inclusive weight of a function differs significantly but no stack with
-/// it is kept, all of its stacks are: the change is spread over many callees. A change that is only a move does not count. Functions of little inclusive weight are
+/// it is kept, all of its stacks are: the change is spread over many callees. Functions of little inclusive weight are
 /// looked at first, so that `main` brings all stacks back only if nothing else explains its change.
 ///
 /// `None` if the weights do not allow a judgement.
@@ -45,14 +43,7 @@ pub fn find_significant(compared: &ComparedRuns, by: GroupBy) -> Result<Option<V
         return Ok(None);
     };
     match by {
-        GroupBy::Function => {
-            let mut chances = judgement.chances.clone();
-            let functions =
-                JudgedFunctions { rows: &rows, chances: &chances, judgement: &judgement, frames: &profile.frames };
-            let moves = compared.find_moves(functions)?;
-            set_moves_aside(&moves, &rows, &mut chances);
-            keep_functions(profile, &rows, &chances).map(Some)
-        }
+        GroupBy::Function => keep_functions(profile, &rows, &judgement.chances).map(Some),
         _ => keep_stacks(profile, &rows, &judgement.chances).map(Some),
     }
 }

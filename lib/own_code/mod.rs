@@ -15,8 +15,6 @@ pub(crate) use self::by_name::Origin;
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
 use self::interpreters::Interpreters;
 
-use std::convert::Infallible;
-
 use memchr::memmem;
 
 use crate::categories::Categories;
@@ -326,20 +324,6 @@ impl<'a> Origins<'a> {
             is_own
         });
         own.collect()
-    }
-
-    /// Returns for each frame true if it is the program's own function in all stacks of a profile.
-    pub(crate) fn own_frames(&self, profile: &Profile) -> Vec<bool> {
-        let mut is_own: Vec<bool> = (0..profile.frames.len()).map(|_| true).collect();
-        let each = |stack: &[FrameId], _| {
-            let open = self.place(stack).open;
-            for (index, (frame, is_own_here)) in stack.iter().zip(self.find_own(stack)).enumerate() {
-                is_own[frame.index()] &= is_own_here && index < open && self.is_function(*frame);
-            }
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = profile.for_each(each);
-        is_own
     }
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.

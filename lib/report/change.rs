@@ -12,13 +12,13 @@ use super::growth::{self, Grown};
 use super::idle::{self, Rank};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, percent_change};
-use super::moved;
 
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::quality::{is_defect, quality};
 use super::survey::OwnFunction;
 use super::tables::{column, comparison_columns, comparison_numbers, table, tree_table};
 use super::totals::totals;
+use super::wrappers::Wrappers;
 use crate::Error;
 use crate::diagnostics::{plural, printable};
 use crate::profile::is_at_least;
@@ -100,20 +100,21 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
     facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
-    let grown = find_grown(context, &changes, &judgement);
-    facts.extend(moved::fact(context));
-    let in_place = moved::without_callers(context, joined)?;
-    facts.extend(growth::path(context, in_place.as_ref().unwrap_or(joined), &grown)?);
+    let wrappers = Wrappers::find(context);
+    facts.extend(wrappers.fact(context));
+    let grown = find_grown(context, &changes, &judgement, &wrappers);
+    facts.extend(growth::path(context, joined, &grown)?);
     facts.extend(callees(context, &judgement));
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
     let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
-    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third)?;
+    let larger_noise = count_larger_noise(&changes).min(rows.third);
+    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third - larger_noise)?;
     // Without any, the largest differences are all that there is to look at.
     let noise_rows = match grew.rows.is_empty() && shrank.rows.is_empty() {
         _ if context.is_whole => rows.first,
         true => rows.first + rows.second + rows.third,
-        false => 0,
+        false => larger_noise,
     };
     let noise = change_table(context, &changes, Shown::Noise, noise_rows)?;
     let rows = rows.reassign(grew.rows.len() + shrank.rows.len() + noise.rows.len());
@@ -130,6 +131,13 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let second = second.map(|quality| Block::Facts(vec![quality]));
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain(second).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect(), source: context.single_source().map(str::to_owned) })
+}
+
+/// Returns how many changes within noise are larger than all beyond it.
+fn count_larger_noise(changes: &[Change<'_>]) -> usize {
+    let size = |change: &Change<'_>| change.function.weights.difference();
+    let largest = changes.iter().filter(|change| change.counts).map(size).max();
+    changes.iter().filter(|change| !change.counts && change.rank != Rank::Idle && Some(size(change)) > largest).count()
 }
 
 /// Returns the function of a library that changed most itself for threads that run no function of the program, if there is one.
@@ -235,9 +243,9 @@ fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
     (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
 }
 
-/// Returns the functions that grew by more than noise. A thread without own functions, of a run time, comes after functions that
-/// have a quarter of its growth.
-fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Grown {
+/// Returns the functions that grew by more than noise, without wrappers. A thread without own functions, of a run time, comes after
+/// functions that have a quarter of its growth.
+fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement, wrappers: &Wrappers) -> Grown {
     let mut grown: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts && change.is_growth()).collect();
     let of_functions = grown.iter().filter(|change| context.is_own_function(change.frame));
     let of_functions = of_functions.map(|change| change.function.weights.difference()).max();
@@ -257,6 +265,7 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
         grown.retain(|change| !context.inactive.waits(change.frame, change.function.weights));
     }
     let inclusive = judgement.inclusive.filter(|(_, weights)| weights.after > weights.before).map(|(frame, _)| frame);
+    let inclusive = inclusive.filter(|frame| !wrappers.contains(*frame));
     let own: Vec<(FrameId, Weights)> = grown.iter().map(|change| (change.frame, change.function.weights)).collect();
     Grown { has_work: has_work || own.is_empty(), own, inclusive }
 }

@@ -8,7 +8,7 @@ use crate::own_code::Origins;
 use crate::profile::{Profile, Weight};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};
-use crate::tally::{GroupBy, Row, RunSums, observe_runs, observe_sum, observe_sums};
+use crate::tally::{Row, RunSums, observe_sum};
 
 /// The evidence of how much the weights of functions vary.
 #[derive(Debug)]
@@ -84,22 +84,6 @@ impl Evidence {
     pub(super) fn remove_wakers(&mut self) -> Result<(), Error> {
         let Self::Runs { runs, .. } = self else { return Ok(()) };
         runs.before.iter_mut().chain(&mut runs.after).try_for_each(|run| Waits::take_from(run).map(drop))
-    }
-
-    /// Returns the weights of the rows of the profile in each run.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`].
-    pub(super) fn observe_rows(
-        &self,
-        rows: &[Row],
-        profile: &Profile,
-        by: GroupBy,
-    ) -> Result<Vec<Vec<Observation>>, Error> {
-        match self {
-            Self::Sums(_) => Ok(observe_sums(rows)),
-            Self::Runs { runs, .. } => observe_runs(rows, &profile.frames, runs, by),
-        }
     }
 
     /// Returns the weight of each own function in each run.

@@ -15,9 +15,7 @@ use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, Weight, Weights};
 use crate::stats::judgement::{Design, Observation};
 use crate::stats::sample_weight::{Caveat, WeightKind};
-use crate::tally::{
-    self, Charging, GroupBy, JudgedFunctions, Move, Row, find_moves, observe_sum, set_moves_aside, tally_profile,
-};
+use crate::tally::{self, Charging, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
 /// The name by which users mean microseconds.
 const MICROSECONDS: &str = "us";
@@ -106,8 +104,6 @@ pub(super) struct FunctionJudgement {
     selfs: HashMap<FrameId, Observation, FxBuildHasher>,
     /// The functions whose inclusive weight changed by more than noise, the largest change first.
     inclusive: Vec<(FrameId, Weights)>,
-    /// The functions whose inclusive weight changed only because calls moved. They are not among the others.
-    pub(super) moves: Vec<Move>,
     /// True if there is one run a side, and runs may differ.
     is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
@@ -115,6 +111,11 @@ pub(super) struct FunctionJudgement {
 }
 
 impl FunctionJudgement {
+    /// Returns the functions whose inclusive weight changed by more than noise, the largest change first.
+    pub(super) fn inclusive(&self) -> &[(FrameId, Weights)] {
+        &self.inclusive
+    }
+
     /// Judges all functions of a comparison that still has the stacks of wakers.
     ///
     /// # Errors
@@ -122,51 +123,28 @@ impl FunctionJudgement {
     pub(super) fn new(profile: &Profile, evidence: &Evidence) -> Result<Self, Error> {
         let rows = tally_profile(profile, GroupBy::Function)?;
         let Sampling { kind, scale_before, caveat } = evidence.sampling(profile);
-        let observations = evidence.observe_rows(&rows, profile, GroupBy::Function)?;
-        let (total, design) = match evidence {
-            Evidence::Sums(_) => (observe_sum(profile.total()), Design::of_sums(kind, scale_before)),
-            Evidence::Runs { total, design, .. } => (total.clone(), Design::clone(design)),
+        let (observations, total, design) = match evidence {
+            Evidence::Sums(_) => {
+                (observe_sums(&rows), observe_sum(profile.total()), Design::of_sums(kind, scale_before))
+            }
+            Evidence::Runs { runs, total, design, .. } => {
+                (observe_runs(&rows, &profile.frames, runs, GroupBy::Function)?, total.clone(), Design::clone(design))
+            }
         };
         let is_uncertain = design.is_single() && kind != WeightKind::Exact;
         let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
-        let (mut inclusive, mut moves) = (Vec::new(), Vec::new());
-        if let Some(judged) = &judged {
-            moves = find_all_moves(profile, &rows, judged, evidence)?;
-            inclusive = changed_inclusively(profile, &rows, judged, &moves);
-        }
+        let inclusive = judged.as_ref().map_or_else(Vec::new, |judged| changed_inclusively(profile, &rows, judged));
         let frames = rows.iter().map(|row| row.frames[0]);
         // Lost samples are no function.
         let functions = frames.zip(observations).filter(|(frame, _)| !profile.frames.is_lost(&[*frame]));
         let selfs = functions.filter_map(|(frame, all)| all.into_iter().next().map(|own| (frame, own)));
-        Ok(Self { judged, selfs: selfs.collect(), inclusive, moves, is_uncertain, caveat })
+        Ok(Self { judged, selfs: selfs.collect(), inclusive, is_uncertain, caveat })
     }
 }
 
-/// Returns the functions whose inclusive weight changed only because calls moved.
-///
-/// # Errors
-/// [`Error::Overflow`].
-fn find_all_moves(
-    profile: &Profile,
-    rows: &[Row],
-    judged: &tally::Judgement,
-    evidence: &Evidence,
-) -> Result<Vec<Move>, Error> {
-    let functions = JudgedFunctions { rows, chances: &judged.chances, judgement: judged, frames: &profile.frames };
-    let stacks = || tally_profile(profile, GroupBy::Stack);
-    find_moves(functions, stacks, |stacks| evidence.observe_rows(stacks, profile, GroupBy::Stack))
-}
-
-/// Returns the functions whose inclusive weight changed by more than noise and not by moves, the largest change first.
-fn changed_inclusively(
-    profile: &Profile,
-    rows: &[Row],
-    judged: &tally::Judgement,
-    moves: &[Move],
-) -> Vec<(FrameId, Weights)> {
-    let mut chances = judged.chances.clone();
-    set_moves_aside(moves, rows, &mut chances);
-    let changes = rows.iter().zip(&chances).filter(|(_, chances)| tally::is_significant(chances[1]));
+/// Returns the functions whose inclusive weight changed by more than noise, the largest change first.
+fn changed_inclusively(profile: &Profile, rows: &[Row], judged: &tally::Judgement) -> Vec<(FrameId, Weights)> {
+    let changes = rows.iter().zip(&judged.chances).filter(|(_, chances)| tally::is_significant(chances[1]));
     let mut changes: Vec<(FrameId, Weights)> = changes.map(|(row, _)| (row.frames[0], row.weights[1])).collect();
     let ranks = profile.frames.ranks();
     changes.sort_by_key(|(frame, weights)| (Reverse(weights.difference()), ranks[frame.index()]));
@@ -202,7 +180,7 @@ impl Judgement {
         context: &Context<'_>,
         functions: impl Iterator<Item = (FrameId, Weights)>,
     ) -> Result<Self, Error> {
-        let Some(FunctionJudgement { judged, selfs, inclusive, is_uncertain, caveat, .. }) = context.judged else {
+        let Some(FunctionJudgement { judged, selfs, inclusive, is_uncertain, caveat }) = context.judged else {
             return Ok(Self::unknown(None));
         };
         let rows: Vec<Row> =

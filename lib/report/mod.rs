@@ -28,7 +28,6 @@ mod lost;
 mod markdown;
 mod measure;
 mod missing_callers;
-mod moved;
 mod names;
 mod overview;
 mod page;
@@ -43,6 +42,7 @@ mod totals;
 mod waits;
 mod wakes;
 mod work;
+mod wrappers;
 
 pub use commands::Repeated;
 pub use text::TextStyle;

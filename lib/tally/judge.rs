@@ -102,11 +102,6 @@ impl Judgement {
         self.judge.test(observation, own).p_value
     }
 
-    /// Returns the standard error that counting samples gives the difference of the means of a row.
-    pub fn counting_error(&self, observation: &Observation) -> f64 {
-        self.judge.counting_error(observation)
-    }
-
     /// True if a row is on one side only, but so rare that chance alone may have put it there. `observations` are those of all its
     /// weights, the last of which contains the others, and `chances` those of their differences.
     pub fn may_be_on_one_side_by_chance(&self, observations: &[Observation], chances: &[f64]) -> bool {

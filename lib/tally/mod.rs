@@ -4,7 +4,6 @@ mod charged_waker;
 mod charging;
 mod counters;
 mod judge;
-mod moved;
 mod observe;
 
 use self::counters::{Commands, Counter, Edges, Functions, Leaves, OwnStacks, Stacks, Wakers};
@@ -14,7 +13,6 @@ use crate::profile::{FrameId, Frames, Profile, Weights};
 pub use charged_waker::{ChargedWaker, charged_waker};
 pub use charging::Charging;
 pub use judge::{Judgement, check_not_flattened, format_chance, is_significant, observe_sum, observe_sums};
-pub use moved::{JudgedFunctions, Move, find_moves, set_moves_aside};
 pub use observe::{RunSums, observe_runs};
 
 /// Key by which weights are summed up.

@@ -9,11 +9,11 @@ mod interface;
 mod large;
 mod layout;
 mod long_names;
-mod moved;
 mod own_functions;
 mod quality;
 mod renames;
 mod threads;
+mod wrappers;
 
 /// A server that copies too much, with a kernel part and a second thread.
 const PROFILE: &[u8] = b"app;main;serve;encode;alloc::vec::Vec::extend;memmove 410

@@ -24,12 +24,6 @@ impl Observation {
         Self { before: subtract(&self.before, &part.before), after: subtract(&self.after, &part.after) }
     }
 
-    /// Returns the standard error of the difference of the means if the weights are counts of samples of weight `sample`.
-    pub(super) fn counting_error(&self, sample: f64) -> f64 {
-        let variance = |runs: &[f64]| sample * runs.iter().sum::<f64>() / (runs.len().max(1) as f64).powi(2);
-        (variance(&self.before) + variance(&self.after)).sqrt()
-    }
-
     /// True if runs of one side differ.
     pub(super) fn varies(&self) -> bool {
         [&self.before, &self.after].iter().any(|runs| runs.windows(2).any(|pair| pair[0] != pair[1]))

@@ -325,11 +325,6 @@ impl Judge {
         nearer_to_zero(after / shared.levels.1 - before / shared.levels.0, difference)
     }
 
-    /// Returns the standard error that counting gives the difference of a row's means.
-    pub fn counting_error(&self, row: &Observation) -> f64 {
-        if self.design.counting == Counting::Samples { row.counting_error(self.sample) } else { 0.0 }
-    }
-
     /// Returns a variance, or the least that samples can have.
     fn floor(&self, variance: f64, row: &Observation) -> f64 {
         let counting = row.mean() * self.sample;

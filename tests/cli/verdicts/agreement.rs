@@ -57,7 +57,6 @@ fn assert_report_agrees(runs: &Runs, functions: &BTreeMap<String, Function>, sub
 fn assert_agreement(runs: &Runs) {
     let functions = runs.functions();
     let Ok([growth, inclusive]) = runs.findings() else { return };
-    let may_have_moved = runs.may_have_moved();
     let can_judge = functions.values().all(|function| function.self_chance.is_some());
     for (name, common) in runs.common_functions().iter().filter(|_| can_judge) {
         let failed = |verdicts: &BTreeMap<String, Verdict>| verdicts.get(name) == Some(&Verdict::Failed);
@@ -69,8 +68,7 @@ fn assert_agreement(runs: &Runs) {
             assert_eq!(failed(&growth), expected, "{name}: {function:?} in {runs:?}");
         }
         let expected = function.has_grown_inclusively && significant(function.inclusive_chance);
-        let is_moved = expected && !failed(&inclusive) && may_have_moved.contains(name);
-        assert_eq!(failed(&inclusive), expected && !is_moved, "{name}: {function:?} in {runs:?}");
+        assert_eq!(failed(&inclusive), expected, "{name}: {function:?} in {runs:?}");
     }
     if can_judge {
         assert_report_agrees(runs, &functions, report::Subject::Runs(runs.compare()));
@@ -91,7 +89,7 @@ fn assert_agreement(runs: &Runs) {
             assert!(has_kept, "{stack:?} of {runs:?}");
         }
     }
-    let by_stack = csv::count_runs(&runs.compare(), GroupBy::Stack).unwrap();
+    let by_stack = csv::count_runs(runs.compare(), GroupBy::Stack).unwrap();
     let chances = by_stack.chances.clone().unwrap_or_default();
     let kept = runs.differences(GroupBy::Stack).unwrap();
     for (row, chances) in by_stack.rows.iter().zip(&chances) {

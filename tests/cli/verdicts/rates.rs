@@ -104,7 +104,7 @@ fn few_rows_rarely_differ() {
                     let (scaling, weights) = (Scaling::Runs, WeightOptions::default());
                     let runs = Runs { stacks: stacks.clone(), before, after, scaling, weights };
                     for (by, alarms) in keys.into_iter().zip(&mut alarms) {
-                        let counts = csv::count_runs(&runs.compare(), by).unwrap();
+                        let counts = csv::count_runs(runs.compare(), by).unwrap();
                         let mut chances = counts.chances.iter().flatten().flatten();
                         *alarms += u32::from(chances.any(|chance| is_significant(*chance)));
                     }

@@ -1,6 +1,6 @@
 //! Two sides of a comparison in memory, and what the library's parts say of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fgkit::check::{Finding, Input, Measure, Rule, Verdict};
 use fgkit::csv::{Categories, Counts};
@@ -8,7 +8,7 @@ use fgkit::diagnostics::Diagnostics;
 use fgkit::diff::{self, Options, Scaling, compare_runs};
 use fgkit::profile::{Profile, Weight, Weights};
 use fgkit::stats::sample_weight::WeightOptions;
-use fgkit::tally::{GroupBy, JudgedFunctions, is_significant};
+use fgkit::tally::{GroupBy, is_significant};
 use fgkit::{Error, check, csv};
 
 /// Weight of each stack in each run of one side.
@@ -61,30 +61,14 @@ impl Runs {
 
     /// Returns the functions as fg-csv tabulates them.
     pub fn functions(&self) -> BTreeMap<String, Function> {
-        functions(&csv::count_runs(&self.compare(), GroupBy::Function).unwrap())
+        functions(&csv::count_runs(self.compare(), GroupBy::Function).unwrap())
     }
 
     /// Returns the functions that both sides have, with the weight of the others below them.
     pub fn common_functions(&self) -> BTreeMap<String, Function> {
         let all = self.compare();
         let common = all.common().unwrap().map_or(all, |common| common.compared);
-        functions(&csv::count_runs(&common, GroupBy::Function).unwrap())
-    }
-
-    /// Returns the functions that both sides have whose inclusive weight may have changed only because calls moved.
-    pub fn may_have_moved(&self) -> BTreeSet<String> {
-        let all = self.compare();
-        let Some(judgement) = csv::count_runs(&all, GroupBy::Function).unwrap().judgement else {
-            return BTreeSet::new();
-        };
-        let common = all.common().unwrap().map_or(all, |common| common.compared);
-        let counts = csv::count_runs(&common, GroupBy::Function).unwrap();
-        // As if all of them had changed.
-        let chances = vec![vec![0.0; 2]; counts.rows.len()];
-        let (rows, frames) = (&counts.rows[..], &counts.frames);
-        let moves =
-            common.find_moves(JudgedFunctions { rows, chances: &chances, judgement: &judgement, frames }).unwrap();
-        moves.iter().map(|one| String::from_utf8_lossy(frames.name(one.caller)).into_owned()).collect()
+        functions(&csv::count_runs(common, GroupBy::Function).unwrap())
     }
 
     /// Returns what fg-check finds for the growth of each function, and the same for inclusive growth.
