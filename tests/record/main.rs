@@ -28,6 +28,7 @@ mod off_cpu;
 mod pairs;
 mod php;
 mod python;
+mod realigned_frames;
 mod refusals;
 mod ring;
 mod ruby;

@@ -146,7 +146,10 @@ impl Unwinder {
                 return StepOutcome::Overwritten;
             }
             let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
-            let outcome = CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, code.svma);
+            let reads_code = address.exact && Native::READS_CODE;
+            let interrupted = if reads_code { code.elf.code_from(code.svma) } else { &[] };
+            let stepper = CfiStepper::<Native>::new(regs, &read, stack).with_interrupted(interrupted);
+            let outcome = stepper.step(cfi, entry, code.svma);
             if let Some(frame) = self.frames.last_mut().filter(|_| entry.is_signal()) {
                 frame.address.exact = true;
             }

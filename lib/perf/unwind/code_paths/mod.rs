@@ -28,7 +28,9 @@ use std::ops::Range;
 use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use rustc_hash::FxHashSet;
 
-pub(super) use self::instruction::{MAX_INSTRUCTION, decode, direct_call_target, ends_with_call};
+pub(super) use self::instruction::{
+    MAX_INSTRUCTION, decode, direct_call_target, ends_with_call, find_end_with_frame_pointer, writes_frame_pointer,
+};
 pub(super) use self::rule::CallerRule;
 use self::rule::{rule_from_entry, rule_of_return};
 use self::state::State;

@@ -3,13 +3,12 @@
 //! Runtimes of scripts contain some that are written in assembly: V8's `PushAllRegistersAndIterateStack` saves registers where
 //! the garbage collector finds them. What runs below has script functions as callers, which only a walk in place can name.
 
-use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
-};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, Register};
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 use super::{Functions, MIN_GENERATED, kind, rule};
 use crate::perf::objects::object::Elf;
+use crate::perf::unwind::code_paths::writes_frame_pointer;
 
 /// Maximum number of bytes of such a function.
 const MAX_SIZE: usize = 1024;
@@ -96,13 +95,6 @@ impl FramedFunction {
             }
         }
     }
-}
-
-fn writes_frame_pointer(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> bool {
-    let is_read =
-        |access| matches!(access, OpAccess::None | OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
-    let registers = factory.info(instruction).used_registers();
-    registers.iter().any(|used| used.register().full_register() == Register::RBP && !is_read(used.access()))
 }
 
 #[cfg(test)]
