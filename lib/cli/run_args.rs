@@ -91,7 +91,8 @@ pub struct CopyArgs {
     /// two call the same functions, or if most of their functions are the same and no other program is on one side only.
     /// Threads such as `pool-7/11`, with the numbers of process and thread, are compared by their names alone if each side has one
     /// with a number that the other side does not have. So are two or more processes such as `cc1-701`, with numbers of three
-    /// digits or more.
+    /// digits or more. If the lines of a source file have moved, as after an edit, its functions are compared without line numbers;
+    /// those of two files that fg-diff compares keep them, unless --significant or --match-renames is given.
     /// In fg-report, this option also turns off the search for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,

@@ -58,6 +58,15 @@ impl Counterparts {
         Ok(found)
     }
 
+    /// Returns the files whose lines have moved.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub(super) fn find_lines(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
+        let [old, new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
+        Ok(Self(find_moved_lines(&old.functions, &new.functions, [before, after])))
+    }
+
     /// Creates the counterparts from names that are known.
     pub(super) fn from_names(names: Vec<Counterpart>) -> Self {
         Self(names)
