@@ -30,8 +30,9 @@ impl Substitution {
         let substitution = Self { before: old[old_part.clone()].to_owned(), after: new[new_part.clone()].to_owned() };
         let is_complete = substitution.apply(before).as_deref() == Some(after);
         let start = path_start(&old[..old_part.start]);
-        let path = |name: &str, end: usize| format!("{}{}", &name[start..end], separator(&name[end..]));
-        let paths = [path(old, old_part.end), path(new, new_part.end)];
+        // Names that are equal nowhere else have no common start.
+        let path = |name: &str, end: usize| Some(format!("{}{}", name.get(start..end)?, separator(name.get(end..)?)));
+        let paths = [path(old, old_part.end)?, path(new, new_part.end)?];
         is_complete.then_some(Found { substitution, paths })
     }
 

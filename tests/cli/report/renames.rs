@@ -360,3 +360,10 @@ fn threads_of_containers_are_compared_by_name() {
     let (page, status) = compare(&before, &text(["app-1/1", "db-1/6", "db-1/1", "db-1/5"], 2));
     assert!(!page.contains("names ") && page.contains("beyond noise, app-1/7 ") && status == Some(1), "{page}");
 }
+
+#[test]
+fn names_without_a_common_start_are_compared() {
+    let before = "main;/.><y/.:7;.]3]<2(:7;ap <[:)aé:(1/;éa.3>.y >2é(éé (:1) 22\n";
+    let (page, _) = compare(before, "main;))[(p._1>.(><:;[y2pa.;ap <[:)aé:(1/:;é/:7 12\n");
+    assert!(page.contains("verdict  "), "{page}");
+}
