@@ -204,8 +204,8 @@ const PARTS: &[(&str, &str)] = &[
         "wrapper",
         "In a comparison: new functions of the program that only call what was there before, and those that are gone. Their \
          inclusive weight changed by more than noise, and that of the functions of both sides that they call, which have at \
-         least nine tenths of it, did not. Either these are called another way, at equal cost, or they are called more \
-         often while all else became less in the same time: compare how much the program did.",
+         least nine tenths of it, did not. Either these are called another way, or they are called more often while all else \
+         became less in the same time: the change of all their calls, and how much the program did, tell which.",
     ),
     (
         "grew at",
@@ -213,7 +213,8 @@ const PARTS: &[(&str, &str)] = &[
          grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
          growth of the last one. Only stacks whose own function grew by more than noise count, and none that wait for \
          the end of threads or processes. If the path divides \
-         above the function with most of this growth, that function comes last.",
+         above the function with most of this growth, that function comes last. If no function grew by itself, it is the \
+         path to what grew with all that it calls: to a wrapper only if nothing else did.",
     ),
     (
         "callees",

@@ -28,8 +28,8 @@ enum Numbers {
 }
 
 impl ThreadNames {
-    /// Finds the names of which each side has a thread, or a process, with a number that the other side does not have. Numbers that
-    /// both have prove nothing: in a container, they are small in every run.
+    /// Finds the names of which each side has a thread, or a process, with a number that the other side does not have. Those with a
+    /// number of both sides keep it: one may have restarted beside others that did not.
     pub fn find(before: &[Profile], after: &[Profile]) -> Self {
         let [before, after] = [before, after].map(find_roots);
         let mut sides = BTreeMap::<(&[u8], Numbers), [BTreeSet<&[u8]>; 2]>::new();
@@ -47,8 +47,8 @@ impl ThreadNames {
             sides.retain(|(_, numbers), _| *numbers == Numbers::Thread);
         }
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
-        for ((name, numbers), roots) in sides {
-            let plain = roots.iter().flatten().map(|root| (root.to_vec(), name.to_vec()));
+        for ((name, numbers), [old, new]) in sides {
+            let plain = old.symmetric_difference(&new).map(|root| (root.to_vec(), name.to_vec()));
             found.plain.extend(plain);
             let after = String::from_utf8_lossy(name).into_owned();
             let (suffix, part) = match numbers {
@@ -150,11 +150,10 @@ mod tests {
         assert_eq!(find(&["a-b-7/?"], &["a-b-8/9"]), ["a-b-7/?>a-b"]);
         // In containers.
         let (before, after) = (["a-1/1", "a-1/7", "a-1/8"], ["a-1/1", "a-1/17", "a-1/18"]);
-        assert_eq!(find(&before, &after), before.map(|root| format!("{root}>a")));
-        assert_eq!(find(&["app-1/1", "app-1/7"], &["app-1/1", "app-1/9"]), ["app-1/1>app", "app-1/7>app"]);
-        assert_eq!(find(&["app-7/8", "app-7/9"], &["app-7/8", "app-7/10"]), ["app-7/8>app", "app-7/9>app"]);
+        assert_eq!(find(&before, &after), ["a-1/7>a", "a-1/8>a"]);
+        assert_eq!(find(&["app-7/8", "app-7/9"], &["app-7/8", "app-7/10"]), ["app-7/9>app"]);
         assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-901"]), ["cc1-701>cc1", "cc1-702>cc1"]);
-        assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-702", "cc1-703"]), ["cc1-701>cc1", "cc1-702>cc1"]);
+        assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-702", "cc1-703"]), ["cc1-701>cc1"]);
         assert_eq!(find(&["cc1-701", "as-702"], &["cc1-901", "as-902"]), ["as-702>as", "cc1-701>cc1"]);
     }
 

@@ -108,8 +108,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let fact_lines = facts.iter().chain(&second).map(Fact::line_count).sum::<usize>();
     let rows = Rows::new(lines, fact_lines.max(FACT_LINES));
     let grew = change_table(context, &changes, Shown::Grew, rows.first)?;
-    let larger_noise = count_larger_noise(&changes).min(rows.third);
-    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third - larger_noise)?;
+    let shrank = change_table(context, &changes, Shown::Shrank, rows.second + rows.third)?;
+    let larger_noise =
+        count_growth_within_noise(&changes).min((rows.second + rows.third).saturating_sub(shrank.rows.len()));
     // Without any, the largest differences are all that there is to look at.
     let noise_rows = match grew.rows.is_empty() && shrank.rows.is_empty() {
         _ if context.is_whole => rows.first,
@@ -133,11 +134,17 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     Ok(Page { blocks: blocks.collect(), source: context.single_source().map(str::to_owned) })
 }
 
-/// Returns how many changes within noise are larger than all beyond it.
-fn count_larger_noise(changes: &[Change<'_>]) -> usize {
+/// Returns how many functions grew within noise more than all that grew beyond it, and by at least a quarter of the largest change.
+fn count_growth_within_noise(changes: &[Change<'_>]) -> usize {
     let size = |change: &Change<'_>| change.function.weights.difference();
-    let largest = changes.iter().filter(|change| change.counts).map(size).max();
-    changes.iter().filter(|change| !change.counts && change.rank != Rank::Idle && Some(size(change)) > largest).count()
+    let counted = || changes.iter().filter(|change| change.counts && change.rank != Rank::Idle);
+    let growth = counted().filter(|change| change.is_growth()).map(size).max();
+    let Some(largest) = counted().map(size).max() else { return 0 };
+    let is_large = |change: &&Change<'_>| {
+        Some(size(change)) > growth && is_at_least(size(change).millionths(), (1, 4), largest.millionths())
+    };
+    let within = changes.iter().filter(|change| !change.counts && change.is_growth() && change.rank != Rank::Idle);
+    within.filter(is_large).count()
 }
 
 /// Returns the function of a library that changed most itself for threads that run no function of the program, if there is one.
@@ -243,7 +250,7 @@ fn callees(context: &Context<'_>, judgement: &Judgement) -> Option<Fact> {
     (!items.is_empty()).then(|| Fact::new("callees", Value::List(items)))
 }
 
-/// Returns the functions that grew by more than noise, without wrappers. A thread without own functions, of a run time, comes after
+/// Returns the functions that grew by more than noise. A thread without own functions, of a run time, comes after
 /// functions that have a quarter of its growth.
 fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement, wrappers: &Wrappers) -> Grown {
     let mut grown: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts && change.is_growth()).collect();
@@ -264,8 +271,16 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
     if grown.first().is_some_and(|first| !context.inactive.waits(first.frame, first.function.weights)) {
         grown.retain(|change| !context.inactive.waits(change.frame, change.function.weights));
     }
-    let inclusive = judgement.inclusive.filter(|(_, weights)| weights.after > weights.before).map(|(frame, _)| frame);
-    let inclusive = inclusive.filter(|frame| !wrappers.contains(*frame));
+    let grown_inclusively =
+        context.judged.map_or(&[][..], |judged| judged.inclusive()).iter().filter(|(frame, weights)| {
+            weights.after > weights.before && !wrappers.contains(*frame) && !context.renamed.contains(*frame)
+        });
+    let grown_inclusively =
+        grown_inclusively.min_by_key(|(frame, weights)| context.inactive.is_inactive_inclusively(*frame, *weights));
+    // What is only in the place of something else comes last.
+    let inclusive =
+        grown_inclusively.copied().or(judgement.inclusive.filter(|(_, weights)| weights.after > weights.before));
+    let inclusive = inclusive.map(|(frame, _)| frame);
     let own: Vec<(FrameId, Weights)> = grown.iter().map(|change| (change.frame, change.function.weights)).collect();
     Grown { has_work: has_work || own.is_empty(), own, inclusive }
 }

@@ -1,7 +1,7 @@
-//! New functions that only call what was there before, and those that are gone: what they call costs what it did.
+//! New functions that only call what was there before, and those that are gone.
 //!
-//! They are in the verdict: a new function may call others more often, while all that was there before becomes less in the same
-//! time. What they call tells one from the other.
+//! A new function may also call others more often, while all that was there before becomes less in the same time. What all calls of
+//! these functions cost tells one from the other.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -10,8 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
-use super::measure::format_count;
-use super::page::{Fact, Value};
+use super::page::{Fact, Item, Number, Value};
 use crate::profile::{FrameId, Weights, is_at_least};
 
 /// Most wrappers that are named.
@@ -24,7 +23,7 @@ const EQUAL_PART: (u128, u128) = (9, 10);
 const NAMED_PART: (u128, u128) = (1, 10);
 
 /// Most callees that are named.
-const MOST_CALLEES: usize = 3;
+const MOST_CALLEES: usize = 2;
 
 /// The functions of one side that only call functions of both sides whose weight did not change by more than noise, the largest
 /// first.
@@ -34,14 +33,19 @@ pub(super) struct Wrappers(Vec<Wrapper>);
 #[derive(Debug)]
 struct Wrapper {
     frame: FrameId,
-    /// True if it is new, false if it is gone.
-    is_new: bool,
+    weights: Weights,
     /// The outermost own functions of both sides below it that are worth a name, the largest first.
     callees: Vec<FrameId>,
 }
 
-/// The weight of the outermost functions of both sides below each function; `None` where there is none.
-type WeightsBelow = HashMap<FrameId, HashMap<Option<FrameId>, u128, FxBuildHasher>, FxBuildHasher>;
+/// What is below a function.
+#[derive(Debug)]
+struct Below {
+    /// The weight of the outermost functions of both sides; `None` where there is none.
+    callees: HashMap<Option<FrameId>, u128, FxBuildHasher>,
+    /// The number of functions above it, at least.
+    depth: usize,
+}
 
 impl Wrappers {
     /// Finds them among the functions whose inclusive weight changed by more than noise.
@@ -56,20 +60,25 @@ impl Wrappers {
             return Self::default();
         }
         let changed: HashSet<FrameId, FxBuildHasher> = changed.iter().map(|(frame, _)| *frame).collect();
-        let below = weights_below(context, candidates.iter().map(|(frame, _)| *frame).collect());
+        let below = find_below(context, candidates.iter().map(|(frame, _)| *frame).collect());
         let ranks = context.profile.frames.ranks();
-        let wrappers = candidates.into_iter().filter_map(|(frame, weights)| {
+        let mut wrappers: Vec<(Wrapper, usize)> = Vec::new();
+        for (frame, weights) in candidates {
+            let Some(Below { callees, depth }) = below.get(&frame) else { continue };
             let total = weights.before.max(weights.after).millionths();
             let mut callees: Vec<(FrameId, u128)> =
-                below.get(&frame)?.iter().filter_map(|(callee, weight)| Some(((*callee)?, *weight))).collect();
+                callees.iter().filter_map(|(callee, weight)| Some(((*callee)?, *weight))).collect();
             callees.retain(|(callee, _)| !changed.contains(callee));
             callees.sort_by_key(|(callee, weight)| (Reverse(*weight), ranks[callee.index()]));
             let is_wrapper = is_at_least(callees.iter().map(|(_, weight)| weight).sum(), EQUAL_PART, total);
             callees.retain(|(_, weight)| is_at_least(*weight, NAMED_PART, total));
-            let callees: Vec<FrameId> = callees.into_iter().map(|(callee, _)| callee).collect();
-            (is_wrapper && !callees.is_empty()).then_some(Wrapper { frame, is_new: weights.before.is_zero(), callees })
-        });
-        Self(wrappers.collect())
+            if is_wrapper && !callees.is_empty() {
+                let callees = callees.into_iter().map(|(callee, _)| callee).collect();
+                wrappers.push((Wrapper { frame, weights, callees }, *depth));
+            }
+        }
+        wrappers.sort_by_key(|(wrapper, depth)| (Reverse(wrapper.weights.difference()), *depth));
+        Self(wrappers.into_iter().map(|(wrapper, _)| wrapper).collect())
     }
 
     /// True if a function is a wrapper.
@@ -77,31 +86,23 @@ impl Wrappers {
         self.0.iter().any(|wrapper| wrapper.frame == frame)
     }
 
-    /// Returns the fact that names them, if there are some. Of those around the same calls, it names the largest.
+    /// Returns the fact that names them with their changes, and with those of what they call, if there are some. Of those around
+    /// the same calls, it names the largest.
     pub(super) fn fact(&self, context: &Context<'_>) -> Option<Fact> {
         let mut named = HashSet::<FrameId, FxBuildHasher>::default();
         let mut shown: Vec<&Wrapper> = self.0.iter().collect();
         shown.retain(|wrapper| wrapper.callees.iter().filter(|callee| named.insert(**callee)).count() > 0);
-        let texts: Vec<String> = shown.iter().take(MOST_WRAPPERS).map(|wrapper| wrapper.describe(context)).collect();
-        let mut text = texts.join("; ");
-        if shown.len() > MOST_WRAPPERS {
-            text.push_str(&format!("; {} more", format_count(shown.len() - MOST_WRAPPERS)));
-        }
-        (!shown.is_empty()).then(|| Fact::new("wrapper", Value::Text(text)))
-    }
-}
-
-impl Wrapper {
-    fn describe(&self, context: &Context<'_>) -> String {
-        let mut names: Vec<String> =
-            self.callees.iter().take(MOST_CALLEES).map(|callee| context.name(*callee)).collect();
-        if self.callees.len() > MOST_CALLEES {
-            names.push(format!("{} more", format_count(self.callees.len() - MOST_CALLEES)));
-        }
-        let (is, calls) = if self.is_new { ("new", "calls") } else { ("gone", "called") };
-        let has = if names.len() == 1 { "has" } else { "have" };
-        let name = context.name(self.frame);
-        format!("{name} is {is}; {}, which it {calls}, {has} not changed beyond noise", names.join(", "))
+        let change = |weights| Some(Number::Change(context.change(weights)));
+        let items = shown.iter().take(MOST_WRAPPERS).flat_map(|wrapper| {
+            let state = if wrapper.weights.before.is_zero() { "new" } else { "gone" };
+            let name = format!("{} is {state}", context.name(wrapper.frame));
+            let callees = wrapper.callees.iter().take(MOST_CALLEES).map(|callee| {
+                let weights = context.survey.functions[callee.index()].inclusive;
+                Item::new(format!("all calls of {}", context.name(*callee)), change(weights))
+            });
+            [Item::new(name, change(wrapper.weights))].into_iter().chain(callees).collect::<Vec<_>>()
+        });
+        (!shown.is_empty()).then(|| Fact::new("wrapper", Value::List(items.collect())))
     }
 }
 
@@ -109,26 +110,30 @@ fn is_on_one_side(weights: Weights) -> bool {
     weights.before.is_zero() != weights.after.is_zero()
 }
 
-/// Returns what is below these functions. A function that also calls the one on one side is none of its callees: it contains what the
-/// other one adds.
-fn weights_below(context: &Context<'_>, wanted: HashSet<FrameId, FxBuildHasher>) -> WeightsBelow {
+/// Returns what is below these functions. A function that also calls the one on one side is none of its callees: it contains what
+/// the other one adds.
+fn find_below(
+    context: &Context<'_>,
+    wanted: HashSet<FrameId, FxBuildHasher>,
+) -> HashMap<FrameId, Below, FxBuildHasher> {
     let is_of_both = |frame: FrameId| {
         !is_on_one_side(context.survey.functions[frame.index()].inclusive) && context.is_own_function(frame)
     };
-    let mut below = WeightsBelow::default();
+    let mut found = HashMap::<FrameId, Below, FxBuildHasher>::default();
     let mut seen = HashSet::<FrameId, FxBuildHasher>::default();
     let Ok(()) = context.profile.for_each(|stack, weights| {
         seen.clear();
-        for (index, frame) in stack.iter().enumerate() {
+        for (depth, frame) in stack.iter().enumerate() {
             if !wanted.contains(frame) || !seen.insert(*frame) {
                 continue;
             }
-            let (above, callees) = (&stack[..index], &stack[index + 1..]);
+            let (above, callees) = (&stack[..depth], &stack[depth + 1..]);
             let callee = callees.iter().copied().find(|callee| is_of_both(*callee) && !above.contains(callee));
-            let sums = below.entry(*frame).or_default();
-            *sums.entry(callee).or_default() += weights.before.max(weights.after).millionths();
+            let below = found.entry(*frame).or_insert_with(|| Below { callees: HashMap::default(), depth });
+            *below.callees.entry(callee).or_default() += weights.before.max(weights.after).millionths();
+            below.depth = below.depth.min(depth);
         }
         Ok::<(), Infallible>(())
     });
-    below
+    found
 }
