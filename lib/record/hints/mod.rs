@@ -158,10 +158,10 @@ impl Hints<'_> {
             });
         };
         let time = seconds(used);
-        // No rate is high enough for a few microseconds.
-        let slept = used / elapsed < 0.01 && (elapsed > 0.1e9 || used < 2e4);
-        Some(match slept {
+        Some(match used / elapsed < 0.01 && elapsed > 0.1e9 {
             _ if coverage.is_low() => format!("no sample was taken in {time} of CPU time"),
+            // No rate is high enough for that.
+            _ if used < 2e4 => "the target ran too briefly, or slept all the time; see --off-cpu".to_owned(),
             true => format!("the target slept ({time} CPU time in {}); see --off-cpu", seconds(elapsed)),
             false => format!("the target used {time} CPU time, and a sample stands for {}; raise -F", {
                 seconds(coverage.sample())

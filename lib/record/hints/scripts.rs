@@ -93,10 +93,10 @@ impl Hints<'_> {
                     if language == "Python" { "; py-spy dump --pid PID prints them" } else { "" }
                 ));
             }
-            (Some(reason), _) if rustix::process::geteuid().is_root() => {
-                format!("a BPF program finds the names, but {reason}")
-            }
-            _ => "run fg-record as root".to_owned(),
+            _ if !rustix::process::geteuid().is_root() => "run fg-record as root".to_owned(),
+            (Some(reason), _) => format!("a BPF program finds the names, but {reason}"),
+            (None, _) if self.finished.usage.is_per_thread => "use --call-graph dwarf without a size".to_owned(),
+            (None, _) => "the program ended, or had just begun, when fg-record read them".to_owned(),
         };
         let other = if language == "Python" { ", or start Python 3.12 or later with -X perf" } else { "" };
         Some(format!("{share} of stacks are of {language} functions without names; {help}{other}"))

@@ -15,16 +15,17 @@ impl Hints<'_> {
     /// Returns the reason why CPU time was not sampled, if much was not.
     pub(super) fn low_coverage(&self) -> Option<String> {
         let coverage = self.coverage?;
+        // Throttling has a hint of its own.
+        let skipped = self.counts().skipped;
+        let is_low = coverage.is_low() && self.counts().samples > 0 && self.counts().throttled == 0;
+        if is_low && skipped > 0 {
+            let samples = plural(skipped, "sample");
+            return Some(format!("--max-overhead left {samples} out: shares may be wrong; raise it"));
+        }
         if let Some(hint) = self.cost_of_stacks().or_else(|| self.short_threads(&coverage)) {
             return Some(hint);
         }
-        // Throttling has a hint of its own.
-        let skipped = self.counts().skipped;
-        let is_low = coverage.is_low() && self.counts().samples > 0;
-        (is_low && self.counts().throttled == 0).then(|| match coverage.used_time() {
-            _ if skipped > 0 => {
-                format!("--max-overhead left {} out: shares may be wrong; raise it", plural(skipped, "sample"))
-            }
+        is_low.then(|| match coverage.used_time() {
             Some(_) => {
                 let missing = seconds(coverage.missing());
                 self.cost_of_sleeps(&coverage)
@@ -41,7 +42,7 @@ impl Hints<'_> {
         let share = usage.stack_time as f64 / usage.cpu_time?.total.max(1) as f64;
         (share > MAX_STACK_TIME).then(|| {
             format!(
-                "taking stacks took {:.0} % of the CPU time: what calls deeply has too large a share; {}",
+                "taking stacks took {:.0} % of the CPU time: what calls deeply may have too large a share; {}",
                 share * 100.0,
                 self.reduce_samples()
             )
