@@ -135,7 +135,8 @@ impl Args {
             return usage("--interval must be at least 1s, because files are named by the second");
         }
         let extension = self.output().and_then(Path::extension);
-        if extension.is_some_and(|extension| extension == "svg" || extension == "html") {
+        let is_picture = |kind| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
+        if ["svg", "svgz", "png", "html"].into_iter().any(is_picture) {
             return usage(
                 "-o gets stacks as text, not a picture: leave it out, and draw them with `| fg-svg > FILE.svg`",
             );

@@ -81,6 +81,19 @@ fn running_processes_are_covered_with_what_they_start_and_what_ends() {
 }
 
 #[test]
+fn children_that_go_on_after_a_command_are_covered() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    statistical(|| {
+        let outcome =
+            record(["-v", "-F", "997", "--", "sh", "-c", &format!("{busy} 3 > /dev/null 2>&1 & {busy} 0.5")]).ok();
+        if !took_stacks(&outcome) {
+            return Ok(());
+        }
+        check_covered(&outcome, 997.0)
+    });
+}
+
+#[test]
 fn threads_that_are_shorter_than_a_period_are_reported() {
     let (true, Some(pool)) = (can_record(), program("pool")) else { return };
     statistical(|| {

@@ -131,6 +131,12 @@ impl Followed {
         Some(ended + running.sum::<u64>())
     }
 
+    /// True if there is another process or thread than this one: it runs, or its parent has not waited for it.
+    pub fn has_others(&self, id: u32) -> bool {
+        let ids = self.target_ids().unwrap_or_default();
+        ids.into_iter().any(|other| other != id && self.read_cpu_time(other).is_some())
+    }
+
     /// Returns the time in nanoseconds that taking stacks took, which is part of the CPU time of the threads that were sampled.
     pub fn stack_time(&self) -> Option<u64> {
         Some(self.stack_time.get(&0, 0).ok()?.iter().sum())

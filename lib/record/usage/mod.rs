@@ -13,6 +13,7 @@ pub use self::reading::{CpuTime, EndedCounts};
 use self::reading::{Reading, nanoseconds_per_tick, parse_cgroup, parse_cpus, read_ticks};
 use super::bpf::{FollowedTime, StackSampler};
 use super::counters::Counters;
+use super::sys::ChildUsage;
 use super::target::Target;
 use super::{clock, procfs, sys};
 
@@ -159,7 +160,7 @@ impl Source {
             Self::Command { pid, before } => {
                 let ticks = read_ticks(&procfs::process_stat(*pid));
                 // The kernel's sum does not tell CPUs apart.
-                let at_exit = sys::exited_child_usage(*pid).filter(|_| counters.counts_on_all_cpus());
+                let at_exit = exited_alone(*pid, sampler).filter(|_| counters.counts_on_all_cpus());
                 let at_exit = at_exit.map(|usage| usage.cpu_time.saturating_sub(*before));
                 let unfinished = if at_exit.is_none() { followed() } else { None };
                 match unfinished {
@@ -184,11 +185,17 @@ impl Source {
             Self::Threads(files) => sampler
                 .and_then(|sampler| sampler.followed.count_sleeps())
                 .or_else(|| files.iter().filter_map(|file| procfs::count_sleeps(file.parent()?)).reduce(Add::add)),
-            Self::Command { pid, .. } => match sys::exited_child_usage(*pid) {
+            Self::Command { pid, .. } => match exited_alone(*pid, sampler) {
                 Some(usage) => Some(usage.sleeps),
                 None => sampler?.followed.count_sleeps(),
             },
             Self::Cgroup(_) | Self::Cpus(_) | Self::Unknown => None,
         }
     }
+}
+
+/// Returns what a command has used that has exited, with the children that were waited for. `None` if it runs, or if others of its
+/// processes do.
+fn exited_alone(pid: u32, sampler: Option<&StackSampler>) -> Option<ChildUsage> {
+    sys::exited_child_usage(pid).filter(|_| sampler.is_none_or(|sampler| !sampler.followed.has_others(pid)))
 }
