@@ -89,10 +89,9 @@ pub struct CopyArgs {
     /// covers two source folders, such as old/ and new/, or two source files, if each is on one side only and both have
     /// functions of the same names. It also covers the heaviest program of each side, such as app-v1 and app-v2, if the
     /// two call the same functions, or if most of their functions are the same and no other program is on one side only.
-    /// Threads such as `pool-7/11`, with the numbers of process and thread, are compared by their names alone if each side has one
-    /// with a number that the other side does not have. So are two or more processes such as `cc1-701`, with numbers of three
-    /// digits or more. If the lines of a source file have moved, as after an edit, its functions are compared without line numbers;
-    /// those of two files that fg-diff compares keep them, unless --significant or --match-renames is given.
+    /// If each side has threads such as `pool-7/11`, with numbers of process and thread that the other side does not have, these are
+    /// compared by their names alone; those with numbers of both sides keep them. So are two or more processes such as `cc1-701`,
+    /// with numbers of three digits or more.
     /// In fg-report, this option also turns off the search for renamed functions.
     #[arg(long, hide_short_help = true)]
     pub exact_names: bool,

@@ -1,9 +1,8 @@
 //! A part of names that differs between two copies of a program.
 
-use super::line_name::LineName;
 use super::path_name::is_end;
 
-/// Most threads, processes and files that are named.
+/// Most threads, and most processes, that are named.
 const MOST_NAMES: usize = 3;
 
 /// A part of names before, and what replaces it after.
@@ -32,8 +31,6 @@ pub enum NamePart {
     Thread,
     /// The name of a process with its number.
     Process,
-    /// The line of a source file, which is left out on both sides.
-    Lines,
 }
 
 /// Returns a text that says what is compared as one; `None` if nothing is.
@@ -44,12 +41,10 @@ pub(super) fn describe_all(counterparts: &[Counterpart]) -> Option<String> {
     };
     let pairs = of_kind(None);
     let mut texts: Vec<String> = (!pairs.is_empty()).then(|| pairs.join(", ")).into_iter().collect();
-    for kind in ["threads", "processes", "lines"] {
+    for kind in ["threads", "processes"] {
         let names = of_kind(Some(kind));
-        match kind {
-            _ if names.is_empty() => {}
-            "lines" => texts.push(format!("lines of {} are left out: they moved", join_first(&names))),
-            _ => texts.push(format!("{kind} are compared by name: {}", join_first(&names))),
+        if !names.is_empty() {
+            texts.push(format!("{kind} with other numbers are compared by name: {}", join_first(&names)));
         }
     }
     (!texts.is_empty()).then(|| texts.join("; "))
@@ -70,26 +65,20 @@ impl NamePart {
         match self {
             Self::Thread => Some("threads"),
             Self::Process => Some("processes"),
-            Self::Lines => Some("lines"),
             Self::Whole | Self::Folder | Self::File | Self::Module => None,
         }
     }
 }
 
 impl Counterpart {
-    /// Returns a text that says what is compared as one; for what has a number that is left out, its name.
+    /// Returns a text that says what is compared as one; for threads and processes, their name.
     fn describe(&self) -> String {
         let Self { before, after, part } = self;
         match part {
-            NamePart::Thread | NamePart::Process | NamePart::Lines => after.clone(),
+            NamePart::Thread | NamePart::Process => after.clone(),
             NamePart::Folder => format!("{before}/ is compared as {after}/"),
             NamePart::Whole | NamePart::File | NamePart::Module => format!("{before} is compared as {after}"),
         }
-    }
-
-    /// Returns the part of names that is replaced. That of lines is their file, which stays.
-    pub(super) fn replaced(&self) -> &str {
-        if self.part == NamePart::Lines { &self.after } else { &self.before }
     }
 
     /// Returns the name after of a frame before; `None` if it is the same. The functions of a module are renamed one by one
@@ -99,9 +88,6 @@ impl Counterpart {
             NamePart::Whole => (name == self.before.as_bytes()).then(|| self.after.clone().into_bytes()),
             NamePart::Folder => self.rename_paths(name, |next| next == Some('/')),
             NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end)),
-            NamePart::Lines => {
-                LineName::parse(name).filter(|found| found.file == self.after.as_bytes()).map(|found| found.plain())
-            }
             NamePart::Module | NamePart::Thread | NamePart::Process => None,
         }
     }

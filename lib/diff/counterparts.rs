@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counterpart::{Counterpart, NamePart, describe_all};
-use super::moved_lines::find_moved_lines;
 use super::own_functions::OwnFrames;
 use super::program::{Program, is_evidence};
 use super::renaming::Renaming;
@@ -30,41 +29,25 @@ struct SideNames {
 impl Counterparts {
     /// Returns the counterparts of two sides. Two folders or files are counterparts if they have functions of equal names. So are
     /// the heaviest program that only the side before has and the heaviest that only the side after has, if they call the same
-    /// functions; if they are the only ones, it is enough that they have the same functions. Lines of files that have moved are left
-    /// out, unless `keeps_lines` is true.
+    /// functions; if they are the only ones, it is enough that they have the same functions.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
-    pub fn find(before: &[Profile], after: &[Profile], keeps_lines: bool) -> Result<Self, Error> {
-        let [mut old, mut new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
+    pub fn find(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
+        let [mut old, new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
         let mut found = Self(find_folders(&old.functions, &new.functions));
         old.rename(&found);
         let files = Self(find_files(&old.functions, &new.functions));
         old.rename(&files);
         found.0.extend(files.0);
-        if !keeps_lines {
-            let lines = Self(find_moved_lines(&old.functions, &new.functions, [before, after]));
-            old.rename(&lines);
-            new.rename(&lines);
-            found.0.extend(lines.0);
-        }
         if old.has_other_programs(&new) && new.has_other_programs(&old) {
-            let sides = [old.with_calls(before, &found.renaming())?, new.with_calls(after, &found.renaming_after())?];
+            let sides = [old.with_calls(before, &found)?, new.with_calls(after, &Self::default())?];
             if let Some(program) = find_program(&sides) {
                 let object = find_object(&sides, &program);
                 found.0.extend([program].into_iter().chain(object));
             }
         }
         Ok(found)
-    }
-
-    /// Returns the files whose lines have moved.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit.
-    pub(super) fn find_lines(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
-        let [old, new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
-        Ok(Self(find_moved_lines(&old.functions, &new.functions, [before, after])))
     }
 
     /// Creates the counterparts from names that are known.
@@ -90,11 +73,6 @@ impl Counterparts {
     /// Returns what gives the frames before their names after.
     pub(super) fn renaming(&self) -> Renaming<'_> {
         Renaming::new(&self.0)
-    }
-
-    /// Returns what gives the frames after the names under which they are compared: those without lines that have moved.
-    pub(super) fn renaming_after(&self) -> Renaming<'_> {
-        Renaming::of_lines(&self.0)
     }
 
     /// Describes what is compared as one; `None` if nothing is.
@@ -135,10 +113,11 @@ impl SideNames {
     }
 
     /// Adds the calls within each program.
-    fn with_calls(mut self, profiles: &[Profile], renaming: &Renaming<'_>) -> Result<Self, Error> {
+    fn with_calls(mut self, profiles: &[Profile], counterparts: &Counterparts) -> Result<Self, Error> {
+        let renaming = counterparts.renaming();
         for profile in profiles {
             let names: Vec<String> =
-                profile.frames.iter().map(|(_, name)| renamed(renaming, &String::from_utf8_lossy(name))).collect();
+                profile.frames.iter().map(|(_, name)| renamed(&renaming, &String::from_utf8_lossy(name))).collect();
             let own = OwnFrames::new(profile);
             profile.for_each(|stack, weights| {
                 let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
@@ -217,7 +196,7 @@ fn find_object([before, after]: &[SideNames; 2], program: &Counterpart) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::{Counterpart, Counterparts};
+    use super::{Counterpart, Counterparts, NamePart};
     use crate::profile::{Profile, Weight, Weights};
 
     fn profile(stacks: &[&str]) -> Profile {
@@ -231,7 +210,7 @@ mod tests {
 
     /// Returns the counterparts of two profiles as pairs.
     fn find(before: &[&str], after: &[&str]) -> Vec<(String, String)> {
-        let found = Counterparts::find(&[profile(before)], &[profile(after)], false).unwrap();
+        let found = Counterparts::find(&[profile(before)], &[profile(after)]).unwrap();
         found.0.into_iter().map(|Counterpart { before, after, .. }| (before, after)).collect()
     }
 
@@ -384,11 +363,35 @@ mod tests {
     }
 
     #[test]
+    fn renames_whole_names_and_folders_only() {
+        let counterpart =
+            |before: &str, after: &str, part| Counterpart { before: before.into(), after: after.into(), part };
+        let counterparts = Counterparts(vec![
+            counterpart("/w/old", "/w/new", NamePart::Folder),
+            counterpart("old", "n$w", NamePart::Folder),
+            counterpart("app.v1", "a$=b", NamePart::Whole),
+            counterpart("x/app.py", "y/app.py", NamePart::Whole),
+            counterpart("/srv/v1.py", "/srv/v2.py", NamePart::File),
+        ]);
+        let renaming = counterparts.renaming();
+        let renamed = |name: &str| String::from_utf8(renaming.rename(name.as_bytes()).into_owned()).unwrap();
+        assert_eq!(["app.v1", "appxv1", "app.v1x"].map(renamed), ["a$=b", "appxv1", "app.v1x"]);
+        let names = ["f (/srv/v1.py:3)", "/srv/v1.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"];
+        assert_eq!(names.map(renamed), ["f (/srv/v2.py:3)", "/srv/v2.py", "f (/srv/v1.pyc)", "f (/old/srv/v1.py)"]);
+        let names = ["f (/w/old/x.py)", "/w/old/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"];
+        assert_eq!(names.map(renamed), ["f (/w/new/x.py)", "/w/new/x.js", "f (/w/older/x.py)", "f (/z/w/old/x.py)"]);
+        let names = ["old/app.py", "f:old/app.py:12", "f (gold/app.py)", "old", "x/app.py", "f (x/app.py)"];
+        assert_eq!(
+            names.map(renamed),
+            ["n$w/app.py", "f:n$w/app.py:12", "f (gold/app.py)", "old", "y/app.py", "f (x/app.py)"]
+        );
+    }
+
+    #[test]
     fn describes_what_is_taken_for_one() {
         let found = Counterparts::find(
             &[profile(&["p;f:old/app.py:12;g:old/app.py:20"])],
             &[profile(&["p;f:new/app.py:12;g:new/app.py:25"])],
-            false,
         );
         assert_eq!(found.unwrap().describe().unwrap(), "old/ is compared as new/");
         assert_eq!(Counterparts::default().describe(), None);

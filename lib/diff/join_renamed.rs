@@ -54,34 +54,27 @@ impl ComparedRuns {
 /// A differential profile with its functions that were probably renamed.
 #[derive(Debug)]
 pub struct RenamedInSums {
-    /// The profile, with modules that were renamed under their names after, and without lines that have moved.
+    /// The profile, with modules that were renamed under their names after.
     pub profile: Profile,
     /// The functions.
     pub renamed: Vec<Renamed>,
-    /// The modules, and the files whose lines have moved.
+    /// The modules.
     pub counterparts: Counterparts,
 }
 
-/// Finds the functions of a differential profile that were probably renamed, and the files whose lines have moved.
+/// Finds the functions of a differential profile that were probably renamed.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
-pub fn find_renamed_in_sums(mut profile: Profile, options: WeightOptions) -> Result<RenamedInSums, Error> {
+pub fn find_renamed_in_sums(profile: Profile, options: WeightOptions) -> Result<RenamedInSums, Error> {
     let mut survey = WeightSurvey::default();
     profile.measured_weights().for_each(|weights| survey.add_sides(weights));
     let weight_kind = survey.kind(&profile.frames, options);
-    let mut before = take_side(&profile, |weights| weights.before)?;
-    let mut after = take_side(&profile, |weights| weights.after)?;
-    let counterparts = Counterparts::find_lines(std::slice::from_ref(&before), std::slice::from_ref(&after))?;
-    if !counterparts.is_empty() {
-        let renaming = counterparts.renaming_after();
-        for side in [&mut profile, &mut before, &mut after] {
-            *side = rename::rename_frames(side, |name| renaming.rename(name))?;
-        }
-    }
+    let before = take_side(&profile, |weights| weights.before)?;
+    let after = take_side(&profile, |weights| weights.after)?;
     let runs =
         RunSums { before: vec![before], after: vec![after], factors_before: vec![1.0], factors_after: vec![1.0] };
-    let compared = ComparedRuns { profile, runs, weight_kind, caveat: None, counterparts };
+    let compared = ComparedRuns { profile, runs, weight_kind, caveat: None, counterparts: Counterparts::default() };
     let compared = compared.join_modules()?;
     let renamed = compared.find_renamed()?;
     Ok(RenamedInSums { profile: compared.profile, renamed, counterparts: compared.counterparts })

@@ -6,9 +6,7 @@ mod comparison;
 mod counterpart;
 mod counterparts;
 mod join_renamed;
-mod line_name;
 mod modules;
-mod moved_lines;
 mod options;
 mod own_functions;
 mod path_name;
@@ -66,9 +64,7 @@ use crate::tally::GroupBy;
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    let is_pair = before.len() == 1 && after.len() == 1;
-    let keeps_lines = is_pair && !options.match_renames && options.significant.is_none();
-    let RenamedSides { mut before, mut after, mut counterparts } = rename_sides(before, after, options, keeps_lines)?;
+    let RenamedSides { mut before, mut after, mut counterparts } = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
         let (mut compared, _) = compare(before, after, options)?;
@@ -100,7 +96,7 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
 pub fn compare_runs(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<ComparedRuns, Error> {
-    let RenamedSides { before, after, counterparts } = rename_sides(before, after, options, false)?;
+    let RenamedSides { before, after, counterparts } = rename_sides(before, after, options)?;
     let (compared, _) = compare(before, after, options)?;
     Ok(ComparedRuns { counterparts, ..compared })
 }
@@ -113,13 +109,8 @@ struct RenamedSides {
 }
 
 /// Returns the profiles with the names that the options give their frames, without the numbers of threads, and those before with the
-/// names after of their counterparts. `keeps_lines` keeps lines of files that have moved.
-fn rename_sides(
-    mut before: Vec<Profile>,
-    mut after: Vec<Profile>,
-    options: &Options,
-    keeps_lines: bool,
-) -> Result<RenamedSides, Error> {
+/// names after of their counterparts.
+fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Options) -> Result<RenamedSides, Error> {
     if options.strip_hex || !options.renames.is_empty() {
         (before, after) = (rename_all(&before, options)?, rename_all(&after, options)?);
     }
@@ -128,12 +119,11 @@ fn rename_sides(
     }
     let threads = ThreadNames::find(&before, &after);
     (before, after) = (threads.rename(before)?, threads.rename(after)?);
-    let mut counterparts = Counterparts::find(&before, &after, keeps_lines)?;
-    for (side, renaming) in [(&mut before, counterparts.renaming()), (&mut after, counterparts.renaming_after())] {
-        if !renaming.is_empty() {
-            let renamed = side.iter().map(|profile| rename::rename_frames(profile, |name| renaming.rename(name)));
-            *side = renamed.collect::<Result<_, _>>()?;
-        }
+    let mut counterparts = Counterparts::find(&before, &after)?;
+    if !counterparts.is_empty() {
+        let renaming = counterparts.renaming();
+        let renamed = before.iter().map(|profile| rename::rename_frames(profile, |name| renaming.rename(name)));
+        before = renamed.collect::<Result<_, _>>()?;
     }
     counterparts.extend(Counterparts::from_names(threads.into_counterparts()));
     Ok(RenamedSides { before, after, counterparts })

@@ -32,11 +32,6 @@ impl Functions {
         self.0.contains_key(name)
     }
 
-    /// Returns the functions with their weights.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.0.iter().map(|(name, weight)| (name.as_str(), *weight))
-    }
-
     /// Returns the functions with other names.
     pub(super) fn rename(&self, rename: impl Fn(&str) -> String) -> Self {
         let mut renamed = Self::default();

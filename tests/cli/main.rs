@@ -26,7 +26,6 @@ mod heatmap;
 mod man;
 mod models;
 mod moved_cost;
-mod moved_lines;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;

@@ -329,7 +329,7 @@ fn threads_with_numbers_are_compared_by_name() {
     };
     let before = text(7, [11, 12, 13, 14], 60);
     let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 60));
-    assert!(page.contains("names     threads are compared by name: pool\n"), "{page}");
+    assert!(page.contains("names     threads with other numbers are compared by name: pool\n"), "{page}");
     assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
     // Growth is said of the function.
     let (page, status) = compare(&before, &text(9, [21, 22, 23, 24], 160));
@@ -354,7 +354,7 @@ fn threads_of_containers_are_compared_by_name() {
     };
     let before = text(["app-1/1", "app-1/7", "db-1/1", "db-1/5"], 0);
     let (page, status) = compare(&before, &text(["app-1/1", "app-1/9", "db-1/1", "db-1/6"], 2));
-    assert!(page.contains("names     threads are compared by name: app, db\n"), "{page}");
+    assert!(page.contains("names     threads with other numbers are compared by name: app, db\n"), "{page}");
     assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
     // A thread that is gone and one that is new have other names.
     let (page, status) = compare(&before, &text(["app-1/1", "db-1/6", "db-1/1", "db-1/5"], 2));
