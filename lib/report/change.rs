@@ -277,7 +277,7 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
         });
     let grown_inclusively =
         grown_inclusively.min_by_key(|(frame, weights)| context.inactive.is_inactive_inclusively(*frame, *weights));
-    // What is only in the place of something else comes last.
+    // A wrapper comes last: its growth may be that of nothing.
     let inclusive =
         grown_inclusively.copied().or(judgement.inclusive.filter(|(_, weights)| weights.after > weights.before));
     let inclusive = inclusive.map(|(frame, _)| frame);

@@ -38,7 +38,7 @@ struct Wrapper {
     callees: Vec<FrameId>,
 }
 
-/// What is below a function.
+/// The functions below a function.
 #[derive(Debug)]
 struct Below {
     /// The weight of the outermost functions of both sides; `None` where there is none.
