@@ -109,13 +109,26 @@ end
         let chain: Vec<&str> = chain.iter().map(String::as_str).collect();
         profile.assert_contains(&chain);
     }
+    // For a few instructions, methods that Ruby 3.1 has compiled publish a frame that still has the method of an earlier call.
+    let mut unfilled = 0;
     for stack in &profile.0 {
-        let methods = stack.frames.iter().filter(|name| name.contains(" (")).cloned().collect::<Vec<String>>();
+        let is_method = |name: &String| name.contains(" (");
+        let methods = stack.frames.iter().filter(|name| is_method(name)).cloned().collect::<Vec<String>>();
         if methods.last() == Some(&frame("burn")) {
             assert!(!stack.frames.contains(&"[anon]".to_owned()), "{stack:?}");
-            assert!(chains.iter().any(|chain| methods.ends_with(chain)), "{stack:?}");
+            if chains.iter().any(|chain| methods[..methods.len() - 1].ends_with(chain)) {
+                unfilled += stack.weight;
+            } else {
+                assert!(chains.iter().any(|chain| methods.ends_with(chain)), "{stack:?}");
+            }
+            // The native functions that call a block are no callees of it.
+            let callees = stack.frames.iter().skip_while(|name| !is_method(name)).skip_while(|name| is_method(name));
+            assert!(callees.clone().all(|name| name != "rb_yield" && name != "rb_vm_exec"), "{stack:?}");
         }
     }
+    let total = profile.0.iter().map(|stack| stack.weight).sum::<u64>();
+    assert!(unfilled * 200 < total, "{unfilled} of {total}");
+    assert!(!outcome.stderr.contains("without names"), "{outcome:?}");
 }
 
 #[test]

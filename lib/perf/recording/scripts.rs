@@ -155,13 +155,20 @@ fn native_kinds(
             kinds[index] = NativeKind::Interpreter;
         }
     }
+    // True behind the function that calls the loop, up to the loop.
+    let mut is_entering = false;
     for index in (0..kinds.len()).rev() {
         // Unwinding may end in such code, whose caller is not known then.
         let unknown = if is_complete { NativeKind::Other } else { NativeKind::Loop };
         let caller = kinds.get(index + 1).copied().unwrap_or(unknown);
         if interpreter.calls_compiled(caller) && is_generated(&frames[index]) {
-            kinds[index] = NativeKind::Compiled;
+            kinds[index] = if is_entering { NativeKind::Loop } else { NativeKind::Compiled };
         }
+        is_entering = match kinds[index] {
+            NativeKind::Entry => true,
+            NativeKind::Loop => false,
+            _ => is_entering,
+        };
     }
     if interpreter.runs_compiled_in_loop() {
         for (kind, frame) in kinds.iter_mut().zip(frames) {

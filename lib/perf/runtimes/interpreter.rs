@@ -42,6 +42,11 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// Returns the addresses of the functions that call a loop, or a compiled script function in its place.
+    fn entries(&self) -> &[Range<u64>] {
+        &[]
+    }
+
     /// True if generated code that a native frame of this kind calls is a compiled script function, which keeps its script
     /// frame.
     fn calls_compiled(&self, _caller: NativeKind) -> bool {

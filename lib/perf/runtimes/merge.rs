@@ -13,6 +13,8 @@ use super::interpreter::ScriptFrame;
 pub enum NativeKind {
     /// It runs script functions.
     Loop,
+    /// It is the function that calls the loop, or a compiled script function in its place.
+    Entry,
     /// It is another function of the interpreter.
     Interpreter,
     /// It is code to which the interpreter has compiled a script function, and belongs to the loop that called it.
@@ -44,9 +46,9 @@ pub struct ScriptStack<'a> {
 /// Merges frames, innermost first. `None` if the two stacks do not match.
 ///
 /// The interpreter's own frames are left out where script frames tell more: everywhere but above the innermost script
-/// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames.
-/// `keep_interpreter` keeps all of them. If one of the stacks is cut before its root, they cannot be paired: then the script
-/// frames follow the native frames up to the innermost loop.
+/// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames,
+/// which are above the interpreter's functions that called them. `keep_interpreter` keeps all of them. If one of the stacks is
+/// cut before its root, they cannot be paired: then the script frames follow the native frames up to the innermost loop.
 pub fn merge(
     natives: &[NativeKind],
     is_native_complete: bool,
@@ -63,8 +65,9 @@ pub fn merge(
     }
     if !is_native_complete || scripts.is_cut {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
-        let natives = (0..first).filter(|index| keep_interpreter || natives[*index] != NativeKind::Compiled);
-        let natives = natives.map(MergedFrame::Native);
+        let compiled = natives[..first].iter().position(|kind| *kind == NativeKind::Compiled);
+        let shown = compiled.filter(|_| !keep_interpreter).unwrap_or(first);
+        let natives = (0..shown).map(MergedFrame::Native);
         return Some(natives.chain((0..scripts.frames.len()).map(MergedFrame::Script)).collect());
     }
     if loops.len() == groups.len() + 1 {
@@ -86,6 +89,7 @@ pub fn merge(
                 NativeKind::Compiled => false,
                 _ => !is_below_script,
             };
+            is_below_script |= *kind == NativeKind::Compiled;
             if is_kept || keep_interpreter {
                 merged.push(MergedFrame::Native(index));
             }
@@ -174,6 +178,8 @@ mod tests {
     #[test]
     fn script_frames_stand_for_compiled_functions() {
         assert_eq!(merged("cijjLicL", "AB|C|", "").unwrap(), "ciABcC");
+        assert_eq!(merged("cijijiLicL", "AB|C|", "").unwrap(), "ciABcC");
+        assert_eq!(merged("cijijiLicL", "AB|C|", "keep").unwrap(), "cijijiABLicCL");
         assert_eq!(merged("jjL", "AB|", "").unwrap(), "AB");
         assert_eq!(merged("jL", "A|", "keep").unwrap(), "jAL");
         assert_eq!(merged("jL", "AB", "truncated").unwrap(), "AB");
@@ -189,6 +195,7 @@ mod tests {
     #[test]
     fn a_cut_stack_is_not_paired() {
         assert_eq!(merged("cLicL", "AB|C|D|", "truncated").unwrap(), "cABCD");
+        assert_eq!(merged("cijiL", "AB|C|D|", "truncated").unwrap(), "ciABCD");
         assert_eq!(merged("cLicLcL", "AB", "cut").unwrap(), "cAB");
         assert_eq!(merged("cLicL", "A|B|", "truncated entering").unwrap(), "cLicAB");
     }

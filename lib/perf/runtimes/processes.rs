@@ -1,6 +1,7 @@
 //! The interpreters of a recording: which process runs which, where it is, and what its functions are called.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -233,10 +234,12 @@ impl ProcessInterpreter {
         };
         let Object::Elf(elf) = objects.get(mapping.object) else { return NativeKind::Other };
         let address = elf.address_of_offset((address - mapping.start).wrapping_add(mapping.offset));
-        let loops = self.interpreter.loops();
-        match address.is_some_and(|address| loops.iter().any(|range| range.contains(&address))) {
-            true => NativeKind::Loop,
-            false => NativeKind::Interpreter,
+        let is_in =
+            |ranges: &[Range<u64>]| address.is_some_and(|address| ranges.iter().any(|range| range.contains(&address)));
+        match (is_in(self.interpreter.loops()), is_in(self.interpreter.entries())) {
+            (true, _) => NativeKind::Loop,
+            (false, true) => NativeKind::Entry,
+            (false, false) => NativeKind::Interpreter,
         }
     }
 }

@@ -23,6 +23,9 @@ const KIND: u32 = 3;
 /// The version, by which the file is found.
 pub(super) const MARKER: &[u8] = b"ruby_version";
 
+/// The function that calls the loop, or a compiled method in its place.
+const ENTRY: &[u8] = b"rb_vm_exec";
+
 /// The fields of a version.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
@@ -83,6 +86,7 @@ const DIRECT: u64 = 54;
 struct Ruby {
     layout: Layout,
     loops: Vec<Range<u64>>,
+    entries: Vec<Range<u64>>,
     fields: Fields,
 }
 
@@ -100,7 +104,8 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     let mut numbers = [0; FIELDS];
     numbers[..3].copy_from_slice(&[fields.frame_size, fields.is_line_tagged.into(), fields.is_length_in_flags.into()]);
     let layout = Layout { kind: KIND, anchor, fields: numbers };
-    Recognition::Found(Arc::new(Ruby { layout, loops: find_parts(file, dispatcher), fields: *fields }))
+    let entries = file.symbol(ENTRY).map(|entry| find_parts(file, entry)).unwrap_or_default();
+    Recognition::Found(Arc::new(Ruby { layout, loops: find_parts(file, dispatcher), entries, fields: *fields }))
 }
 
 impl Interpreter for Ruby {
@@ -112,8 +117,11 @@ impl Interpreter for Ruby {
         &self.loops
     }
 
+    fn entries(&self) -> &[Range<u64>] {
+        &self.entries
+    }
+
     fn calls_compiled(&self, caller: NativeKind) -> bool {
-        // The function around the loop calls them, too.
         caller != NativeKind::Other
     }
 

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use super::{Hints, advice, percentage};
 use crate::diagnostics::printable;
 use crate::perf::objects::object::{JitMemory, Object};
-use crate::perf::recording::ScriptFrameOptions;
+use crate::perf::objects::registry;
+use crate::perf::recording::{ScriptFrameOptions, Stack};
 use crate::perf::runtime::Runtime;
 use crate::record::counters::sampling::CallGraph;
 
@@ -102,7 +103,7 @@ impl Hints<'_> {
         Some(format!("{share} of stacks are of {language} functions without names; {help}{other}"))
     }
 
-    /// Returns the number of samples in a function that runs script functions. 0 if these have names.
+    /// Returns the number of samples in a function that runs script functions, and without any of these. 0 if they have names.
     fn samples_of_loop(&self, function: &[u8]) -> u64 {
         let recording = &self.finished.recording;
         let names =
@@ -113,8 +114,11 @@ impl Hints<'_> {
         if !is_loop.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
             return 0;
         }
+        let is_script: Vec<bool> =
+            recording.locations().iter().map(|location| location.object == registry::SCRIPT).collect();
+        let has = |stack: &Stack<'_>, kind: &[bool]| stack.locations.iter().any(|location| kind[*location as usize]);
         let stacks = recording.tallies().iter().enumerate().map(|(id, tally)| (recording.stack(id as u32), tally));
-        let interpreted = stacks.filter(|(stack, _)| stack.locations.iter().any(|id| is_loop[*id as usize]));
+        let interpreted = stacks.filter(|(stack, _)| has(stack, &is_loop) && !has(stack, &is_script));
         interpreted.map(|(_, tally)| tally.samples).sum()
     }
 }
