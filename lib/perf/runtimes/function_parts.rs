@@ -8,12 +8,15 @@ use std::ops::Range;
 use addr2line::gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindContext, UnwindSection as _, X86_64,
 };
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, OpKind, Register};
 use rustc_hash::FxHashMap;
 
 use super::interpreter::InterpreterFile;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The first byte of a call to an address at a distance.
+const NEAR_CALL: u8 = 0xe8;
 
 /// Maximum number of parts of a function.
 const MAX_PARTS: usize = 8;
@@ -37,19 +40,25 @@ pub(super) fn find_parts(file: &InterpreterFile<'_>, function: Range<u64>) -> Ve
     parts
 }
 
-/// Fewer indirect jumps than this, or less than twice as many as another function has, do not make a dispatcher. Debian's
-/// Ruby 3.1 has 124, the next function 55; its 3.3 has 129, the next 49.
+/// Fewer such jumps than this, or less than twice as many as another function has, do not make a dispatcher. Debian's Ruby 3.1 has
+/// 123, its 3.3 has 127, and one that is built from source 130. Another function has one.
 const MIN_JUMPS: usize = 64;
 
-/// Finds the function that runs the instructions of an interpreter: each ends with an indirect jump to the next one, so it has
-/// by far the most of them. `None` if there is no such function.
+/// Finds the function that runs the instructions of an interpreter: each ends with a jump to the next one, whose address it reads
+/// behind the instruction's, so this function has by far the most of them. Those of a `switch` read a table, and jump to a register
+/// or an indexed place. `None` if there is no such function.
 pub(super) fn find_dispatcher(file: &InterpreterFile<'_>) -> Option<Range<u64>> {
     let table = UnwindTable::open(file)?;
     let (start, code) = file.section(".text")?;
     let mut functions: FxHashMap<u64, (Range<u64>, usize)> = FxHashMap::default();
     let mut current = 0..0;
     for instruction in &mut Decoder::with_ip(64, code, start, DecoderOptions::NONE) {
-        if instruction.flow_control() != FlowControl::IndirectBranch || instruction.is_ip_rel_memory_operand() {
+        let is_indexed = instruction.memory_base() == Register::None || instruction.memory_index() != Register::None;
+        let is_next = instruction.flow_control() == FlowControl::IndirectBranch
+            && instruction.op0_kind() == OpKind::Memory
+            && !instruction.is_ip_rel_memory_operand()
+            && !is_indexed;
+        if !is_next {
             continue;
         }
         if !current.contains(&instruction.ip()) {
@@ -63,6 +72,25 @@ pub(super) fn find_dispatcher(file: &InterpreterFile<'_>) -> Option<Range<u64>> 
     let most = *counts.first().filter(|most| **most >= MIN_JUMPS)?;
     let is_clear = counts.get(1).is_none_or(|next| next * 2 <= most);
     functions.into_values().find(|(_, jumps)| is_clear && *jumps == most).map(|(range, _)| range)
+}
+
+/// Finds the functions that call one at an address, with all of their parts.
+pub(super) fn find_callers(file: &InterpreterFile<'_>, address: u64) -> Vec<Range<u64>> {
+    let (Some(table), Some((start, code))) = (UnwindTable::open(file), file.section(".text")) else {
+        return Vec::new();
+    };
+    let mut callers: Vec<Range<u64>> = Vec::new();
+    for place in memchr::memchr_iter(NEAR_CALL, code) {
+        let Some(distance) = code.get(place + 1..).and_then(|operand| operand.first_chunk()) else { break };
+        let next = start + place as u64 + 5;
+        if next.wrapping_add_signed(i32::from_le_bytes(*distance).into()) == address
+            && !callers.iter().any(|part| part.contains(&(next - 1)))
+            && let Some(caller) = table.find_function(next - 1)
+        {
+            callers.extend(find_parts(file, caller));
+        }
+    }
+    callers
 }
 
 /// Returns where the jumps of a piece of code lead to outside of it.

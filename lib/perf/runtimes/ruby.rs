@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::function_parts::{find_dispatcher, find_parts};
+use super::function_parts::{find_callers, find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
 use super::interpreter::{
     FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
@@ -22,9 +22,6 @@ const KIND: u32 = 3;
 
 /// The version, by which the file is found.
 pub(super) const MARKER: &[u8] = b"ruby_version";
-
-/// The function that calls the loop, or a compiled method in its place.
-const ENTRY: &[u8] = b"rb_vm_exec";
 
 /// The fields of a version.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +101,7 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     let mut numbers = [0; FIELDS];
     numbers[..3].copy_from_slice(&[fields.frame_size, fields.is_line_tagged.into(), fields.is_length_in_flags.into()]);
     let layout = Layout { kind: KIND, anchor, fields: numbers };
-    let entries = file.symbol(ENTRY).map(|entry| find_parts(file, entry)).unwrap_or_default();
+    let entries = find_callers(file, dispatcher.start);
     Recognition::Found(Arc::new(Ruby { layout, loops: find_parts(file, dispatcher), entries, fields: *fields }))
 }
 
