@@ -124,7 +124,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
         "Ruby 3.0 to 3.4",
         "`NAME (FILE)`, or `[ruby]`. Ruby functions that are written in C are native frames. The stack of a fiber \
          begins with the first function of the fiber. Methods that YJIT has compiled look like others. Tested with \
-         3.1, also with YJIT, and 3.3.",
+         3.1 and 3.3, also with YJIT.",
     ),
     (
         "PHP 7.4 to 8.4",
@@ -150,6 +150,13 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ),
 ];
 
+const SUMMARY_TEXT: &str = "At the end, standard error says how many samples were taken, and which part of the CPU time of the \
+     recorded processes they represent. The CPU time is the kernel's, and does not depend on samples. If the part is low, a line \
+     says why. It also says how many samples were lost and how many stacks are cut, which `[lost]` and `[truncated]` show in the \
+     profile.\n\nWith BPF, a stack is taken while its thread waits. Samples of clocks that fall to this time are left out, so \
+     that what calls deeply has no more than its share. The summary says what it took, from 1 % of the CPU time on, and advises a \
+     lower rate from 10 % on. Kernels that account for interrupts separately do not count it as CPU time of the processes.";
+
 const PERMISSIONS: &[(&str, &str)] = &[
     ("3 or more", "Nothing, on kernels such as those of Debian and Ubuntu; elsewhere the same as 2."),
     ("2 or less", "Commands and your own processes."),
@@ -169,6 +176,7 @@ pub fn sections() -> Vec<Section> {
             text: INTERPRETERS_TEXT,
             entries: INTERPRETERS.to_vec(),
         },
+        Section { heading: "SUMMARY", text: SUMMARY_TEXT, entries: Vec::new() },
         Section {
             heading: "PERMISSIONS",
             text: "Options that require BPF, other than --bpf, need all of this: root, or CAP_BPF and CAP_PERFMON; \

@@ -7,6 +7,9 @@ use super::usage::EndedCounts;
 /// Below this share the user is warned.
 const ENOUGH: f64 = 0.9;
 
+/// From this share on, the time that taking stacks took is mentioned.
+const MENTIONED_OWN: f64 = 0.01;
+
 /// The time in nanoseconds of a tick of the kernel's timer, at most.
 const TICK: f64 = 1e7;
 
@@ -24,6 +27,8 @@ pub struct Coverage<'a> {
     sampled: f64,
     /// The amount that the lost samples represent.
     lost: f64,
+    /// The amount that the samples represent that were left out, because taking stacks took the time.
+    own: f64,
     used: f64,
     /// The processes or threads that have ended, and of how many `used` lacks the CPU time.
     ended: EndedCounts,
@@ -65,6 +70,11 @@ impl<'a> Coverage<'a> {
             (samples, _) => tally.period as f64 / samples as f64,
         };
         let lost = finished.recording.counts.lost as f64 * sample;
+        let clocks = finished.events.iter().filter(|event| event.spec.is_clock()).count();
+        let own = match event.spec.is_clock() {
+            true => finished.usage.own_time.left_out as f64 / clocks as f64 * sample,
+            false => 0.0,
+        };
         Some(Self {
             event,
             is_one_of_several: finished.events.len() > 1,
@@ -72,6 +82,7 @@ impl<'a> Coverage<'a> {
             sample,
             sampled: tally.period as f64,
             lost,
+            own,
             used: used as f64,
             ended: finished.usage.cpu_time.filter(|_| event.spec.is_clock()).map(|time| time.ended).unwrap_or_default(),
         })
@@ -87,9 +98,9 @@ impl<'a> Coverage<'a> {
         self.event.spec.is_clock().then_some(self.used)
     }
 
-    /// Returns what was used and not sampled, nor lost.
+    /// Returns what was used and not sampled, nor lost or left out.
     pub fn missing(&self) -> f64 {
-        self.used - self.sampled - self.lost
+        self.used - self.sampled - self.lost - self.own
     }
 
     /// True if only the CPU time of user code and the kernel together is known, but only one of them was sampled.
@@ -105,7 +116,7 @@ impl<'a> Coverage<'a> {
             variance += self.used * TICK;
         }
         !self.is_of_unknown_part()
-            && self.sampled + self.lost < ENOUGH * self.used
+            && self.missing() > (1.0 - ENOUGH) * self.used
             && self.missing() > 2.0 * variance.sqrt()
     }
 
@@ -138,7 +149,11 @@ impl<'a> Coverage<'a> {
             EndedCounts { unknown: 0, .. } => String::new(),
             EndedCounts { unknown, all } => format!(" (that of {unknown} of {all} that ended is not known)"),
         };
-        Some(format!("{samples} cover {} of {used}{part}{unknown}", percent(self.share())))
+        let own = match self.own >= MENTIONED_OWN * self.used {
+            true => format!(", taking them took {}", seconds(self.own)),
+            false => String::new(),
+        };
+        Some(format!("{samples} cover {} of {used}{part}{own}{unknown}", percent(self.share())))
     }
 }
 
@@ -182,7 +197,7 @@ mod tests {
     fn coverage(event: &SampledEvent, samples: u32, lost: u32, used_ms: u32) -> Coverage<'_> {
         let [sampled, lost, used] = [samples, lost, used_ms].map(|ms| f64::from(ms) * 1e6);
         let ended = EndedCounts::default();
-        Coverage { event, is_one_of_several: false, code: Code::All, sample: 1e6, sampled, lost, used, ended }
+        Coverage { event, is_one_of_several: false, code: Code::All, sample: 1e6, sampled, lost, own: 0.0, used, ended }
     }
 
     fn clock() -> SampledEvent {
@@ -201,6 +216,10 @@ mod tests {
         let with_ended = Coverage { ended: EndedCounts { all: 300, unknown: 2 }, ..coverage(&event, 99, 0, 100) };
         let text = "samples cover 99 % of 100 ms CPU time (that of 2 of 300 that ended is not known)";
         assert_eq!(with_ended.describe().unwrap(), text);
+        let with_own = Coverage { own: 36e6, ..coverage(&event, 64, 0, 100) };
+        let text = "samples cover 64 % of 100 ms CPU time, taking them took 36 ms";
+        assert_eq!(with_own.describe().unwrap(), text);
+        assert!(!with_own.is_low());
         let cycles = SampledEvent { spec: EventSpec::cycles(), rate: Rate::Frequency(1000) };
         assert_eq!(coverage(&cycles, 97, 0, 100).describe().unwrap(), "samples cover 97 % of all cycles");
         assert!(coverage(&event, 0, 0, 0).describe().is_none());

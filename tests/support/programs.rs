@@ -7,11 +7,12 @@ use std::sync::LazyLock;
 use super::{command, require, tool};
 
 /// The programs below `tests/programs`, each with the compiler's options and its source files.
-const PROGRAMS: [(&str, &[&str]); 20] = [
+const PROGRAMS: [(&str, &[&str]); 21] = [
     ("busy", &["busy.c"]),
     ("callers", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]),
     ("chains", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "chains.c", "-pthread"]),
     ("faults", &["faults.c"]),
+    ("halves", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "halves.c"]),
     ("memory", &["memory.c"]),
     ("naps", &["-fno-ipa-icf", "naps.c"]),
     ("paths", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "paths.c", "-pthread"]),

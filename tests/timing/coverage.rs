@@ -208,6 +208,30 @@ fn the_time_that_taking_stacks_takes_is_reported() {
     assert!(!shallow.stderr.contains("taking stacks took "), "{shallow:?}");
 }
 
+#[test]
+fn the_time_that_taking_stacks_takes_is_not_sampled() {
+    let (true, Some(halves)) = (can_record(), program("halves")) else { return };
+    statistical(|| {
+        // Short halves lie between the samples of a timer, long ones contain many.
+        for [rounds, steps] in [["14000", "15000"], ["20", "10000000"]] {
+            let outcome = record(["-v", "-F", "1997", "--", &halves, "3000", rounds, steps]).ok();
+            if !took_stacks(&outcome) {
+                return Ok(());
+            }
+            let profile = Profile::from_stdout(&outcome);
+            let [deep, shallow] = ["deep_half", "shallow_half"].map(|half| profile.weight(&[half]) as f64);
+            let difference = (deep - shallow).abs();
+            ensure!(
+                difference < 0.06 * shallow + 2.0 * (deep + shallow).sqrt(),
+                "{deep}, {shallow}: {}",
+                outcome.stderr
+            );
+            ensure!(outcome.stderr.contains(" CPU time, taking them took "), "{outcome:?}");
+        }
+        Ok(())
+    });
+}
+
 /// Checks that the summary gives sleeps as the reason of a low coverage, and how many they were.
 fn check_sleeps(outcome: &Outcome, expected: u32) -> Check {
     ensure!(stated_coverage(outcome).is_some_and(|(share, _)| share < 80.0), "{outcome:?}");

@@ -24,6 +24,9 @@ type TargetWords = [u64; 2];
 const HELD: u64 = 0;
 const WANTED: u64 = 1;
 
+/// `struct own_time`: the sum, two numbers for the program alone, and the number of samples that were left out.
+type OwnTimeWords = [u64; 4];
+
 /// Most readings of the CPU time at the end: the program adds the time of a process when the kernel frees it, a little after
 /// its exit.
 const MAX_READINGS: u32 = 20;
@@ -36,8 +39,8 @@ pub struct Followed {
     targets: HashMap<MapData, u32, TargetWords>,
     /// The CPU time of those that are gone, their number, and that of the sleeps of ended threads.
     ended: Array<MapData, [u64; 3]>,
-    /// The time that taking their stacks took.
-    stack_time: PerCpuArray<MapData, u64>,
+    /// The time that taking their stacks took on each CPU.
+    own_times: PerCpuArray<MapData, OwnTimeWords>,
 }
 
 /// The CPU time of a target, in nanoseconds.
@@ -53,6 +56,27 @@ pub struct FollowedTime {
     pub unfreed: u64,
     /// The number of those that have ended whose time is known.
     pub ended: u64,
+}
+
+/// The time that taking stacks took, in which the threads whose stacks they are made no progress.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnTime {
+    /// The time in nanoseconds. Some kernels count it as the threads' CPU time, those that account interrupts for themselves do not.
+    pub time: u64,
+    /// The number of samples of clocks that were left out because they fall to this time.
+    pub left_out: u64,
+}
+
+impl OwnTime {
+    fn add(self, other: Self) -> Self {
+        Self { time: self.time + other.time, left_out: self.left_out + other.left_out }
+    }
+
+    /// Returns the part that is not in an earlier one.
+    pub fn since(self, earlier: Self) -> Self {
+        let (time, left_out) = (self.time.saturating_sub(earlier.time), self.left_out.saturating_sub(earlier.left_out));
+        Self { time, left_out }
+    }
 }
 
 impl Scope {
@@ -78,7 +102,7 @@ impl Followed {
             targets.insert(id, [0, state], 0)?;
         }
         let ended = take_map(program, "ended_targets")?.try_into()?;
-        Ok(Self { scope, targets, ended, stack_time: take_map(program, "stack_time")?.try_into()? })
+        Ok(Self { scope, targets, ended, own_times: take_map(program, "own_times")?.try_into()? })
     }
 
     /// Adds a process that runs.
@@ -137,9 +161,11 @@ impl Followed {
         ids.into_iter().any(|other| other != id && self.read_cpu_time(other).is_some())
     }
 
-    /// Returns the time in nanoseconds that taking stacks took, which is part of the CPU time of the threads that were sampled.
-    pub fn stack_time(&self) -> Option<u64> {
-        Some(self.stack_time.get(&0, 0).ok()?.iter().sum())
+    /// Returns the time that taking stacks took. `None` if it cannot be known.
+    pub fn own_time(&self) -> Option<OwnTime> {
+        let of_cpus = self.own_times.get(&0, 0).ok()?;
+        let times = of_cpus.iter().map(|[time, .., left_out]| OwnTime { time: *time, left_out: *left_out });
+        times.reduce(OwnTime::add)
     }
 
     /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.

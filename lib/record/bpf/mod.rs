@@ -21,5 +21,5 @@ mod table_parts;
 mod tables;
 
 pub(in crate::record) use self::errors::{BoxError, Refusal, repeat_if_interrupted};
-pub use self::followed::FollowedTime;
+pub use self::followed::{FollowedTime, OwnTime};
 pub use self::sampler::{StackSampler, StackUses};

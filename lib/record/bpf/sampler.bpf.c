@@ -157,8 +157,6 @@ struct scratch {
 
 MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
 MAP(ended_targets, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct ended);
-// The time in nanoseconds that taking stacks took on each CPU. It is part of the CPU time of the threads that were sampled.
-MAP(stack_time, BPF_MAP_TYPE_PERCPU_ARRAY, 1, 0, u32, u64);
 // The number of the layout of each process. A new process has that of its parent.
 MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, u32);
 MAP(layouts, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct layout);
@@ -738,6 +736,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     return 1;
 }
 
+#include "own_time.bpf.h"
 #include "event_records.bpf.h"
 #include "long_blocks.bpf.h"
 #include "wakers.bpf.h"
@@ -753,9 +752,7 @@ static __always_inline int take_stack(void *context, int is_preemptible) {
     if (!lock_scratch(is_preemptible)) return 1;
     int is_taken = take_user_stack(context, ids >> 32);
     unlock_scratch(0);
-    u32 zero = 0;
-    u64 *time = bpf_map_lookup_elem(&stack_time, &zero);
-    if (time) *time += bpf_ktime_get_ns() - start;
+    note_own_time(start);
     return is_taken;
 }
 
@@ -769,6 +766,19 @@ static __always_inline int take_sample(void *context) {
 SEC("perf_event")
 int on_sample(void *context) {
     return take_sample(context);
+}
+
+SEC("perf_event")
+int on_clock(struct bpf_perf_event_data *context) {
+    if (!is_in_own_time(context)) {
+        int is_taken = take_sample(context);
+        if (is_taken) note_stack_of_timer(context);
+        return is_taken;
+    }
+    u64 ids = bpf_get_current_pid_tgid();
+    struct own_time *own = this_own_time();
+    if (own && is_wanted(ids >> 32, ids)) own->left_out++;
+    return 0;
 }
 
 // The kernel runs the programs of a tracepoint for every process, and drops the samples of all counters, those of other

@@ -261,7 +261,7 @@ impl StackSampler {
     pub fn attach(&self, counter: &File, kind: ProgramKind, cpu: u32) -> io::Result<Option<OwnedFd>> {
         let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?.as_fd();
         match kind {
-            ProgramKind::Sample => sys::set_program(counter, function).map(|()| None),
+            ProgramKind::Sample | ProgramKind::Clock => sys::set_program(counter, function).map(|()| None),
             // Another counter of the tracepoint may have it already.
             ProgramKind::Tracepoint | ProgramKind::Probe => match sys::set_program(counter, function) {
                 Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(None),
@@ -286,6 +286,7 @@ impl StackSampler {
 fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxError> {
     let name = match kind {
         ProgramKind::Sample => "on_sample",
+        ProgramKind::Clock => "on_clock",
         ProgramKind::Tracepoint => "on_tracepoint",
         ProgramKind::Probe | ProgramKind::Call => "on_probe",
     };

@@ -143,7 +143,7 @@ impl Sampling {
                 ProgramKind::Tracepoint | ProgramKind::Probe | ProgramKind::Call => {
                     rate == Rate::Period(1) && !is_in_cgroup
                 }
-                ProgramKind::Sample => true,
+                ProgramKind::Sample | ProgramKind::Clock => true,
             })
     }
 

@@ -1,10 +1,12 @@
-//! The two ways in which the kernel runs the BPF program for an event.
+//! The ways in which the kernel runs the BPF program for an event.
 
 /// The kinds of BPF programs that take the stacks of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProgramKind {
     /// The kernel runs it for each sample of a counter.
     Sample,
+    /// The same for a clock, which also counts while stacks are taken.
+    Clock,
     /// The kernel runs it each time that a tracepoint is reached.
     Tracepoint,
     /// The same for a tracepoint that was made for a probe.

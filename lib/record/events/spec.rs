@@ -139,6 +139,7 @@ impl EventSpec {
             (true, _) => ProgramKind::Call,
             (false, true) if self.is_probe => ProgramKind::Probe,
             (false, true) => ProgramKind::Tracepoint,
+            (false, false) if self.is_clock() => ProgramKind::Clock,
             (false, false) => ProgramKind::Sample,
         }
     }

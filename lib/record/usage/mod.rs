@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 pub use self::reading::{CpuTime, EndedCounts};
 use self::reading::{Reading, nanoseconds_per_tick, parse_cgroup, parse_cpus, read_ticks};
-use super::bpf::{FollowedTime, StackSampler};
+use super::bpf::{FollowedTime, OwnTime, StackSampler};
 use super::counters::Counters;
 use super::sys::ChildUsage;
 use super::target::Target;
@@ -28,8 +28,8 @@ pub struct Usage {
     pub event_counts: Option<Vec<u64>>,
     /// The number of times that its threads went to sleep, at least. `None` if it is not known.
     pub sleeps: Option<u64>,
-    /// The time in nanoseconds that taking stacks took, which is part of the CPU time.
-    pub stack_time: u64,
+    /// The time that taking stacks took.
+    pub own_time: OwnTime,
     /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
     pub existing_threads: usize,
     /// True if counters count in threads: each thread's counter waits for a whole period before its first sample.
@@ -53,7 +53,7 @@ pub struct UsageMark {
     reading: Reading,
     counts: Option<Vec<u64>>,
     sleeps: Option<u64>,
-    stack_time: u64,
+    own_time: OwnTime,
 }
 
 /// The source of the CPU time.
@@ -102,8 +102,8 @@ impl UsageMeter {
         let counts = counters.event_counts().filter(|_| self.has_own_counts);
         // Once the first is known, those that are gone have been counted.
         let reading = self.source.read(counters, sampler);
-        let stack_time = sampler.and_then(|sampler| sampler.followed.stack_time()).unwrap_or(0);
-        UsageMark { reading, counts, sleeps: self.source.count_sleeps(sampler), stack_time }
+        let own_time = sampler.and_then(|sampler| sampler.followed.own_time()).unwrap_or_default();
+        UsageMark { reading, counts, sleeps: self.source.count_sleeps(sampler), own_time }
     }
 
     /// True if the CPU time of a part of the recording can be known. That of the children of a command is not known before the
@@ -123,7 +123,7 @@ impl UsageMeter {
             unknown_time: now.reading.explain_unknown(earlier.reading),
             event_counts,
             sleeps: now.sleeps.map(|sleeps| sleeps.saturating_sub(earlier.sleeps.unwrap_or(0))),
-            stack_time: now.stack_time.saturating_sub(earlier.stack_time),
+            own_time: now.own_time.since(earlier.own_time),
             existing_threads: counters.owner_thread_count(),
             is_per_thread: !counters.counts_on_cpus(),
             excludes_kernel: counters.excludes_kernel,
