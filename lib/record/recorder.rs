@@ -148,7 +148,7 @@ fn open_target(request: &Request) -> Result<(Option<SuspendedCommand>, Target), 
         }
         RequestTarget::Threads(tids) => {
             for tid in tids {
-                let pid = target::find_process(*tid)?;
+                let pid = target::check_thread(*tid)?;
                 if request.critical_path == Some(PathThread::Main) && pid != *tid {
                     return Err(Error::Usage(format!(
                         "--critical-path main: thread {tid} is not the main thread of its process; use -p {pid}, or --critical-path \

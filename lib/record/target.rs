@@ -114,6 +114,18 @@ pub fn find_process(tid: u32) -> Result<u32, Error> {
     process.ok_or_else(|| no_such_thread(tid))
 }
 
+/// Checks that a thread exists and has not exited, and returns the process that it belongs to.
+///
+/// # Errors
+/// [`Error::Invalid`] if there is no such thread, or if it has exited, [`Error::System`] if `/proc` cannot be read.
+pub fn check_thread(tid: u32) -> Result<u32, Error> {
+    let process = find_process(tid)?;
+    match procfs::is_exiting(tid) {
+        true => Err(Error::Invalid(format!("-t {tid}: the thread has exited"))),
+        false => Ok(process),
+    }
+}
+
 fn no_such_thread(tid: u32) -> Error {
     Error::Invalid(format!("-t {tid}: no such thread"))
 }

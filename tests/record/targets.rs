@@ -109,6 +109,16 @@ fn a_recording_of_threads_ends_when_they_exit() {
     Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);
     let outcome = record(["-t", "4194305"]);
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: -t 4194305: no such thread\n"));
+    // Nobody waits for the thread of a process that has exited.
+    let mut exited = command("true").spawn().unwrap();
+    let tid = exited.id().to_string();
+    let stat = Path::new("/proc").join(&tid).join("stat");
+    while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let outcome = record(["-t", &tid]);
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, &*format!("fg-record: -t {tid}: the thread has exited\n")));
+    exited.wait().unwrap();
 }
 
 #[test]

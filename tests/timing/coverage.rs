@@ -204,6 +204,8 @@ fn the_time_that_taking_stacks_takes_is_reported() {
         return;
     }
     assert!(outcome.stderr.contains("taking stacks took "), "{outcome:?}");
+    let waits = record(["--wall", "-F", "4999", "--", "python3", "-c", &script(900)]).ok();
+    assert!(waits.stderr.contains("taking stacks took "), "{waits:?}");
     let shallow = record(["-v", "-F", "997", "--", "python3", "-c", &script(2)]).ok();
     assert!(!shallow.stderr.contains("taking stacks took "), "{shallow:?}");
 }

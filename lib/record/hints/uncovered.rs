@@ -16,9 +16,9 @@ const MAX_OWN_TIME: f64 = 0.1;
 const MAX_LEFT_OUT: f64 = 1.0 / 3.0;
 
 impl Hints<'_> {
-    /// Returns the reason why CPU time was not sampled, if much was not.
+    /// Returns the reason why CPU time was not sampled, if much was not, or if taking stacks took much of it.
     pub(super) fn low_coverage(&self) -> Option<String> {
-        let coverage = self.coverage?;
+        let Some(coverage) = self.coverage else { return self.cost_of_stacks() };
         // Throttling has a hint of its own.
         let skipped = self.counts().skipped;
         let is_low = coverage.is_low() && self.counts().samples > 0 && self.counts().throttled == 0;
@@ -39,19 +39,21 @@ impl Hints<'_> {
         })
     }
 
-    /// Returns a hint if taking stacks took much of the CPU time. Deep ones take longest, and other events than clocks may be more
-    /// frequent in them.
+    /// Returns a hint if taking stacks took much of the CPU time. Deep ones take longest, and events of the hardware go on meanwhile.
     fn cost_of_stacks(&self) -> Option<String> {
         let usage = &self.finished.usage;
         let share = usage.own_time.time as f64 / usage.cpu_time?.total.max(1) as f64;
-        let are_clocks = self.finished.events.iter().all(|event| event.spec.is_clock());
-        let effect = match are_clocks && share < MAX_LEFT_OUT {
+        let events = &self.finished.events;
+        let effect = match share < MAX_LEFT_OUT && !events.iter().any(|event| event.spec.is_hardware()) {
             true => "the program ran that much longer",
             false => "what calls deeply may have too large a share",
         };
-        (share > MAX_OWN_TIME).then(|| {
-            format!("taking stacks took {:.0} % of the CPU time: {effect}; {}", share * 100.0, self.reduce_samples())
-        })
+        let help = match events.iter().any(|event| event.rate.period().is_none()) {
+            true => "lower -F",
+            false => self.reduce_samples(),
+        };
+        (share > MAX_OWN_TIME)
+            .then(|| format!("taking stacks took {:.0} % of the CPU time: {effect}; {help}", share * 100.0))
     }
 
     /// Returns a hint if threads went to sleep so often that this is why CPU time has no samples. The kernel switches threads with
