@@ -9,8 +9,9 @@ use crate::Error;
 use crate::diff::ComparedRuns;
 use crate::folded::{LineKind, StackSink as _};
 use crate::profile::{FrameId, Weights};
+use crate::stats::caveat::{Caveat, caveat_of_lost};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, caveat_of_lost};
+use crate::stats::sample_weight::{WeightKind, WeightOptions};
 use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
 
 /// Chances of the differences that rules limit.

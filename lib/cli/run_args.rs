@@ -242,9 +242,9 @@ pub fn check_runs(sources: &[Source], runs: &[Profile]) -> Result<(), Error> {
 pub struct WeightArgs {
     /// Set the weight of one sample [default: derived from the weights]
     ///
-    /// The default is the greatest common divisor of all weights or, if weights are periods that vary, about the
-    /// smallest weight. If all sample counts happen to be multiples of a number, the divisor is too large, and
-    /// differences are missed. -v prints the weight in use.
+    /// The default is the greatest common divisor of all weights or, if weights are periods that vary, that of a light
+    /// stack; of a few dozen samples, that of a typical one. If all sample counts happen to be multiples of a number, the
+    /// divisor is too large, and differences are missed. -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = parse_positive_weight)]
     pub per_sample: Option<Weight>,
 

@@ -9,8 +9,9 @@ use crate::diff::ComparedRuns;
 use crate::folded::{LineKind, StackSink, read_parallel, read_sums};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
+use crate::stats::caveat::{Caveat, caveat_of_lost};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};
+use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{
     GroupBy, Judgement, Row, Tally, check_not_flattened, observe_runs, observe_sum, observe_sums, tally_profile,
 };

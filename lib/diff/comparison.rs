@@ -6,7 +6,8 @@ use super::renamed::Renamed;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
-use crate::stats::sample_weight::{Caveat, WeightKind};
+use crate::stats::caveat::Caveat;
+use crate::stats::sample_weight::WeightKind;
 
 /// Share of the weight of each side that only this side has, above which names are taken to differ.
 const MISMATCH: f64 = 0.5;

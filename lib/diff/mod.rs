@@ -40,7 +40,7 @@ use crate::Error;
 use crate::filter::rename;
 use crate::markers;
 use crate::profile::{Frames, Profile, Weight, Weights};
-use crate::stats::sample_weight::Caveat;
+use crate::stats::caveat::Caveat;
 use crate::tally::GroupBy;
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.

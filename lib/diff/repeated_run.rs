@@ -5,7 +5,8 @@ use std::f64::consts::PI;
 
 use crate::folded;
 use crate::profile::Profile;
-use crate::stats::sample_weight::{Caveat, WeightKind};
+use crate::stats::caveat::Caveat;
+use crate::stats::sample_weight::WeightKind;
 
 /// Equal runs are copies if chance makes two runs equal in fewer cases than this.
 const MAX_CHANCE: f64 = 1e-4;

@@ -6,8 +6,9 @@ use super::repeated_run::find_repeated_run;
 use super::scale::Scaling;
 use crate::Error;
 use crate::profile::{Profile, Weight, Weights};
+use crate::stats::caveat::{Caveat, caveat_of_lost};
 use crate::stats::judgement::{Design, Observation, median};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightSurvey, caveat_of_lost};
+use crate::stats::sample_weight::{WeightKind, WeightSurvey};
 use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
 /// A differential profile and the runs that it is the sum of.

@@ -23,7 +23,7 @@ use crate::Error;
 use crate::diagnostics::{plural, printable};
 use crate::profile::is_at_least;
 use crate::profile::{FrameId, Weight, Weights};
-use crate::stats::sample_weight::Caveat;
+use crate::stats::caveat::Caveat;
 
 /// Most functions of libraries that are named.
 const MOST_CALLEES: usize = 5;

@@ -6,8 +6,9 @@ use crate::Error;
 use crate::diff::ComparedRuns;
 use crate::own_code::Origins;
 use crate::profile::{Profile, Weight};
+use crate::stats::caveat::{Caveat, caveat_of_lost};
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind, WeightOptions, WeightSurvey, caveat_of_lost};
+use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
 use crate::tally::{Row, RunSums, observe_sum};
 
 /// The evidence of how much the weights of functions vary.

@@ -13,8 +13,9 @@ use crate::Error;
 use crate::markers::is_thread_state;
 use crate::profile::is_at_least;
 use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::stats::caveat::Caveat;
 use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{Caveat, WeightKind};
+use crate::stats::sample_weight::WeightKind;
 use crate::tally::{self, Charging, GroupBy, Row, observe_runs, observe_sum, observe_sums, tally_profile};
 
 /// The name by which users mean microseconds.

@@ -2,16 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::judgement::{Counting, EFFECTIVE_SAMPLES_PER_RUN};
+use super::judgement::Counting;
+use super::weight_sizes::Sizes;
 use crate::markers::{MEASURED_VALUE, is_thread_state};
 use crate::profile::{Frames, Weight, Weights};
 
 /// Fewest weights, and least multiple of their common divisor that all of them are, for weights that may be durations.
 const ENOUGH: u128 = 20;
 
-/// Weights vary, as periods do, if a quarter of them are not below this multiple of their common divisor. So many
-/// samples of one stack would take five minutes at 1000 Hz.
+/// Half of all weights are at least this multiple of their common divisor, if they may be periods or durations.
+const LARGE: u128 = 1000;
+
+/// The same of fewer than [`ENOUGH`] weights, which may be large numbers of samples.
+const LARGE_OF_FEW: u128 = 20_000;
+
+/// Weights vary, as periods do, if half of them are at least this multiple of their common divisor. So many samples of one stack
+/// would take five minutes at 1000 Hz.
 const VARYING: u128 = 300_000;
+
+/// Fewest samples of a side, by the weight that is taken for one, by which varying weights are judged. Below, a weight is
+/// taken for one sample that stacks with half of the total do not exceed: halves of a recording of 58 samples differed in 7 of 12 comparisons with 60 of them.
+const FEWEST_PERIODS: u128 = 100;
 
 /// Least weight, in units, of a stack that two sampled runs give the same weight by chance in less than 1 % of cases.
 const TELLING: u128 = 1000;
@@ -19,40 +30,16 @@ const TELLING: u128 = 1000;
 /// Least total of exact counts: sampled for a quarter of an hour at 1000 Hz.
 const EXACT_TOTAL: u128 = 1_000_000;
 
-/// One run counts as at most [`EFFECTIVE_SAMPLES_PER_RUN`] samples, so with this many times more, it makes no difference for a
-/// verdict if a sample weighs less.
-const PLENTY_OF_SAMPLES: f64 = 10.0;
-
-/// A warning about a judgement.
-pub type Caveat = Cow<'static, str>;
-
-/// Least difference between the shares that two sides lost of which judgements warn. Lost samples count for no function, so that each seems
-/// to have less on the side that lost more: of equal programs of which one side lost 2 %, 8 of 20 had a significant function with five
-/// runs a side.
-const MIN_LOST_DIFFERENCE: f64 = 0.005;
-
-/// Returns a warning about judging two sides with these totals if one lost more of its samples.
-pub fn caveat_of_lost(total: Weights, lost: Weights) -> Option<Caveat> {
-    let [before, after] = [(lost.before, total.before), (lost.after, total.after)]
-        .map(|(lost, total)| if total.is_zero() { 0.0 } else { lost.as_f64() / total.as_f64() });
-    ((before - after).abs() >= MIN_LOST_DIFFERENCE).then(|| {
-        let (before, after) = (100.0 * before, 100.0 * after);
-        format!(
-            "{before:.1} % of the weight before and {after:.1} % after was lost, which biases the comparison; -n compares shares of \
-             the rest"
-        )
-        .into()
-    })
-}
-
 /// Kind of a profile's weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WeightKind {
     /// Samples, each of this weight.
     Samples(Weight),
-    /// Probably samples of this weight or less, possibly durations.
+    /// Probably large numbers of samples, each of this weight; possibly periods or durations.
+    LargeCounts(Weight),
+    /// Probably samples, of which one is taken to weigh so much; possibly periods or durations.
     LikelySamples(Weight),
-    /// Samples whose weights vary, of about this weight: periods of an event.
+    /// Samples whose weights vary, of which one is taken to weigh so much: periods of an event.
     Periods(Weight),
     /// Exact counts, such as instructions in a simulator: any difference is real.
     Exact,
@@ -66,7 +53,7 @@ impl WeightKind {
     /// run says more than a doubtful weight of a sample.
     pub fn counting(self, is_single: bool) -> (Counting, f64) {
         match self {
-            Self::Samples(sample) => (Counting::Samples, sample.as_f64()),
+            Self::Samples(sample) | Self::LargeCounts(sample) => (Counting::Samples, sample.as_f64()),
             Self::LikelySamples(sample) | Self::Periods(sample) if is_single => (Counting::Samples, sample.as_f64()),
             Self::LikelySamples(_) | Self::Periods(_) | Self::Durations => (Counting::Unknown, 1.0),
             Self::Exact => (Counting::Exact, 1.0),
@@ -77,8 +64,8 @@ impl WeightKind {
     pub fn describe(self) -> String {
         match self {
             Self::Samples(sample) => format!("one sample weighs {sample}"),
-            Self::LikelySamples(sample) => format!("one sample weighs at most {sample}"),
-            Self::Periods(sample) => format!("weights of samples vary; one weighs about {sample}"),
+            Self::LargeCounts(sample) | Self::LikelySamples(sample) => format!("one sample is taken to weigh {sample}"),
+            Self::Periods(sample) => format!("weights of samples vary; one is taken to weigh {sample}"),
             Self::Exact => "weights are exact counts".to_owned(),
             Self::Durations => "weights are durations".to_owned(),
         }
@@ -113,13 +100,13 @@ pub struct WeightSurvey {
     /// The same of the weights before, which may be scaled.
     divisor_before: u128,
     smallest_before: u128,
-    total: u128,
-    total_before: u128,
+    pub(super) total: u128,
+    pub(super) total_before: u128,
     sizes: Sizes,
     /// Weights before, which may be scaled.
     sizes_before: Sizes,
     /// True if a stack has not the same weight on both sides.
-    has_difference: bool,
+    pub(super) has_difference: bool,
     /// Number of stacks with a large weight, and of those that weigh the same on both sides.
     large: u64,
     equal: u64,
@@ -197,12 +184,10 @@ impl WeightSurvey {
     /// Returns the kind of the weights. `frames` has the frames of their stacks: thread states among them show that the
     /// weights are durations, and so may be the numbers of a measurement ([`MEASURED_VALUE`]).
     ///
-    /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, a weight
-    /// that one in ten does not reach is taken for a sample, because a few may be tiny: perf begins with short periods.
-    /// Counts are exact if they are whole numbers, large, and mostly the same on both sides, as samples never are.
+    /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, and few are
+    /// small, they are periods that vary, or may be. Counts are exact if they are whole numbers, large, and mostly the same on
+    /// both sides, as samples never are.
     pub fn kind(&self, frames: &Frames, options: WeightOptions) -> WeightKind {
-        let (divisor, smallest) = self.divisor_and_smallest();
-        let count = self.sizes.count();
         if options.exact {
             return WeightKind::Exact;
         }
@@ -215,19 +200,55 @@ impl WeightSurvey {
         if self.are_exact() {
             return WeightKind::Exact;
         }
-        if self.sizes.quantile(4) / divisor >= VARYING {
-            return WeightKind::Periods(Weight::from_millionths(self.sizes.quantile(10).max(smallest)));
+        let (divisor, smallest) = self.divisor_and_smallest();
+        let sizes = self.comparable_sizes();
+        let are_few = u128::from(self.sizes.count()) < ENOUGH;
+        let typical = sizes.quantile(2) / divisor;
+        if typical >= LARGE && sizes.are_few_below(ENOUGH * divisor) {
+            let period = Weight::from_millionths(self.typical_period(&sizes));
+            return match typical {
+                VARYING.. => WeightKind::Periods(period),
+                LARGE_OF_FEW.. => WeightKind::LikelySamples(period),
+                _ if are_few => WeightKind::LargeCounts(Weight::from_millionths(divisor)),
+                _ => WeightKind::LikelySamples(period),
+            };
         }
-        match u128::from(count) < ENOUGH || smallest / divisor < ENOUGH {
+        match are_few || smallest / divisor < ENOUGH {
             true => WeightKind::Samples(Weight::from_millionths(divisor)),
             false => WeightKind::LikelySamples(Weight::from_millionths(smallest)),
         }
     }
 
+    /// Returns the weight that is taken for that of one sample if samples have several.
+    fn typical_period(&self, sizes: &Sizes) -> u128 {
+        let period = sizes.light().max(1);
+        let lesser = if self.total_before > 0 { self.total.min(self.total_before) } else { self.total };
+        let period = if lesser / period < FEWEST_PERIODS { sizes.quantile_by_weight(0.5).max(period) } else { period };
+        let one = Weight::ONE.millionths();
+        if period < one { period } else { period / one * one }
+    }
+
+    /// Returns the sizes of the weights after and, unless they are scaled, of those before.
+    fn comparable_sizes(&self) -> Cow<'_, Sizes> {
+        match self.is_before_comparable() && self.sizes_before.count() > 0 {
+            true => {
+                let mut both = self.sizes.clone();
+                both.merge(&self.sizes_before);
+                Cow::Owned(both)
+            }
+            false => Cow::Borrowed(&self.sizes),
+        }
+    }
+
+    /// True unless weights before are fractions, as scaled ones are.
+    fn is_before_comparable(&self) -> bool {
+        self.divisor_before.is_multiple_of(Weight::ONE.millionths())
+    }
+
     /// Returns the common divisor of all weights, and the smallest weight. Weights before that are fractions were scaled, and
     /// do not count.
     fn divisor_and_smallest(&self) -> (u128, u128) {
-        match self.divisor_before.is_multiple_of(Weight::ONE.millionths()) {
+        match self.is_before_comparable() {
             true => (common_divisor(self.divisor, self.divisor_before).max(1), self.smallest.min(self.smallest_before)),
             false => (self.divisor.max(1), self.smallest),
         }
@@ -243,52 +264,6 @@ impl WeightSurvey {
             && self.equal < self.large
     }
 
-    /// Returns a warning about judging sides of which only the weights are known, if they deserve one.
-    ///
-    /// `fg-diff -n` makes the totals of both sides equal, which those of two runs hardly ever are. The factor is not
-    /// known, and so neither is the weight of one sample before: with it, the verdict may be another.
-    pub fn caveat(&self, kind: WeightKind, options: WeightOptions, of_lost: Option<Caveat>) -> Option<Caveat> {
-        let is_scaled = self.has_difference && self.total == self.total_before;
-        let scaled = "both sides have the same total, as fg-diff -n writes them: the weight of one sample before is not known, and \
-                      the verdict may be wrong; give the profiles with --before and --after, and -n";
-        if is_scaled { Some(scaled.into()) } else { self.caveat_of_single_runs(kind, options, of_lost) }
-    }
-
-    /// Returns a warning about judging sides of one run each, if their weights deserve one: because of their kind, or because their
-    /// common divisor is taken for a sample, and the samples are so few that the verdict depends on it; or `of_lost`, the warning about
-    /// what was lost.
-    pub fn caveat_of_single_runs(
-        &self,
-        kind: WeightKind,
-        options: WeightOptions,
-        of_lost: Option<Caveat>,
-    ) -> Option<Caveat> {
-        let is_derived = options.per_sample.is_none();
-        let (WeightKind::Samples(sample) | WeightKind::LikelySamples(sample)) = kind else {
-            return kind.caveat(true).map(Caveat::from).or(of_lost);
-        };
-        if of_lost.is_some() {
-            return of_lost;
-        }
-        let [before, after] = [self.total_before, self.total].map(|total| total / sample.millionths().max(1));
-        if matches!(kind, WeightKind::LikelySamples(_)) {
-            let text = format!(
-                "one sample is taken to weigh at most {sample} (the smallest weight), unless --per-sample says otherwise: at \
-                 least {before} samples before, {after} after; if the weights are durations, compare several runs per side \
-                 with --before and --after"
-            );
-            return Some(text.into());
-        }
-        let are_few = (before.min(after) as f64) < PLENTY_OF_SAMPLES * EFFECTIVE_SAMPLES_PER_RUN;
-        (is_derived && sample != Weight::ONE && are_few).then(|| {
-            let text = format!(
-                "all weights are multiples of {sample}, taken as the weight of one sample: {before} before, {after} after; if a \
-                 sample weighs less, give --per-sample; if the weights are exact counts, --exact"
-            );
-            text.into()
-        })
-    }
-
     /// Returns the factor by which weights before were scaled up, as far as their smallest tell: 1 unless they are much
     /// larger than those after.
     pub fn scale_before(&self) -> f64 {
@@ -297,40 +272,6 @@ impl WeightSurvey {
         }
         let scale = self.sizes_before.quantile(10) as f64 / self.sizes.quantile(10).max(1) as f64;
         if scale >= 3.0 { scale } else { 1.0 }
-    }
-}
-
-/// Number of weights by their binary logarithm, in quarters.
-#[derive(Clone, Debug, Default)]
-struct Sizes(Vec<u64>);
-
-impl Sizes {
-    fn add(&mut self, weight: u128) {
-        let size = ((weight as f64).log2() * 4.0) as usize;
-        if size >= self.0.len() {
-            self.0.resize(size + 1, 0);
-        }
-        self.0[size] += 1;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.0.resize(self.0.len().max(other.0.len()), 0);
-        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
-    }
-
-    fn count(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// Returns a weight that one in `parts` of all weights do not exceed, within a fifth.
-    fn quantile(&self, parts: u64) -> u128 {
-        let wanted = self.count() / parts;
-        let mut sum = 0;
-        let found = self.0.iter().position(|count| {
-            sum += count;
-            sum > wanted
-        });
-        found.map_or(0, |size| (size as f64 / 4.0).exp2() as u128)
     }
 }
 
@@ -372,13 +313,28 @@ mod tests {
 
     #[test]
     fn periods_have_no_divisor() {
+        // So few that a stack with half of the weight may be one.
         let sides = [(61_000_001, 79_000_001), (30_000_003, 24_000_003), (2_999_993, 3_000_029)];
         let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
-        assert!((2_500_000..=3_000_029).contains(&(sample.millionths() / 1_000_000)), "{sample}");
+        assert!((50_000_000..=79_000_001).contains(&(sample.millionths() / 1_000_000)), "{sample}");
         // perf begins with short periods.
-        let mut sides: Vec<(u64, u64)> = (0..50).map(|n| (3_000_017 + n * 7919, 3_000_029 + n * 6007)).collect();
-        sides[0] = (1, 20);
-        assert!(matches!(kind(&sides), WeightKind::Periods(_)), "{:?}", kind(&sides));
+        let mut sides: Vec<(u64, u64)> = (0..100).map(|n| (3_000_017 + n * 7919, 3_000_029 + n * 6007)).collect();
+        for (short, side) in [1, 7, 118, 2178, 40_254].into_iter().zip(&mut sides) {
+            *side = (short, short + 3);
+        }
+        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
+        assert!((2_500_000..=3_700_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
+        // The periods of a rarer event, and the half of a recording.
+        let sides: Vec<(u64, u64)> = sides.iter().step_by(4).map(|side| (side.0 / 500 + 1, side.1 / 500 + 1)).collect();
+        assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)), "{:?}", kind(&sides));
+    }
+
+    #[test]
+    fn counts_have_small_weights() {
+        let sides: Vec<(u64, u64)> = (0..60).map(|n: u64| (1 + n.pow(3) / 40, 2 + n.pow(3) / 40)).collect();
+        assert_eq!(kind(&sides), WeightKind::Samples(Weight::ONE));
+        assert_eq!(kind(&[(5000, 5051), (4000, 4900), (1000, 149)]), WeightKind::LargeCounts(Weight::ONE));
+        assert_eq!(kind(&[(5000, 5051), (4000, 4900), (10, 14), (9, 12), (1, 0)]), WeightKind::Samples(Weight::ONE));
     }
 
     #[test]

@@ -124,12 +124,12 @@ fn functions_with_different_names_are_told_apart() {
 fn a_part_of_a_comparison_may_lack_a_side() {
     let new = "app;main;cache;hash 0 4001\napp;main;cache;insert 0 3000\n";
     let page = report(&[], new.as_bytes());
-    assert!(page.starts_with("profiles  before: 0 samples; after: 7,001 samples\n"), "{page}");
+    assert!(page.starts_with("profiles  before: weight 0; after: weight 7,001\n"), "{page}");
     assert!(page.contains("2 appeared") && page.contains("+57.1%"), "{page}");
     assert!(page.contains("change in % of all after"), "{page}");
     let gone = "app;main;cache;hash 4001 0\napp;main;cache;insert 3000 0\n";
     let page = report(&[], gone.as_bytes());
-    assert!(page.starts_with("profiles  before: 7,001 samples; after: 0 samples (-100.0%)\n"), "{page}");
+    assert!(page.starts_with("profiles  before: weight 7,001; after: weight 0 (-100.0%)\n"), "{page}");
     assert!(page.contains("2 vanished") && page.contains("-57.1%"), "{page}");
     for options in [&["--json"][..], &["--markdown"], &["--focus=hash"]] {
         for profile in [new, gone] {
