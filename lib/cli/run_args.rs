@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::options::parse_positive_weight;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::{ComparedRuns, Counterparts, Options, Scaling, compare_runs};
+use crate::diff::{ComparedRuns, Counterparts, Options, Scaling, WITHOUT_LINES, compare_runs};
 use crate::folded;
 use crate::input::Source;
 use crate::profile::{Profile, Weight};
@@ -97,10 +97,13 @@ pub struct CopyArgs {
     pub exact_names: bool,
 }
 
-/// Says which names are compared as one, and how to prevent it.
+/// Says which names are compared as one, and how to prevent it; and how to compare many names without their lines.
 pub fn warn_of_counterparts(counterparts: &Counterparts, diagnostics: &mut Diagnostics) {
     if let Some(pairs) = counterparts.describe() {
         diagnostics.warn(&format!("{pairs}; --exact-names compares names as they are"));
+    }
+    if let Some(lines) = counterparts.describe_moved_lines() {
+        diagnostics.warn(&format!("{lines}; to compare without it: fg-diff --rename '{WITHOUT_LINES}' OLD NEW"));
     }
 }
 

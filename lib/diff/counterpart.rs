@@ -27,10 +27,19 @@ pub enum NamePart {
     File,
     /// A crate, a namespace, a package or a type.
     Module,
-    /// The name of a thread with the numbers of its process and itself.
-    Thread,
-    /// The name of a process with its number.
-    Process,
+    /// The name of threads with the numbers of their process and themselves.
+    Thread(Joined),
+    /// The name of processes with their number.
+    Process(Joined),
+}
+
+/// The threads or processes of a name that are compared without their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joined {
+    /// Those with a number of one side.
+    Restarted,
+    /// All: one side has more, among which those of both sides share the work with others.
+    All,
 }
 
 /// Returns a text that says what is compared as one; `None` if nothing is.
@@ -63,8 +72,8 @@ impl NamePart {
     /// Returns the kind of what has a number that is left out.
     fn kind(self) -> Option<&'static str> {
         match self {
-            Self::Thread => Some("threads"),
-            Self::Process => Some("processes"),
+            Self::Thread(_) => Some("threads"),
+            Self::Process(_) => Some("processes"),
             Self::Whole | Self::Folder | Self::File | Self::Module => None,
         }
     }
@@ -75,7 +84,10 @@ impl Counterpart {
     fn describe(&self) -> String {
         let Self { before, after, part } = self;
         match part {
-            NamePart::Thread | NamePart::Process => after.clone(),
+            NamePart::Thread(Joined::All) | NamePart::Process(Joined::All) => {
+                format!("{after} (all as one, since there are more on one side)")
+            }
+            NamePart::Thread(_) | NamePart::Process(_) => after.clone(),
             NamePart::Folder => format!("{before}/ is compared as {after}/"),
             NamePart::Whole | NamePart::File | NamePart::Module => format!("{before} is compared as {after}"),
         }
@@ -88,7 +100,7 @@ impl Counterpart {
             NamePart::Whole => (name == self.before.as_bytes()).then(|| self.after.clone().into_bytes()),
             NamePart::Folder => self.rename_paths(name, |next| next == Some('/')),
             NamePart::File => self.rename_paths(name, |next| next.is_none_or(is_end)),
-            NamePart::Module | NamePart::Thread | NamePart::Process => None,
+            NamePart::Module | NamePart::Thread(_) | NamePart::Process(_) => None,
         }
     }
 

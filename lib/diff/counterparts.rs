@@ -3,27 +3,20 @@
 //! All are found in the profiles, since a command does not tell which of its programs does the work. Two programs are taken
 //! for one only if their functions are alike: what appeared and what vanished is a real difference, unless only names differ.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::counterpart::{Counterpart, NamePart, describe_all};
-use super::own_functions::OwnFrames;
-use super::program::{Program, is_evidence};
 use super::renaming::Renaming;
-use super::sources::{Functions, find_files, find_folders};
+use super::side_names::SideNames;
+use super::sources::{find_files, find_folders};
 use super::thread_names::{has_name, without_numbers};
 use crate::Error;
 use crate::profile::Profile;
-use crate::tally::{GroupBy, Row, tally_profile};
 
-/// The names of two sides that are compared as one.
+/// The names of two sides that are compared as one, and the number of those that might be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counterparts(Vec<Counterpart>);
-
-/// The calls of programs by weight, and the names of a side.
-#[derive(Default)]
-struct SideNames {
-    functions: Functions,
-    programs: BTreeMap<String, Program>,
+pub struct Counterparts {
+    names: Vec<Counterpart>,
+    /// The number of functions that differ in nothing but a line.
+    moved_lines: usize,
 }
 
 impl Counterparts {
@@ -35,16 +28,16 @@ impl Counterparts {
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn find(before: &[Profile], after: &[Profile]) -> Result<Self, Error> {
         let [mut old, new] = [SideNames::of_functions(before)?, SideNames::of_functions(after)?];
-        let mut found = Self(find_folders(&old.functions, &new.functions));
+        let mut found = Self::from_names(find_folders(&old.functions, &new.functions));
         old.rename(&found);
-        let files = Self(find_files(&old.functions, &new.functions));
+        let files = Self::from_names(find_files(&old.functions, &new.functions));
         old.rename(&files);
-        found.0.extend(files.0);
+        found.names.extend(files.names);
         if old.has_other_programs(&new) && new.has_other_programs(&old) {
             let sides = [old.with_calls(before, &found)?, new.with_calls(after, &Self::default())?];
             if let Some(program) = find_program(&sides) {
                 let object = find_object(&sides, &program);
-                found.0.extend([program].into_iter().chain(object));
+                found.names.extend([program].into_iter().chain(object));
             }
         }
         Ok(found)
@@ -52,131 +45,53 @@ impl Counterparts {
 
     /// Creates the counterparts from names that are known.
     pub(super) fn from_names(names: Vec<Counterpart>) -> Self {
-        Self(names)
+        Self { names, moved_lines: 0 }
     }
 
     /// Adds other counterparts.
     pub(super) fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
+        self.names.extend(others.names);
+        self.moved_lines = self.moved_lines.max(others.moved_lines);
     }
 
     /// Returns the counterparts, folders first.
     pub fn iter(&self) -> impl Iterator<Item = &Counterpart> {
-        self.0.iter()
+        self.names.iter()
     }
 
     /// True if there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
     }
 
     /// Returns what gives the frames before their names after.
     pub(super) fn renaming(&self) -> Renaming<'_> {
-        Renaming::new(&self.0)
+        Renaming::new(&self.names)
     }
 
     /// Describes what is compared as one; `None` if nothing is.
     pub fn describe(&self) -> Option<String> {
-        describe_all(&self.0)
-    }
-}
-
-fn function_name(profile: &Profile, row: &Row) -> String {
-    String::from_utf8_lossy(profile.frames.name(row.frames[0])).into_owned()
-}
-
-impl SideNames {
-    /// Returns the weights of all functions and programs.
-    fn of_functions(profiles: &[Profile]) -> Result<Self, Error> {
-        let mut side = Self::default();
-        for profile in profiles {
-            for row in tally_profile(profile, GroupBy::Function)? {
-                side.functions.add(function_name(profile, &row), row.weights[1].after.as_f64());
-            }
-            for row in tally_profile(profile, GroupBy::Comm)? {
-                side.programs.entry(function_name(profile, &row)).or_default().weight += row.weights[0].after.as_f64();
-            }
-        }
-        Ok(side)
+        describe_all(&self.names)
     }
 
-    /// Renames all functions and programs.
-    fn rename(&mut self, counterparts: &Counterparts) {
-        if counterparts.is_empty() {
-            return;
-        }
-        let renaming = counterparts.renaming();
-        self.functions = self.functions.rename(|name| renamed(&renaming, name));
-        for (name, program) in std::mem::take(&mut self.programs) {
-            self.programs.entry(renamed(&renaming, &name)).or_default().weight += program.weight;
-        }
+    /// Sets the number of functions that differ in nothing but a line.
+    pub(super) fn with_moved_lines(self, moved_lines: usize) -> Self {
+        Self { moved_lines, ..self }
     }
 
-    /// Adds the calls within each program.
-    fn with_calls(mut self, profiles: &[Profile], counterparts: &Counterparts) -> Result<Self, Error> {
-        let renaming = counterparts.renaming();
-        for profile in profiles {
-            let names: Vec<String> =
-                profile.frames.iter().map(|(_, name)| renamed(&renaming, &String::from_utf8_lossy(name))).collect();
-            let own = OwnFrames::new(profile);
-            profile.for_each(|stack, weights| {
-                let Some(root) = stack.first() else { return Ok::<(), Error>(()) };
-                let program = self.programs.entry(names[root.index()].clone()).or_default();
-                let calls: BTreeSet<_> = stack.windows(2).enumerate().map(|(depth, call)| (depth == 0, call)).collect();
-                for (is_first, call) in calls {
-                    let callee = &names[call[1].index()];
-                    if !is_evidence(callee) {
-                        continue;
-                    }
-                    let caller = if is_first { String::new() } else { names[call[0].index()].clone() };
-                    *program.calls.entry((caller, callee.clone())).or_default() += weights.after.as_f64();
-                }
-                let functions = own.find(stack).map(|frame| &names[frame.index()]);
-                for function in functions.collect::<BTreeSet<_>>() {
-                    *program.functions.entry(function.clone()).or_default() += weights.after.as_f64();
-                }
-                Ok(())
-            })?;
-        }
-        Ok(self)
+    /// Says how many functions differ in nothing but a line; `None` if they are few.
+    pub fn describe_moved_lines(&self) -> Option<String> {
+        let count = self.moved_lines;
+        (count > 0).then(|| format!("{count} functions differ in nothing but a line in their names"))
     }
-
-    fn has_other_programs(&self, other: &Self) -> bool {
-        self.heaviest_only_here(other).is_some()
-    }
-
-    /// Returns the programs that the other side does not have: neither as a program nor, where stacks begin with functions, as one
-    /// that another calls.
-    fn programs_only_here(&self, other: &Self) -> impl Iterator<Item = (&String, &Program)> {
-        let only = self.programs.iter().filter(|(name, _)| !other.functions.has(name));
-        only.filter(|(name, _)| !name.starts_with('['))
-    }
-
-    /// Returns the heaviest of them.
-    fn heaviest_only_here(&self, other: &Self) -> Option<(&str, &Program)> {
-        let programs = self.programs_only_here(other);
-        programs.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|(name, program)| (name.as_str(), program))
-    }
-
-    /// Returns the only name that starts with `[` and the program, and that the other side does not have.
-    fn object_only_here(&self, other: &Self, program: &str) -> Option<String> {
-        let names = self.functions.only_here(&other.functions).map(|(name, _)| name);
-        let mut objects = names.filter(|name| name.strip_prefix('[').is_some_and(|name| name.starts_with(program)));
-        let first = objects.next().filter(|name| name.ends_with(']'))?;
-        objects.next().is_none().then(|| first.to_owned())
-    }
-}
-
-fn renamed(renaming: &Renaming<'_>, name: &str) -> String {
-    String::from_utf8_lossy(&renaming.rename(name.as_bytes())).into_owned()
 }
 
 fn find_program([before, after]: &[SideNames; 2]) -> Option<Counterpart> {
     let (old, new) = (before.heaviest_only_here(after)?, after.heaviest_only_here(before)?);
-    // A thread or process whose name is on both sides is none of another name.
+    // A thread or process whose name is on both sides is none of another name, and one of several of its name none of the others.
     let [old_name, new_name] = [old.0, new.0].map(without_numbers);
-    if old_name != new_name && (has_name(before.programs.keys(), new_name) || has_name(after.programs.keys(), old_name))
-    {
+    let others = [(before, old.0, new_name), (after, new.0, old_name)];
+    if others.iter().any(|(side, root, name)| has_name(side.programs.keys().filter(|other| *other != root), name)) {
         return None;
     }
     let are_single =
@@ -211,7 +126,7 @@ mod tests {
     /// Returns the counterparts of two profiles as pairs.
     fn find(before: &[&str], after: &[&str]) -> Vec<(String, String)> {
         let found = Counterparts::find(&[profile(before)], &[profile(after)]).unwrap();
-        found.0.into_iter().map(|Counterpart { before, after, .. }| (before, after)).collect()
+        found.names.into_iter().map(|Counterpart { before, after, .. }| (before, after)).collect()
     }
 
     fn pair(before: &str, after: &str) -> (String, String) {
@@ -231,12 +146,30 @@ mod tests {
     }
 
     #[test]
+    fn threads_of_a_pool_are_none_of_another() {
+        let threads = |numbers: [usize; 3]| numbers.map(|number| format!("w-7/{number};work;parse;read"));
+        let [before, after] = [threads([1, 2, 3]), threads([1, 2, 9])];
+        let find = |before: &[String], after: &[String]| {
+            let [before, after] = [before, after].map(|side| side.iter().map(String::as_str).collect::<Vec<_>>());
+            find(&before, &after)
+        };
+        assert_eq!(find(&before, &after), []);
+        assert_eq!(find(&before[..1], &after[2..]), [pair("w-7/1", "w-7/9")]);
+    }
+
+    #[test]
     fn programs_without_common_functions_are_two() {
         for (before, after) in [
             (&["value"][..], &["other"][..]),
             (&["gzip;_start;main;deflate;memcpy"], &["xz;_start;main;lzma;memcpy"]),
             (&["gzip;main"], &["xz;main"]),
             (&["gzip;[gzip]"], &["xz;[xz]"]),
+            // Threads that share nothing but the run time and the kernel.
+            (
+                &["main;JavaMain;App.run", "Finalizer;start_thread;thread_native_entry;Thread::call_run"],
+                &["main;JavaMain;App.run", "GC_Thread#0;start_thread;thread_native_entry;Thread::call_run"],
+            ),
+            (&["Finalizer;[libjvm.so];futex_wait_[k]"], &["GC_Thread#0;[libjvm.so];futex_wait_[k]"]),
             // The names are alike, but not what they run.
             (&["worker-1;main;read;parse"], &["worker-2;main;sort;write"]),
         ] {
@@ -366,7 +299,7 @@ mod tests {
     fn renames_whole_names_and_folders_only() {
         let counterpart =
             |before: &str, after: &str, part| Counterpart { before: before.into(), after: after.into(), part };
-        let counterparts = Counterparts(vec![
+        let counterparts = Counterparts::from_names(vec![
             counterpart("/w/old", "/w/new", NamePart::Folder),
             counterpart("old", "n$w", NamePart::Folder),
             counterpart("app.v1", "a$=b", NamePart::Whole),

@@ -7,6 +7,7 @@ mod counterpart;
 mod counterparts;
 mod join_renamed;
 mod modules;
+mod moved_lines;
 mod options;
 mod own_functions;
 mod path_name;
@@ -17,6 +18,7 @@ mod renaming;
 mod repeated_run;
 mod runs;
 mod scale;
+mod side_names;
 mod significant;
 mod sources;
 mod stream;
@@ -28,6 +30,7 @@ pub use comparison::Comparison;
 pub use counterpart::{Counterpart, NamePart};
 pub use counterparts::Counterparts;
 pub use join_renamed::{RenamedInSums, find_renamed_in_sums};
+pub use moved_lines::WITHOUT_LINES;
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;
@@ -115,7 +118,8 @@ fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Opt
         (before, after) = (rename_all(&before, options)?, rename_all(&after, options)?);
     }
     if options.exact_names {
-        return Ok(RenamedSides { before, after, counterparts: Counterparts::default() });
+        let counterparts = Counterparts::default().with_moved_lines(moved_lines::count_moved(&before, &after)?);
+        return Ok(RenamedSides { before, after, counterparts });
     }
     let threads = ThreadNames::find(&before, &after);
     (before, after) = (threads.rename(before)?, threads.rename(after)?);
@@ -126,6 +130,7 @@ fn rename_sides(mut before: Vec<Profile>, mut after: Vec<Profile>, options: &Opt
         before = renamed.collect::<Result<_, _>>()?;
     }
     counterparts.extend(Counterparts::from_names(threads.into_counterparts()));
+    counterparts = counterparts.with_moved_lines(moved_lines::count_moved(&before, &after)?);
     Ok(RenamedSides { before, after, counterparts })
 }
 

@@ -47,25 +47,29 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// True if another program is the same one under another name: if they call the same functions, or, without any evidence of
-    /// that, if their names differ only in versions or hashes.
+    /// True if another program is the same one under another name: if they call the same functions, some of them their own unless
+    /// their files have one name, or, without any evidence of that, if their names differ only in versions or hashes.
     pub fn is_same(&self, name: &str, other: &Self, other_name: &str) -> bool {
         let are_versions = without_version(name) == without_version(other_name);
         match self.common_share(other) {
             Some(share) if are_versions => share >= MIN_COMMON_OF_VERSIONS,
-            Some(share) => share >= MIN_COMMON && !self.has_other_functions(name, other, other_name),
+            Some(share) => {
+                share >= MIN_COMMON
+                    && (is_same_file(name, other_name) || self.shares_functions(name, other, other_name))
+            }
             None => are_versions,
         }
     }
 
-    /// True if the large functions of the two are others, whatever they have in common of a framework.
-    fn has_other_functions(&self, name: &str, other: &Self, other_name: &str) -> bool {
+    /// True if enough of the large functions of the two are the same. What they have in common of a framework, of their run time and of
+    /// the kernel does not count: threads of one process have that in common.
+    fn shares_functions(&self, name: &str, other: &Self, other_name: &str) -> bool {
         let [own, new] = [(self, name), (other, other_name)].map(|(program, name)| program.plain_names(name, 0.0));
         let [large, new_large] =
             [(self, name), (other, other_name)].map(|(program, name)| program.plain_names(name, LARGE_FUNCTION));
         let all: BTreeSet<&&str> = large.iter().chain(&new_large).collect();
         let common = all.iter().filter(|name| own.contains(**name) && new.contains(**name)).count();
-        !large.is_empty() && !new_large.is_empty() && common * MIN_OWN_PART < all.len()
+        !large.is_empty() && !new_large.is_empty() && common * MIN_OWN_PART >= all.len()
     }
 
     /// Returns the names of the functions of no framework with at least this share of the program, without the crate that is named
@@ -106,6 +110,12 @@ impl Program {
     fn share(&self, call: &(String, String)) -> f64 {
         self.calls.get(call).copied().unwrap_or_default() / self.weight
     }
+}
+
+/// True for the paths of one file in two folders.
+fn is_same_file(name: &str, other_name: &str) -> bool {
+    let [file, other] = [name, other_name].map(|path| path.rsplit_once('/').map(|(_, file)| file));
+    file.is_some() && file == other
 }
 
 /// True for a function of Go whose package is named with its host, such as `github.com/gin-gonic/gin.(*Context).Next`: many programs

@@ -1,15 +1,18 @@
 //! Names of threads and processes with their numbers, `pool-7/11` and `pool-7`, which are others in each run.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::counterpart::{Counterpart, NamePart};
+use super::counterpart::{Counterpart, Joined, NamePart};
 use crate::Error;
 use crate::filter::rename;
 use crate::profile::Profile;
 
 /// Fewest digits of the number of a process. A thread may have a smaller one in its name, such as `worker-12`.
 const MIN_DIGITS: usize = 3;
+
+/// Largest part of the work that moved between threads of both sides and others if all threads of a name are still compared as one.
+const MOST_MOVED: f64 = 0.15;
 
 /// The root frames with a number that are compared without it.
 pub(super) struct ThreadNames {
@@ -29,31 +32,33 @@ enum Numbers {
 
 impl ThreadNames {
     /// Finds the names of which each side has a thread, or a process, with a number that the other side does not have. Those with a
-    /// number of both sides keep it: one may have restarted beside others that did not.
+    /// number of both sides keep it, since one may have restarted beside others that did not, unless one side has more of them
+    /// ([`Namesakes::joined`]).
     pub fn find(before: &[Profile], after: &[Profile]) -> Self {
-        let [before, after] = [before, after].map(find_roots);
-        let mut sides = BTreeMap::<(&[u8], Numbers), [BTreeSet<&[u8]>; 2]>::new();
-        for (side, roots) in [&before, &after].into_iter().enumerate() {
-            for root in roots {
+        let roots = [before, after].map(find_roots);
+        let mut sides = BTreeMap::<(&[u8], Numbers), Namesakes<'_>>::new();
+        for (side, roots) in roots.iter().enumerate() {
+            for (root, load) in roots {
                 if let Some((name, numbers)) = split_numbers(root) {
-                    sides.entry((name, numbers)).or_default()[side].insert(root);
+                    sides.entry((name, numbers)).or_default().0[side].insert(root, *load);
                 }
             }
         }
-        sides.retain(|_, [old, new]| !old.is_subset(new) && !new.is_subset(old));
+        sides.retain(|_, namesakes| (0..2).all(|side| namesakes.only_on(side).next().is_some()));
         // One process of each side may be a program under another name (`program.rs`).
         let processes = sides.iter().filter(|((_, numbers), _)| *numbers == Numbers::Process);
-        if processes.map(|(_, [old, new])| old.len() + new.len()).sum::<usize>() == 2 {
+        if processes.map(|(_, namesakes)| namesakes.0.each_ref().map(BTreeMap::len)).eq([[1, 1]]) {
             sides.retain(|(_, numbers), _| *numbers == Numbers::Thread);
         }
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
-        for ((name, numbers), [old, new]) in sides {
-            let plain = old.symmetric_difference(&new).map(|root| (root.to_vec(), name.to_vec()));
+        for ((name, numbers), namesakes) in sides {
+            let Some(joined) = namesakes.joined([before.len(), after.len()]) else { continue };
+            let plain = namesakes.roots(joined).map(|root| (root.to_vec(), name.to_vec()));
             found.plain.extend(plain);
             let after = String::from_utf8_lossy(name).into_owned();
             let (suffix, part) = match numbers {
-                Numbers::Thread => ("-PID/TID", NamePart::Thread),
-                Numbers::Process => ("-PID", NamePart::Process),
+                Numbers::Thread => ("-PID/TID", NamePart::Thread(joined)),
+                Numbers::Process => ("-PID", NamePart::Process(joined)),
             };
             found.counterparts.push(Counterpart { before: format!("{after}{suffix}"), after, part });
         }
@@ -84,17 +89,78 @@ impl ThreadNames {
     }
 }
 
+/// The threads or processes of one name before and after.
+#[derive(Default)]
+struct Namesakes<'r>([BTreeMap<&'r [u8], Load>; 2]);
+
+/// The weight of a root in all runs that have it.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    weight: f64,
+    runs: usize,
+}
+
+impl Load {
+    fn join(self, other: Self) -> Self {
+        Self { weight: self.weight + other.weight, runs: self.runs + other.runs }
+    }
+
+    /// Returns the weight of a thread in a run.
+    fn mean(self) -> f64 {
+        self.weight / self.runs.max(1) as f64
+    }
+}
+
+impl<'r> Namesakes<'r> {
+    /// Returns those of a side whose number the other side does not have.
+    fn only_on(&self, side: usize) -> impl Iterator<Item = (&'r [u8], Load)> {
+        let other = &self.0[1 - side];
+        self.0[side].iter().filter(|(root, _)| !other.contains_key(*root)).map(|(root, load)| (*root, *load))
+    }
+
+    /// Returns which of them are compared without numbers: those of one side only, if they are as many on both sides or there are no
+    /// others. Else a pool has grown or shrunk, and those with a number of both sides share their work with more or fewer: all are
+    /// compared as one, or none if the work of each also moved relative to that of others. `runs` has the number of runs.
+    fn joined(&self, runs: [usize; 2]) -> Option<Joined> {
+        let [old, new] = [0, 1].map(|side| self.only_on(side).map(|(_, load)| load).fold(Load::default(), Load::join));
+        let has_others = self.0[0].keys().any(|root| self.0[1].contains_key(root));
+        if !has_others || old.runs * runs[1] == new.runs * runs[0] {
+            return Some(Joined::Restarted);
+        }
+        (self.moved_part([old, new]) <= MOST_MOVED).then_some(Joined::All)
+    }
+
+    /// Returns the part of the work that moved between those of both sides and a typical one of one side.
+    fn moved_part(&self, only: [Load; 2]) -> f64 {
+        let [before, after] = &self.0;
+        let both = before.iter().filter_map(|(root, load)| Some([load.mean(), after.get(root)?.mean()]));
+        let loads: Vec<[f64; 2]> = both.chain([only.map(Load::mean)]).collect();
+        let sums = [0, 1].map(|side| loads.iter().map(|load| load[side]).sum::<f64>().max(f64::MIN_POSITIVE));
+        loads.iter().map(|load| (load[0] / sums[0] - load[1] / sums[1]).abs()).sum::<f64>() / 2.0
+    }
+
+    fn roots(&self, joined: Joined) -> impl Iterator<Item = &'r [u8]> {
+        let all = self.0.iter().flat_map(BTreeMap::keys).copied().filter(move |_| joined == Joined::All);
+        all.chain((0..2).flat_map(|side| self.only_on(side).map(|(root, _)| root)))
+    }
+}
+
 /// Returns the root frames of all stacks.
-fn find_roots(profiles: &[Profile]) -> BTreeSet<Vec<u8>> {
-    let mut roots = BTreeSet::new();
+fn find_roots(profiles: &[Profile]) -> BTreeMap<Vec<u8>, Load> {
+    let mut roots = BTreeMap::<Vec<u8>, Load>::new();
     for profile in profiles {
-        let mut is_root = vec![false; profile.frames.len()];
-        let _ = profile.for_each(|stack, _| {
-            stack.first().into_iter().for_each(|root| is_root[root.index()] = true);
+        let mut weights = vec![None; profile.frames.len()];
+        let _ = profile.for_each(|stack, weight| {
+            if let Some(root) = stack.first() {
+                *weights[root.index()].get_or_insert(0.0) += weight.after.as_f64();
+            }
             Ok::<(), ()>(())
         });
-        let names = profile.frames.iter().filter(|(frame, _)| is_root[frame.index()]);
-        roots.extend(names.map(|(_, name)| name.to_vec()));
+        for (frame, name) in profile.frames.iter() {
+            let Some(weight) = weights[frame.index()] else { continue };
+            let load = roots.entry(name.to_vec()).or_default();
+            *load = load.join(Load { weight, runs: 1 });
+        }
     }
     roots
 }
@@ -126,13 +192,16 @@ fn split_numbers(root: &[u8]) -> Option<(&[u8], Numbers)> {
 #[cfg(test)]
 mod tests {
     use super::ThreadNames;
+    use crate::diff::counterpart::describe_all;
     use crate::profile::{Profile, Weight, Weights};
 
+    /// Returns a profile of threads `ROOT` or `ROOT WEIGHT`.
     fn profile(roots: &[&str]) -> Profile {
         let mut profile = Profile::new(false);
         for root in roots {
+            let (root, weight) = root.split_once(' ').unwrap_or((root, "100"));
             let stack = [root, "work"].map(|name| profile.frames.intern(name.as_bytes()));
-            profile.add(&stack, Weights::plain(Weight::new(1))).unwrap();
+            profile.add(&stack, Weights::plain(Weight::new(weight.parse().unwrap()))).unwrap();
         }
         profile
     }
@@ -155,6 +224,38 @@ mod tests {
         assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-901"]), ["cc1-701>cc1", "cc1-702>cc1"]);
         assert_eq!(find(&["cc1-701", "cc1-702"], &["cc1-702", "cc1-703"]), ["cc1-701>cc1"]);
         assert_eq!(find(&["cc1-701", "as-702"], &["cc1-901", "as-902"]), ["as-702>as", "cc1-701>cc1"]);
+    }
+
+    #[test]
+    fn a_pool_that_grew_is_compared_as_one() {
+        let before = ["w-7/1", "w-7/2", "w-7/3", "w-7/4"];
+        let grown =
+            ["w-7/1 50", "w-7/2 52", "w-7/3 47", "w-7/11 51", "w-7/12 52", "w-7/13 46", "w-7/14 49", "w-7/15 50"];
+        assert_eq!(find(&before, &grown), ["w-7/1>w", "w-7/2>w", "w-7/3>w", "w-7/4>w"]);
+        let names = |before: &[&str], after: &[&str]| {
+            let found = ThreadNames::find(&[profile(before)], &[profile(after)]);
+            describe_all(&found.into_counterparts()).unwrap_or_default()
+        };
+        let said = "threads with other numbers are compared by name: w (all as one, since there are more on one side)";
+        assert_eq!(names(&before, &grown), said);
+        assert_eq!(names(&grown, &before), said);
+        // Work moved to one of the threads of both sides, from another one or from all.
+        for moved in [["w-7/1 95", "w-7/2 5", "w-7/3 50"], ["w-7/1 250", "w-7/2 50", "w-7/3 50"]] {
+            let after = [&moved[..], &["w-7/11 50", "w-7/12 50"]].concat();
+            assert_eq!(names(&before, &after), "", "{moved:?}");
+        }
+        assert_eq!(names(&["w-7/1", "w-7/2"], &["w-7/1 180", "w-7/3 10", "w-7/4 10"]), "");
+        // Neither thread has others beside it that keep their number, or as many restarted as there were.
+        for after in [&["w-7/11 50", "w-7/12 50"][..], &["w-7/1 300", "w-7/2", "w-7/3", "w-7/11"]] {
+            assert_eq!(names(&before, after), "threads with other numbers are compared by name: w", "{after:?}");
+        }
+    }
+
+    #[test]
+    fn runs_that_are_more_on_one_side_make_no_pool_grow() {
+        let run = |number: usize| profile(&["a-1/1", &format!("a-1/{number}")]);
+        let found = ThreadNames::find(&[run(7)], &[run(17), run(18), run(19)]);
+        assert_eq!(found.plain.keys().map(|name| name.len()).collect::<Vec<_>>(), [6, 6, 6, 5]);
     }
 
     #[test]

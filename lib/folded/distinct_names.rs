@@ -23,7 +23,7 @@ impl DistinctNames {
                 self.programs.insert(root.to_vec());
             }
         }
-        if memchr::memchr(b'/', rest).is_some() {
+        if may_have_path(rest) {
             rest.split(|byte| *byte == b';').for_each(|name| self.add_path(name));
         }
     }
@@ -42,7 +42,7 @@ impl DistinctNames {
     }
 
     fn add_path(&mut self, name: &[u8]) {
-        if memchr::memchr(b'/', name).is_some() && !self.paths.contains(name) {
+        if may_have_path(name) && !self.paths.contains(name) {
             self.paths.insert(name.to_vec());
         }
     }
@@ -56,6 +56,12 @@ impl DistinctNames {
     pub fn differ(&self, other: &Self) -> bool {
         neither_is_subset(&self.programs, &other.programs) || neither_is_subset(&self.paths, &other.paths)
     }
+}
+
+/// True if a text has the path of a file, or the line of one.
+fn may_have_path(text: &[u8]) -> bool {
+    let has_line = || memchr::memchr_iter(b':', text).any(|colon| text.get(colon + 1).is_some_and(u8::is_ascii_digit));
+    memchr::memchr(b'/', text).is_some() || has_line()
 }
 
 /// True if each of two sets has a name that the other does not have.
@@ -98,6 +104,7 @@ mod tests {
     fn differ_if_each_has_names_of_its_own() {
         let differ = |one: &[&str], other: &[&str]| of_sorted(one).differ(&of_sorted(other));
         assert!(differ(&["a;x"], &["b;x"]) && differ(&["a;x (o/y)"], &["a;x (n/y)"]));
+        assert!(differ(&["a;x (y.py:3)"], &["a;x (y.py:4)"]));
         assert!(!differ(&["a;x"], &["a;y", "b;x"]) && !differ(&["a;x (o/y)"], &["a;z"]));
     }
 }

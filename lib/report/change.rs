@@ -98,6 +98,9 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let (first, second) = if is_defect(&quality) { (Some(quality), None) } else { (None, Some(quality)) };
     facts.extend(first);
     facts.extend(context.counterparts.describe().map(|pairs| Fact::new("names", Value::Text(printable(&pairs)))));
+    let moved = context.counterparts.describe_moved_lines();
+    let moved = moved.map(|moved| format!("{moved}; a command below compares without it"));
+    facts.extend(moved.map(|moved| Fact::new("lines", Value::Text(moved))));
     facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
     let wrappers = Wrappers::find(context);

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::{Inputs, NAMED_INPUTS};
 use crate::diagnostics::printable;
+use crate::diff::WITHOUT_LINES;
 use crate::profile::FrameId;
 
 /// Longest name in a command, in bytes: more does not fit on a page.
@@ -73,7 +74,10 @@ impl Commands {
                 format!("fg-diff{renames}{comparison} | fg-svg > flame.svg")
             }
         };
-        focus.into_iter().chain([draw]).take(limit).collect()
+        let has_moved = context.counterparts.describe_moved_lines().is_some() && !comparison.is_empty();
+        let without_lines =
+            has_moved.then(|| format!("fg-diff --rename {}{comparison} | fg-report", quote(WITHOUT_LINES)));
+        without_lines.into_iter().chain(focus).chain([draw]).take(limit).collect()
     }
 }
 

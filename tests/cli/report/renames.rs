@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::support::{directory, run};
+use crate::support::{command, directory, run, run_command, tool};
 
 #[test]
 fn a_renamed_function_has_not_grown() {
@@ -339,6 +339,70 @@ fn threads_with_numbers_are_compared_by_name() {
     assert!(!page.contains("threads are"), "{page}");
     let (page, _) = compare(&before.replace("pool-7/", "w"), &before.replace("pool-7/", "w"));
     assert!(!page.contains("threads are"), "{page}");
+}
+
+#[test]
+fn a_pool_that_grows_while_a_thread_restarts_has_not_changed() {
+    let text = |numbers: &[usize], weight: usize| {
+        let thread = |number: &usize| {
+            let functions = [("load;malloc", 7), ("rank", 9), ("pack", 8), ("dump", 6)];
+            let functions = functions.map(|(function, part)| (function, part * weight + number * 7 % 5));
+            stacks(&format!("pool-7/{number};start_thread;work"), &functions)
+        };
+        numbers.iter().map(thread).collect::<String>()
+    };
+    let before = text(&[11, 12, 13, 14], 40);
+    let (page, status) = compare(&before, &text(&[11, 12, 13, 25, 26, 27, 28, 29], 20));
+    let said = "compared by name: pool (all as one, since there are more on one side)";
+    assert!(page.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{page}");
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
+    // One of the threads of both sides works for all others now.
+    let shifted = text(&[11], 130) + &text(&[12, 13, 25, 26, 27, 28, 29], 5);
+    let (page, status) = compare(&before, &shifted);
+    assert!(page.contains("pool-7/11 ") && !page.contains("names ") && status == Some(1), "{page}");
+}
+
+/// py-spy writes lines into names: after an edit above, each function has another one.
+#[test]
+fn functions_on_other_lines_are_said_with_a_command() {
+    let text = |shift: usize| {
+        let functions = [("load", 10, 70), ("rank", 20, 90), ("pack", 30, 80), ("dump", 40, 60)];
+        let lines = functions.map(|(name, line, weight)| {
+            format!(
+                "<module> (app.py:90);{name} (app.py:{});<lambda> (app.py:{}) {weight}\n",
+                line + shift,
+                line + shift + 1
+            )
+        });
+        lines.concat()
+    };
+    let folder = directory();
+    for (name, shift) in [("it's old", 0), ("new", 4)] {
+        std::fs::write(folder.path().join(name), text(shift)).unwrap();
+    }
+    let run = |program: &str, options: &[&str]| {
+        let mut command = command(tool(program));
+        command.current_dir(folder.path()).args(options).args(["--before", "it's old", "--after", "new"]);
+        run_command(command, b"")
+    };
+    let said = "4 functions differ in nothing but a line in their names";
+    for (program, options) in [
+        ("fg-diff", &[][..]),
+        ("fg-diff", &["--significant", "--exact-names"]),
+        ("fg-report", &[]),
+        ("fg-check", &["--growth=50%"]),
+    ] {
+        assert!(run(program, options).stderr.contains(said), "{program} {options:?}");
+    }
+    let page = run("fg-report", &[]).text();
+    assert!(page.contains(said), "{page}");
+    let line = page.lines().find_map(|line| line.trim().strip_prefix("fg-diff --rename")).unwrap();
+    let mut shell = command("bash");
+    let folders = std::path::Path::new(tool("fg-diff")).parent().unwrap().display().to_string();
+    let script = format!("PATH={folders}:$PATH; fg-diff --rename{line}");
+    shell.current_dir(folder.path()).args(["-c", &script]);
+    let without = run_command(shell, b"").ok();
+    assert!(!without.text().contains("appeared") && !without.stderr.contains(said), "{without:?}");
 }
 
 /// The first threads of a container have the same numbers in every run, whatever their names are.
