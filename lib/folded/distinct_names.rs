@@ -58,10 +58,11 @@ impl DistinctNames {
     }
 }
 
-/// True if a text has the path of a file, or the line of one.
+/// True if a text has the path of a file, or the line of one: many names contain colons, few of them points.
 fn may_have_path(text: &[u8]) -> bool {
-    let has_line = || memchr::memchr_iter(b':', text).any(|colon| text.get(colon + 1).is_some_and(u8::is_ascii_digit));
-    memchr::memchr(b'/', text).is_some() || has_line()
+    let is_line = |colon: usize| text.get(colon + 1).is_some_and(u8::is_ascii_digit);
+    memchr::memchr(b'/', text).is_some()
+        || memchr::memchr(b'.', text).is_some() && memchr::memchr_iter(b':', text).any(is_line)
 }
 
 /// True if each of two sets has a name that the other does not have.
