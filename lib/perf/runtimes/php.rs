@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::function_parts::find_parts;
-use super::hash::{mix, mix_no_string, mix_string};
+use super::hash::{NO_TEXT, hash_text, mix};
 use super::interpreter::{
     FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
 };
@@ -154,7 +154,8 @@ impl Interpreter for Php {
 
     fn hash_function(&self, memory: Memory, function: u64) -> Option<u64> {
         let FunctionParts { name, class, file, first_line } = self.read_parts(memory, function)?;
-        mix_strings(mix(first_line.into(), 0), memory, [name, file, class])
+        let mut texts = [name, file, class].into_iter().map(|string| hash_string(memory, string));
+        texts.try_fold(first_line.into(), |hash, text| Some(mix(hash, text?)))
     }
 
     fn read_function(&self, memory: Memory, function: u64) -> Option<Function> {
@@ -226,14 +227,11 @@ impl Php {
     }
 }
 
-fn mix_strings(hash: u64, memory: Memory, strings: [u64; 3]) -> Option<u64> {
-    strings.into_iter().try_fold(hash, |hash, string| {
-        if string == 0 {
-            return Some(mix_no_string(hash));
-        }
-        let length = memory.field(string, STRING_LENGTH)?;
-        mix_string(hash, memory, string.checked_add(STRING_DATA)?, length)
-    })
+fn hash_string(memory: Memory, string: u64) -> Option<u64> {
+    if string == 0 {
+        return Some(NO_TEXT);
+    }
+    hash_text(memory, string.checked_add(STRING_DATA)?, memory.field(string, STRING_LENGTH)?)
 }
 
 fn read_string(memory: Memory, string: u64) -> Option<Vec<u8>> {

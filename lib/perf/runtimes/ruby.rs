@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::function_parts::{find_callers, find_dispatcher, find_parts};
-use super::hash::{mix, mix_no_string, mix_string};
+use super::hash::{hash_text, mix};
 use super::interpreter::{
     FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
 };
@@ -128,8 +128,8 @@ impl Interpreter for Ruby {
 
     fn hash_function(&self, memory: Memory, method: u64) -> Option<u64> {
         let MethodParts { first_line, code, label, path } = self.read_parts(memory, method)?;
-        let hash = mix_string(mix(first_line.into(), code), memory, label.0, label.1)?;
-        mix_string(hash, memory, path.0, path.1).map(mix_no_string)
+        let texts = [hash_text(memory, label.0, label.1)?, hash_text(memory, path.0, path.1)?];
+        Some(texts.into_iter().fold(mix(first_line.into(), code), mix))
     }
 
     fn read_function(&self, memory: Memory, method: u64) -> Option<Function> {

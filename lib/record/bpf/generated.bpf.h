@@ -5,37 +5,11 @@
 // described as in interpreters.bpf.h; the first line is the kind of the frame instead. What is noted during the walk is
 // behind the largest walked stack, and moved to its place when the record is sent.
 
-// Adds the description of the frame that was kept last. Returns 1 if its name is to be added: its hash is new.
+// Notes the function of the frame that was kept last. Returns 1 if its name is to be added.
 static __always_inline int add_generated(struct scratch *s, struct script_function *function, u64 hash) {
-    u64 index = FRAMES + s->script_words, frame = s->walk.n - 1;
-    BOUND(index, RECORD - 1);
-    u64 *words = &s->record[HEAD + index];
-    words[0] = (function->code & ((1ull << 48) - 1)) | frame << 48;
-    words[1] = function->instruction << 32 | (u32)function->first_line;
-    words[2] = hash;
-    s->script_last = index;
-    s->script_n++;
-    s->script_words += FRAME_WORDS;
-    return s->script_words < NAMED_WORDS && is_new_name(s, hash);
-}
-
-// Adds the name of the function that was added last, which is `noted`.
-__attribute__((noinline)) int add_name(void) {
-    struct scratch *s = this_scratch();
-    if (!s) return 0;
-    struct script_function *function = &s->noted;
-    u64 index = FRAMES + s->script_words, last = s->script_last;
-    BOUND(index, RECORD - 1);
-    BOUND(last, RECORD - 1);
-    u64 *words = &s->record[HEAD + index];
-    words[0] = function->name.length << 32 | (u32)function->file.length;
-    words[1] = function->class.length;
-    read_string(words + 2, function->name, 0);
-    read_string(words + 2 + STRING_WORDS, function->file, 0);
-    read_string(words + 2 + 2 * STRING_WORDS, function->class, 0);
-    s->record[HEAD + last] |= WITH_NAME;
-    s->script_words += 2 + 3 * STRING_WORDS;
-    return 0;
+    u64 frame = s->walk.n - 1, code = function->code & ((1ull << 48) - 1);
+    note_frame(s, code | frame << 48, function->instruction << 32 | (u32)function->first_line, hash);
+    return is_name_due(s, hash);
 }
 
 // True if an address is in code that the process made.

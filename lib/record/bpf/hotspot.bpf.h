@@ -35,6 +35,7 @@ enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5
 #define HEAPS_MAX 3
 #define BLOB 128         // the place of the blob's description in the page, in words
 #define BLOB_SIZE 384
+#define FRAME 224        // the place of an interpreted frame in the page, in words
 #define CODE 192         // the place of the innermost frame's code in the page, in words: 64 bytes before it, and 64 from it
 #define BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 255)))
 #define FAR_BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 511)))
@@ -152,71 +153,84 @@ __attribute__((noinline)) int find_state(u64 pc, u64 complete) {
     return IN_FRAME;
 }
 
-// The text of a symbol, which has a length of 16 bits.
-static __always_inline struct string text_of(u32 *f, u64 symbol) {
-    struct string text = {.start = symbol + f[SYMBOL_BODY], .length = read_u32(symbol + f[SYMBOL_LENGTH]) & 0xffff};
-    return text;
+// Reads the text of a symbol, which has a length of 16 bits. Returns its hash.
+static __always_inline u64 read_symbol(struct scratch *s, u32 *f, u64 symbol, struct string *text) {
+    // The text begins at the second word of what is read, and the length is before it.
+    u64 object = symbol + f[SYMBOL_BODY] - 8, at = f[SYMBOL_LENGTH] + 8 - f[SYMBOL_BODY], count = read_object(s, object, 8);
+    text->start = object + 8;
+    text->length = s->page[OBJECT] >> 8 * (at & 7) & 0xffff;
+    return hash_in_object(*text, object, count);
 }
 
-// Finds the class and the name of a method.
-static __always_inline void name_method(u32 *f, u64 constant, struct script_function *function) {
-    u64 pool = read_word(constant + f[POOL]), index = read_u32(constant + f[NAME_INDEX]) & 0xffff;
-    function->name = text_of(f, read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull);
-    function->class = text_of(f, read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]));
-}
-
-// Adds the length and the last bytes of a symbol's text to a hash.
-static __always_inline u64 mix_text(u64 hash, struct string text) {
-    u64 end[2] = {}, size = text.length > sizeof end ? sizeof end : text.length;
-    BOUND(size, 31);
-    if (size <= sizeof end) bpf_probe_read_user(end, size, (void *)(text.start + text.length - size));
-    return mix(mix(mix(hash, text.length), end[0]), end[1]);
-}
-
-// Notes the method of a frame. `code` is what it is read from later. Returns 1 if its name is to be added.
-__attribute__((noinline)) int note_method(u32 process, u32 kind, u64 code, u64 position, u64 method) {
-    struct scratch *s = this_scratch();
-    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter || s->script_words > OUT) return 0;
-    u32 *f = interpreter->field;
-    u64 constant = read_word(method + f[CONST_METHOD]), identity = 0;
-    if (!constant) return 0;
-    // What tells compiled code from other code that was at its address.
-    if (kind != INTERPRETED) identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
-    struct script_function *function = &s->noted;
-    *function = (struct script_function){.code = code, .first_line = kind, .instruction = position};
-    if (kind == INTERPRETED) function->instruction = position - constant - f[CONST_METHOD_SIZE];
-    name_method(f, constant, function);
-    // Classes are unloaded, and others come to the same addresses: names belong to the identity.
-    u64 hash = mix_text(mix_text(mix(mix(mix(mix(0, code), method), constant), identity), function->name), function->class);
-    return add_generated(s, function, hash);
-}
-
-// Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
-// stack pointer of the caller, and the method two words further down. Leaves the method and the bytecode's address in `noted`.
-__attribute__((noinline)) int step_interpreted(u32 process) {
+// Reads a method. `code` is what it is read from later, and `identity` tells compiled code from other code that was at its address.
+// Leaves the class and the name in `noted`, and what else is known in `method_hash` and `bytecode`. Returns 1 if it cannot.
+__attribute__((noinline)) int read_method(u32 process, u64 code, u64 identity, u64 method) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter) return 1;
+    u32 *f = interpreter->field;
+    u64 constant = read_word(method + f[CONST_METHOD]);
+    if (!constant) return 1;
+    read_object(s, constant, f[CONST_METHOD_SIZE]);
+    u64 pool = OBJECT_FIELD(u64, s, f[POOL]), index = OBJECT_FIELD(u16, s, f[NAME_INDEX]);
+    struct met *met = find_met(s, pool);
+    if (!is_met(s, met, pool)) {
+        u64 class = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
+        u64 class_hash = read_symbol(s, f, class, &met->text);
+        set_met(s, met, pool, class_hash);
+    }
+    s->noted.class = met->text;
+    s->noted.file.length = 0;
+    u64 class_hash = met->hash, name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
+    u64 name_hash = read_symbol(s, f, name, &s->noted.name);
+    // Classes are unloaded, and others come to the same addresses: names belong to the identity.
+    s->method_hash = mix(mix(mix(mix(mix(mix(0, code), method), constant), identity), name_hash), class_hash);
+    s->bytecode = constant + f[CONST_METHOD_SIZE];
+    return 0;
+}
+
+// Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
+// stack pointer of the caller, and the method two words further down. Notes the method, or if the frame is being filled in `blob`.
+__attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter || s->script_words > OUT) return 1;
     struct walk *w = &s->walk;
     u32 *f = interpreter->field;
-    u64 bp = w->bp, frame[5];
-    if (bpf_probe_read_user(frame, sizeof frame, (void *)(bp - 24))) return 1;
-    u64 sender = frame[2], method = frame[0];
+    u64 bp = w->bp, *frame = &s->page[FRAME], slot = f[BYTECODE_SLOT], is_new = 0;
+    BOUND(slot, 31);
+    if (bpf_probe_read_user(frame, 8 * (slot + 2), (void *)(bp - 8 * slot))) return 1;
+    u64 bytecode = frame[0], method = frame[slot - 3 & 31], sender = frame[slot - 1 & 31], saved = frame[slot], pc = frame[slot + 1];
     // A method handle's call (`linkTo…`) removes its last argument, so that the return address may be in that place.
     if (bp < w->sp || sender < bp + 8 || sender - bp > MAX_INTERPRETED) return 1;
-    u64 constant = read_word(method + f[CONST_METHOD]), start = constant + f[CONST_METHOD_SIZE];
-    u64 size = read_u32(constant + f[BYTECODE_SIZE]) & 0xffff;
-    u64 bytecode = read_word(bp - 8 * (u64)f[BYTECODE_SLOT]);
-    if (w->exact) {
-        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-        if (regs->r13 - start < size) bytecode = regs->r13;
+    struct script_function *noted = &s->noted;
+    if (s->is_unpacking) {
+        *noted = (struct script_function){.code = blob, .first_line = UNPACKED};
+        add_generated(s, noted, mix(0, UNPACKED));
+    } else {
+        struct met *met = find_met(s, method);
+        if (!is_met(s, met, method) && !read_method(process, method, 0, method)) {
+            set_met(s, met, method, s->method_hash);
+            met->word[0] = s->bytecode;
+            is_new = 1;
+        }
+        if (is_met(s, met, method)) {
+            u64 start = met->word[0];
+            if (w->exact) {
+                u64 size = read_u32(start - f[CONST_METHOD_SIZE] + f[BYTECODE_SIZE]) & 0xffff;
+                struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+                if (regs->r13 - start < size) bytecode = regs->r13;
+            }
+            noted->code = method;
+            noted->first_line = INTERPRETED;
+            noted->instruction = bytecode - start;
+            is_new &= add_generated(s, noted, met->hash);
+            if (is_new) add_name();
+        }
     }
-    s->noted.code = method;
-    s->noted.instruction = bytecode;
     w->sp = sender;
-    w->bp = frame[3];
-    w->pc = frame[4];
+    w->bp = saved;
+    w->pc = pc;
     w->exact = 0;
     return 0;
 }
@@ -282,6 +296,15 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     struct walk *w = &s->walk;
     u32 *f = interpreter->field;
     u64 pc = w->pc, at = pc - !w->exact;
+    // Of code that was called: its blob and its kind, of that of methods also the position and the size of the frame.
+    struct met *met = find_met(s, pc);
+    if (!w->exact && is_met(s, met, pc)) {
+        u64 blob = met->word[0];
+        if (met->first_line == INTERPRETED) return step_interpreted(process, blob);
+        s->is_unpacking = 0;
+        note_frame(s, blob | (w->n - 1) << 48, met->line << 32 | (u32)met->first_line, met->hash);
+        return step_compiled(w, met->word[1], IN_FRAME);
+    }
     u64 blob = find_blob(process, at);
     if (!blob) {
         // The program does not know the heaps yet, or the address is in none.
@@ -292,15 +315,10 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
     u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
     if (name == INTERPRETER_BLOB) {
-        if (step_interpreted(process)) return 1;
-        if (s->is_unpacking) {
-            struct script_function function = {.code = blob, .first_line = UNPACKED};
-            add_generated(s, &function, mix(0, UNPACKED));
-            return 0;
-        }
-        u64 method = s->noted.code;
-        if (note_method(process, INTERPRETED, method, s->noted.instruction, method)) add_name();
-        return 0;
+        set_met(s, met, pc, 0);
+        met->first_line = INTERPRETED;
+        met->word[0] = blob;
+        return step_interpreted(process, blob);
     }
     // The frames that follow, up to one that is compiled.
     s->is_unpacking = name == DEOPTIMIZATION || name == UNCOMMON_TRAP;
@@ -315,7 +333,20 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     // The return address was replaced: the frame is to be interpreted once it is returned to.
     if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
     u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
-    if (note_method(process, kind, blob, running - code, BLOB_FIELD(u64, s, f[BLOB_METHOD]))) add_name();
+    if (!read_method(process, blob, FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]), BLOB_FIELD(u64, s, f[BLOB_METHOD]))) {
+        struct script_function *noted = &s->noted;
+        noted->code = blob;
+        noted->first_line = kind;
+        noted->instruction = running - code;
+        if (running == pc) {
+            set_met(s, met, pc, s->method_hash);
+            met->first_line = kind;
+            met->line = running - code;
+            met->word[0] = blob;
+            met->word[1] = size;
+        }
+        if (add_generated(s, noted, s->method_hash)) add_name();
+    }
     int state = w->exact ? find_state(pc, code + complete) : IN_FRAME;
     if (w->exact && state == IN_FRAME) w->sp += find_pushed(process, w->sp + 8 * size - 8);
     return step_compiled(w, size, state);

@@ -34,7 +34,8 @@ enum {
     FIRST_LINE, NAME, FILE, LINES, // in that part
     STRING_DATA,     // in a string: its bytes
     STRING_LENGTH, STRING_STATE,   // in a string
-    ASCII_BITS,      // of a string's state: its bytes are ASCII and follow its head
+    STATE_SHIFT,     // the number of bits in a string's state before the size of its characters
+    WIDE_DATA,       // the distance from the bytes of ASCII strings to those of others
     RUNNING_TASK,    // in the thread's state: the task of asyncio that it runs; 0 if there are no tasks, NONE if they are not known
     IS_TASK, TASK_NAME,            // in a task
     PYTHON_TYPE, TYPE_FLAGS,       // in an object, and in a type
@@ -67,24 +68,76 @@ MAP(sent_names, BPF_MAP_TYPE_ARRAY, SENT_NAMES, 0, u32, u64);
 #define MAX_STRING (8 * STRING_WORDS)
 #define NAMED_WORDS 4000u  // no names are sent behind so many words
 
-struct script_walk { struct interpreter *interpreter; struct scratch *scratch; u32 base; };
+struct script_walk { struct interpreter *interpreter; struct scratch *scratch; };
 
 static __always_inline u64 mix(u64 hash, u64 word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
     return hash ^ hash >> 32;
 }
 
-// Reads the last bytes of a string, and adds them and its length to a hash.
-static __always_inline u64 read_string(u64 *words, struct string string, u64 hash) {
-    u64 length = string.length, size = length > MAX_STRING ? MAX_STRING : length;
-#pragma unroll
-    for (u32 i = 0; i < STRING_WORDS; i++) words[i] = 0;
-    BOUND(size, 2 * MAX_STRING - 1);
-    if (size <= MAX_STRING) bpf_probe_read_user(words, size, (void *)(string.start + length - size));
-    hash = mix(hash, length);
-#pragma unroll
-    for (u32 i = 0; i < STRING_WORDS; i++) hash = mix(hash, words[i]);
+// Returns the place of what was met at an address in this stack, if that is the last with this place (`is_met`). It is read once
+// in a stack: the thread is interrupted, and its frames keep the functions that they run, and what those refer to.
+static __always_inline struct met *find_met(struct scratch *s, u64 address) {
+    u64 place = address * 0x9e3779b97f4a7c15ull >> 48;
+    BOUND(place, MET - 1);
+    return &s->met[place];
+}
+
+static __always_inline int is_met(struct scratch *s, struct met *met, u64 address) {
+    return met->address == address && met->stack == s->stack;
+}
+
+static __always_inline void set_met(struct scratch *s, struct met *met, u64 address, u64 hash) {
+    met->address = address;
+    met->stack = s->stack;
+    met->hash = hash;
+}
+
+// The place of the object that was read last, in the page in words; a text in it begins at a word.
+#define OBJECT 64
+#define OBJECT_SIZE 128
+#define OBJECT_FIELD(type, s, offset) (*(type *)((char *)&(s)->page[OBJECT] + ((offset) & (OBJECT_SIZE - 1))))
+
+// Reads an object with a text in it, of which `head` bytes are there for certain. Returns the number of bytes that were read.
+static __always_inline u64 read_object(struct scratch *s, u64 object, u64 head) {
+    if (!bpf_probe_read_user(&s->page[OBJECT], OBJECT_SIZE, (void *)object)) return OBJECT_SIZE;
+    BOUND(head, OBJECT_SIZE - 1);
+    bpf_probe_read_user(&s->page[OBJECT], head, (void *)object);
+    return head;
+}
+
+// Returns a hash of the length and the last bytes of a text. `place` is the word of the page from which on the text was read, 0
+// if it was not.
+__attribute__((noinline)) u64 hash_text(u64 start, u64 length, u64 place) {
+    struct scratch *s = this_scratch();
+    u64 size = length, hash = mix(0, length);
+    if (!s) return 0;
+    if (size > MAX_STRING) {
+        size = MAX_STRING;
+        place = 0;
+    }
+    if (!place) {
+        place = OBJECT;
+        BOUND(size, 2 * MAX_STRING - 1);
+        bpf_probe_read_user(&s->page[OBJECT], size, (void *)(start + length - size));
+    }
+#pragma clang loop unroll(disable)
+    for (u32 i = 0; i < STRING_WORDS; i++) {
+        u64 at = place + i, left = size - 8 * i;
+        if (size <= 8 * i) break;
+        BOUND(at, 511);
+        u64 word = s->page[at];
+        if (left < 8) word &= (1ull << 8 * left) - 1;
+        hash = mix(hash, word);
+        s->text_bits |= word;
+    }
     return hash;
+}
+
+// Returns a hash of a text in the object that was read last, of which `count` bytes were read.
+static __always_inline u64 hash_in_object(struct string text, u64 object, u64 count) {
+    u64 offset = text.start - object, is_read = text.length <= OBJECT_SIZE && offset + text.length <= count;
+    return hash_text(text.start, text.length, is_read ? OBJECT + offset / 8 : 0);
 }
 
 // Returns 1 if a name is to be sent, and notes that it is. Each CPU sends it: the recorder reads the rings of CPUs one after
@@ -101,39 +154,49 @@ static __always_inline int is_new_name(struct scratch *s, u64 hash) {
 // The value of a field in the first 512 bytes of the page.
 #define PAGE_FIELD(type, s, offset) (*(type *)((char *)(s)->page + ((offset) & 255)))
 
-// A string object of CPython or PHP, whose length and bytes are at these places.
-static __always_inline struct string string_of(u64 object, u64 length, u64 data) {
-    struct string string = {.start = object + data, .length = object ? read_word(object + length) : 0};
-    return string;
-}
-
-// Notes a frame, with its name if that is new and `can_send`.
-static __always_inline void note_frame(struct script_walk *walk, struct script_function *function, int is_outermost,
-                                       int can_send) {
-    struct scratch *s = walk->scratch;
-    u64 n = s->script_n;
-    u64 index = walk->base + s->script_words;
+// Notes a frame of a function.
+static __always_inline void note_frame(struct scratch *s, u64 code, u64 position, u64 hash) {
+    u64 index = s->script_base + s->script_words;
     BOUND(index, RECORD - 1);
-    u64 *words = &s->record[HEAD + index], *strings = s->page + 64;
-    u64 hash = mix(function->first_line, function->identity);
-    hash = read_string(strings, function->name, hash);
-    hash = read_string(strings + STRING_WORDS, function->file, hash);
-    hash = read_string(strings + 2 * STRING_WORDS, function->class, hash);
-    int is_named = can_send && s->script_words < NAMED_WORDS && is_new_name(s, hash);
-    words[0] = function->code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
-    words[1] = function->instruction << 32 | function->first_line;
+    u64 *words = &s->record[HEAD + index];
+    words[0] = code;
+    words[1] = position;
     words[2] = hash;
     s->script_last = index;
-    s->script_n = n + 1;
-    u64 size = FRAME_WORDS;
-    if (is_named) {
-        words[3] = function->name.length << 32 | (u32)function->file.length;
-        words[4] = function->class.length;
+    s->script_n++;
+    s->script_words += FRAME_WORDS;
+}
+
+// Returns 1 if the name of the function that is noted last is to be added: its hash is new.
+static __always_inline int is_name_due(struct scratch *s, u64 hash) {
+    return s->script_words < NAMED_WORDS && is_new_name(s, hash);
+}
+
+static __always_inline void copy_text(u64 *words, struct string text) {
+    u64 length = text.length, size = length > MAX_STRING ? MAX_STRING : length;
 #pragma unroll
-        for (u32 i = 0; i < 3 * STRING_WORDS; i++) words[5 + i] = strings[i];
-        size = FRAME_WORDS + 2 + 3 * STRING_WORDS;
-    }
-    s->script_words += size;
+    for (u32 i = 0; i < STRING_WORDS; i++) words[i] = 0;
+    BOUND(size, 2 * MAX_STRING - 1);
+    if (size <= MAX_STRING) bpf_probe_read_user(words, size, (void *)(text.start + length - size));
+}
+
+// Adds the name of the function that was noted last, which is `noted`.
+__attribute__((noinline)) int add_name(void) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    struct script_function *function = &s->noted;
+    u64 index = s->script_base + s->script_words, last = s->script_last;
+    BOUND(index, RECORD - 1);
+    BOUND(last, RECORD - 1);
+    u64 *words = &s->record[HEAD + index];
+    words[0] = function->name.length << 32 | (u32)function->file.length;
+    words[1] = function->class.length;
+    copy_text(words + 2, function->name);
+    copy_text(words + 2 + STRING_WORDS, function->file);
+    copy_text(words + 2 + 2 * STRING_WORDS, function->class);
+    s->record[HEAD + last] |= WITH_NAME;
+    s->script_words += 2 + 3 * STRING_WORDS;
+    return 0;
 }
 
 // Marks the frame that was noted last as the outermost of its loop.
@@ -146,6 +209,21 @@ static __always_inline void end_loop(struct scratch *s) {
 static __always_inline int cut_script(struct scratch *s) {
     s->script_flags |= SCRIPT_CUT;
     return 1;
+}
+
+// The state of a string: the size of a character in 3 bits, whether the characters follow the head, and whether they are ASCII.
+static __always_inline int is_python_ascii(u64 state) {
+    return (state & 0x18) == 0x18;
+}
+
+// Reads a string of CPython. Returns its hash, and notes whether it is ASCII.
+static __always_inline u64 read_python_text(struct scratch *s, u32 *f, u64 object, struct string *text, u64 *is_ascii) {
+    u64 count = read_object(s, object, f[STRING_STATE] + 8);
+    u64 state = (u32)OBJECT_FIELD(u64, s, f[STRING_STATE]) >> f[STATE_SHIFT];
+    *is_ascii = is_python_ascii(state);
+    text->start = object + f[STRING_DATA] + (*is_ascii ? 0 : f[WIDE_DATA]);
+    text->length = OBJECT_FIELD(u64, s, f[STRING_LENGTH]) * (state & 7);
+    return hash_in_object(*text, object, count);
 }
 
 // Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.
@@ -166,21 +244,30 @@ static long step_python(u32 i, struct script_walk *walk) {
         if (!n) s->script_flags |= SCRIPT_ENTERING;
         return 0;
     }
-    if (!code || bpf_probe_read_user(s->page, f[CODE_SIZE] & 255, (void *)(code + f[CODE_START]))) return cut_script(s);
+    if (!code) return cut_script(s);
     if (f[IS_POINTER]) instruction -= code + f[BYTECODE];
-    struct script_function function = {
-        .code = code,
-        .instruction = instruction,
-        .first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]),
-        .identity = PAGE_FIELD(u64, s, f[LINES]),
-    };
-    u64 name = PAGE_FIELD(u64, s, f[NAME]), file = PAGE_FIELD(u64, s, f[FILE]);
-    function.name = string_of(name, f[STRING_LENGTH], f[STRING_DATA]);
-    function.file = string_of(file, f[STRING_LENGTH], f[STRING_DATA]);
+    struct met *met = find_met(s, code);
+    int is_new = 0;
+    if (!is_met(s, met, code)) {
+        if (bpf_probe_read_user(s->page, f[CODE_SIZE] & 255, (void *)(code + f[CODE_START]))) return cut_script(s);
+        u64 first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]), hash = mix(first_line, PAGE_FIELD(u64, s, f[LINES]));
+        u64 name = PAGE_FIELD(u64, s, f[NAME]), file = PAGE_FIELD(u64, s, f[FILE]), are_ascii;
+        struct met *met_file = find_met(s, file);
+        if (!is_met(s, met_file, file)) {
+            u64 text_hash = read_python_text(s, f, file, &met_file->text, &met_file->word[0]);
+            set_met(s, met_file, file, text_hash);
+        }
+        s->noted.file = met_file->text;
+        u64 file_hash = met_file->hash, is_file_ascii = met_file->word[0];
+        hash = mix(mix(hash, read_python_text(s, f, name, &s->noted.name, &are_ascii)), file_hash);
+        s->noted.class.length = 0;
+        set_met(s, met, code, hash);
+        met->first_line = first_line;
+        is_new = are_ascii && is_file_ascii && is_name_due(s, hash);
+    }
     int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
-    u64 ascii_bits = f[ASCII_BITS];
-    int is_ascii = (read_word(name + f[STRING_STATE]) & read_word(file + f[STRING_STATE]) & ascii_bits) == ascii_bits;
-    note_frame(walk, &function, is_outermost, is_ascii);
+    note_frame(s, code | (is_outermost ? OUTERMOST : 0), instruction << 32 | (u32)met->first_line, met->hash);
+    if (is_new) add_name();
     return 0;
 }
 
@@ -202,6 +289,16 @@ __attribute__((noinline)) u64 find_generator(u64 generator, u32 distance) {
     }
     s->generator_distance = found;
     return generator;
+}
+
+// Reads a string of PHP; the empty one if there is none. Returns its hash.
+static __always_inline u64 read_php_text(struct scratch *s, u64 object, struct string *text) {
+    text->start = object + 24;
+    text->length = 0;
+    if (!object) return 0;
+    u64 count = read_object(s, object, 24);
+    text->length = s->page[OBJECT + 2];
+    return hash_in_object(*text, object, count);
 }
 
 // Notes a frame of PHP (`zend_execute_data`: the instruction at 0, the function at 24, flags at 40, the caller at 48), and
@@ -232,30 +329,59 @@ static long step_php(u32 i, struct script_walk *walk) {
         if (n && distance) s->record[HEAD + last] &= ~OUTERMOST;
         return 0;
     }
-    if (bpf_probe_read_user(s->page, f[FUNCTION_SIZE] & 255, (void *)callee)) return cut_script(s);
-    u64 name = s->page[1], class = s->page[2], file = 0;
-    struct script_function function = {.code = callee};
-    int is_internal = PAGE_FIELD(u8, s, 0) == INTERNAL_FUNCTION;
-    // A fiber begins behind a function without a name. Its caller is on another stack.
-    if (is_internal && !name) {
-        s->script_frame = 0;
-        return 1;
+    struct met *met = find_met(s, callee);
+    int is_new = 0;
+    if (!is_met(s, met, callee)) {
+        if (bpf_probe_read_user(s->page, f[FUNCTION_SIZE] & 255, (void *)callee)) return cut_script(s);
+        u64 name = s->page[1], class = s->page[2], file = 0, first_line = 0, opcodes = 0, size = 0, hash;
+        int is_internal = PAGE_FIELD(u8, s, 0) == INTERNAL_FUNCTION;
+        // A fiber begins behind a function without a name. Its caller is on another stack.
+        if (is_internal && !name) {
+            s->script_frame = 0;
+            return 1;
+        }
+        if (!is_internal) {
+            opcodes = PAGE_FIELD(u64, s, f[OPCODES]);
+            size = PAGE_FIELD(u32, s, f[OPCODE_COUNT]) * (u64)OPCODE;
+            first_line = PAGE_FIELD(u32, s, f[PHP_FIRST_LINE]);
+            file = PAGE_FIELD(u64, s, f[PHP_FILE]);
+        }
+        struct met *met_file = find_met(s, file);
+        if (!is_met(s, met_file, file)) {
+            u64 text_hash = read_php_text(s, file, &met_file->text);
+            set_met(s, met_file, file, text_hash);
+        }
+        s->noted.file = met_file->text;
+        u64 file_hash = met_file->hash;
+        struct met *met_class = find_met(s, class);
+        if (!is_met(s, met_class, class)) {
+            u64 text_hash = read_php_text(s, class ? read_word(class + 8) : 0, &met_class->text);
+            set_met(s, met_class, class, text_hash);
+        }
+        s->noted.class = met_class->text;
+        u64 class_hash = met_class->hash;
+        hash = mix(mix(mix(first_line, read_php_text(s, name, &s->noted.name)), file_hash), class_hash);
+        set_met(s, met, callee, hash);
+        met->first_line = first_line;
+        met->word[0] = opcodes;
+        met->word[1] = size;
+        met->word[2] = 0;
+        is_new = is_name_due(s, hash);
     }
-    if (!is_internal) {
-        u64 opcodes = PAGE_FIELD(u64, s, f[OPCODES]), size = PAGE_FIELD(u32, s, f[OPCODE_COUNT]) * (u64)OPCODE;
-        function.first_line = PAGE_FIELD(u32, s, f[PHP_FIRST_LINE]);
-        file = PAGE_FIELD(u64, s, f[PHP_FILE]);
-        // The loop keeps the innermost frame and its instruction in registers, and writes the instruction back for calls.
+    u64 opcodes = met->word[0], size = met->word[1];
+    // The loop keeps the innermost frame and its instruction in registers, and writes the instruction back for calls.
+    if (!n) {
         struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
         u64 in_register = regs->r15;
-        if (!n && regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
-        function.instruction = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
+        if (regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
     }
-    function.name = string_of(name, 16, 24);
-    function.file = string_of(file, 16, 24);
-    if (class) function.class = string_of(read_word(class + 8), 16, 24);
+    if (instruction != met->word[2]) {
+        met->line = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
+        met->word[2] = instruction;
+    }
     int is_outermost = generators ? generators == 1 : (flags & CALL_TOP) != 0;
-    note_frame(walk, &function, is_outermost, 1);
+    note_frame(s, callee | (is_outermost ? OUTERMOST : 0), met->line << 32 | (u32)met->first_line, met->hash);
+    if (is_new) add_name();
     return 0;
 }
 
@@ -264,14 +390,20 @@ enum { FRAME_KIND = 0x7fff0001, C_FRAME = 0x55550001, I_FRAME = 0x66660001, DUMM
 // The type of arrays in the flags of objects, and a flag: the content of an array is in the object, that of a string is not.
 enum { OBJECT_TYPE = 0x1f, ARRAY = 7, STORAGE_FLAG = 0x2000 };
 
-static __always_inline struct string ruby_string(u64 object, u32 is_length_in_flags) {
-    u64 head[4] = {};
-    bpf_probe_read_user(head, sizeof head, (void *)object);
+// Reads a string of Ruby. Returns its hash.
+static __always_inline u64 read_ruby_text(struct scratch *s, u64 object, u32 is_length_in_flags, struct string *text) {
+    u64 count = read_object(s, object, 32), *head = &s->page[OBJECT];
     int is_embedded = !(head[0] & STORAGE_FLAG);
-    u64 start = is_embedded ? object + (is_length_in_flags ? 16 : 24) : head[3];
-    u64 length = is_embedded && is_length_in_flags ? head[0] >> 14 & 31 : head[2];
-    struct string string = {.start = start, .length = object ? length : 0};
-    return string;
+    text->start = is_embedded ? object + (is_length_in_flags ? 16 : 24) : head[3];
+    text->length = is_embedded && is_length_in_flags ? head[0] >> 14 & 31 : head[2];
+    return hash_in_object(*text, object, is_embedded ? count : 0);
+}
+
+// Reads the path of a method: a string, or an array of the path and the absolute path. Returns its hash.
+static __always_inline u64 read_ruby_path(struct scratch *s, u64 path, u32 is_length_in_flags, struct string *text) {
+    u64 flags = read_word(path);
+    if ((flags & OBJECT_TYPE) == ARRAY) path = read_word(flags & STORAGE_FLAG ? path + 16 : read_word(path + 32));
+    return read_ruby_text(s, path, is_length_in_flags, text);
 }
 
 // Notes a frame of Ruby (`rb_control_frame_t`: the next instruction at 0, the method at 16, flags behind the pointer at 32),
@@ -289,22 +421,31 @@ static long step_ruby(u32 i, struct script_walk *walk) {
     s->script_frame = frame + f[RUBY_FRAME_SIZE];
     // Methods in C are native frames, and the outermost frame of a thread is none.
     if (kind == C_FRAME || kind == I_FRAME || kind == DUMMY_FRAME || !method) return 0;
-    u64 body = read_word(method + 16);
-    if (!body || bpf_probe_read_user(s->page, 96, (void *)body)) return cut_script(s);
-    u64 code = s->page[1], path = s->page[8], label = s->page[10], line = s->page[11];
-    u64 path_flags = read_word(path);
-    // The path, or an array of the path and the absolute path.
-    if ((path_flags & OBJECT_TYPE) == ARRAY)
-        path = read_word(path_flags & STORAGE_FLAG ? path + 16 : read_word(path + 32));
-    struct script_function function = {
-        .code = body,
-        .instruction = next ? (next - code) / 8 : 0,
-        .first_line = f[IS_LINE_TAGGED] ? (u32)(line >> 1) : (u32)line,
-        .identity = code,
-        .name = ruby_string(label, f[IS_LENGTH_IN_FLAGS]),
-        .file = ruby_string(path, f[IS_LENGTH_IN_FLAGS]),
-    };
-    note_frame(walk, &function, (flags & FINISH) != 0, 1);
+    struct met *met = find_met(s, method);
+    int is_new = 0;
+    if (!is_met(s, met, method)) {
+        u64 body = read_word(method + 16);
+        if (!body || bpf_probe_read_user(s->page, 96, (void *)body)) return cut_script(s);
+        u64 code = s->page[1], path = s->page[8], label = s->page[10], line = s->page[11];
+        u64 first_line = f[IS_LINE_TAGGED] ? (u32)(line >> 1) : (u32)line, hash = mix(first_line, code);
+        struct met *met_path = find_met(s, path);
+        if (!is_met(s, met_path, path)) {
+            u64 text_hash = read_ruby_path(s, path, f[IS_LENGTH_IN_FLAGS], &met_path->text);
+            set_met(s, met_path, path, text_hash);
+        }
+        s->noted.file = met_path->text;
+        u64 path_hash = met_path->hash;
+        hash = mix(mix(hash, read_ruby_text(s, label, f[IS_LENGTH_IN_FLAGS], &s->noted.name)), path_hash);
+        s->noted.class.length = 0;
+        set_met(s, met, method, hash);
+        met->first_line = first_line;
+        met->word[0] = body;
+        met->word[1] = code;
+        is_new = is_name_due(s, hash);
+    }
+    u64 instruction = next ? (next - met->word[1]) / 8 : 0, is_outermost = (flags & FINISH) != 0;
+    note_frame(s, met->word[0] | (is_outermost ? OUTERMOST : 0), instruction << 32 | (u32)met->first_line, met->hash);
+    if (is_new) add_name();
     return 0;
 }
 
@@ -348,8 +489,9 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     u64 thread_pointer = task->thread.fsbase;
     u32 *f = interpreter->field;
     u64 state = find_thread_state(interpreter, thread_pointer);
-    struct script_walk walk = {.interpreter = interpreter, .scratch = s, .base = base};
+    struct script_walk walk = {.interpreter = interpreter, .scratch = s};
     s->script_frame = state;
+    s->script_base = base;
     s->generators = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);

@@ -126,7 +126,10 @@ struct v8_known { u64 shared, map, name, script, time, hash; u32 number, literal
 // The bytes of a string.
 struct string { u64 start, length; };
 // What is known of a script frame.
-struct script_function { u64 code, instruction, first_line, identity; struct string name, file, class; };
+struct script_function { u64 code, instruction, first_line; struct string name, file, class; };
+// What a runtime has at an address, and was met in the stack with this number: a function, a text or a class.
+struct met { u64 address, stack, hash, first_line, line, word[3]; struct string text; };
+#define MET 512
 
 struct scratch {
     u64 page[512];
@@ -135,12 +138,16 @@ struct scratch {
     struct probed_return probed;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     volatile u64 is_locked, is_nested, lost_records;
-    volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
+    volatile u64 script_frame, script_n, script_base, script_words, script_last, script_flags, script_end, generator, generators;
     volatile u64 generator_distance;
-    volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted;
+    volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted, v8_count;
+    volatile u64 text_bits;      // those of the texts that were hashed, in one word
     volatile u64 is_unpacking;   // HotSpot makes interpreted frames of a compiled one
+    volatile u64 method_hash, bytecode; // of the method that was read last: its hash, and the address of its bytecode
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
+    u64 stack;                   // the number of the stack that is taken
+    struct met met[MET];
     volatile u64 kernel_frames, event_kind, event_subject, event_nanoseconds;
     u64 kernel[KERNEL_FRAMES + 1]; // the kernel stack of an event
     u64 record[HEAD + RECORD + CONTEXT_ROOM];
@@ -690,6 +697,8 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     head->published = head->second = head->rowless = 0;
     head->probed = find_probed(task, regs->ip);
     head->second_word = head->scanned = 0;
+    s->stack++;
+    s->script_base = FRAMES;
     s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {

@@ -68,7 +68,7 @@ __attribute__((noinline)) u32 read_task(u32 process, u32 base) {
     if (length > MAX_TASK_NAME) length = MAX_TASK_NAME;
     words[0] = state << 32 | length;
     // The head of other strings is longer. Their characters have up to 4 bytes.
-    u64 ascii_bits = f[ASCII_BITS], size = (state & ascii_bits) == ascii_bits ? length : 16 + 4 * length;
+    u64 size = is_python_ascii(state >> f[STATE_SHIFT]) ? length : f[WIDE_DATA] + 4 * length;
     if (size > 8 * TASK_WORDS) size = 8 * TASK_WORDS;
     BOUND(size, 2 * 8 * TASK_WORDS - 1);
     if (bpf_probe_read_user(words + 1, size, (void *)(name + f[STRING_DATA]))) return fail_to_read_task(s);

@@ -16,7 +16,7 @@ use self::inlining::find_activations;
 use self::layout::HotSpotLayout;
 use self::methods::{MethodReader, frame_name};
 use self::vm_structs::{TablePlaces, VmStructs, read_c_string};
-use super::hash::mix;
+use super::hash::{hash_bytes, mix};
 use super::interpreter::{
     Function, GeneratedFrame, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
 };
@@ -34,9 +34,6 @@ const UNPACKED: u32 = 6;
 
 /// The start of the name of the stubs that freeze and thaw the frames of virtual threads.
 const CONTINUATION_STUBS: &[u8] = b"StubRoutines (continuation";
-
-/// Number of bytes of a name that are hashed: its last.
-const HASHED_TEXT: usize = 16;
 
 /// The longest name of a stub.
 const MAX_STUB_NAME: usize = 64;
@@ -158,8 +155,8 @@ impl FrameReader<'_> {
         let is_interpreted = self.frame.first_line == INTERPRETED;
         let id = if is_interpreted { 0 } else { self.blob_word(self.layout.code.compile_id)? & u64::from(u32::MAX) };
         let (const_method, function) = (self.methods().const_method(method)?, self.methods().read_name(method)?);
-        let hash = [self.frame.code, method, const_method, id].into_iter().fold(0, mix);
-        Some(mix_text(mix_text(hash, &function.name), &function.class))
+        let texts = [hash_bytes(&function.name), hash_bytes(&function.class)];
+        Some([self.frame.code, method, const_method, id].into_iter().chain(texts).fold(0, mix))
     }
 
     fn blob_word(&self, offset: u64) -> Option<u64> {
@@ -171,15 +168,6 @@ impl FrameReader<'_> {
         let is_text = !name.is_empty() && name.iter().all(|byte| matches!(byte, b' '..=b'~'));
         is_text.then_some(name)
     }
-}
-
-/// Adds the length and the last bytes of a name to a hash.
-fn mix_text(hash: u64, text: &[u8]) -> u64 {
-    let end = &text[text.len().saturating_sub(HASHED_TEXT)..];
-    let mut words = [0; HASHED_TEXT];
-    words[..end.len()].copy_from_slice(end);
-    let words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-    words.fold(mix(hash, text.len() as u64), mix)
 }
 
 #[cfg(test)]

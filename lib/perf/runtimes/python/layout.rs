@@ -1,7 +1,7 @@
 //! The layouts of CPython's structures.
 
 use super::lines::LineTable;
-use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
+use crate::perf::runtimes::hash::{hash_text, mix};
 use crate::perf::runtimes::interpreter::{FIELDS, InterpreterFile, Layout, Memory};
 use crate::perf::runtimes::thread_anchor::ThreadAnchor;
 
@@ -147,7 +147,7 @@ const FREE_THREADED: usize = 16;
 const FIRST_WITH_TASKS: u32 = 14;
 
 /// The index of the first field that tells which task a thread runs.
-pub(super) const TASK_FIELDS: usize = 21;
+pub(super) const TASK_FIELDS: usize = 22;
 
 /// The first bytes of `_Py_DebugOffsets`.
 const COOKIE: &[u8] = b"xdebugpy";
@@ -243,27 +243,28 @@ impl PythonLayout {
 impl Code {
     /// Returns the hash that the BPF program makes.
     pub(super) fn hash(&self, layout: &PythonLayout, memory: Memory) -> Option<u64> {
-        let hash = mix(self.first_line.into(), self.lines);
-        let hash = layout.strings.hash(memory, self.name, hash)?;
-        // A function of Python has no class.
-        layout.strings.hash(memory, self.file, hash).map(mix_no_string)
+        let texts = [layout.strings.hash(memory, self.name)?, layout.strings.hash(memory, self.file)?];
+        Some(texts.into_iter().fold(mix(self.first_line.into(), self.lines), mix))
     }
 }
 
 impl StringOffsets {
-    /// Adds the length and the last bytes of a string to a hash, as the BPF program does.
-    fn hash(self, memory: Memory, string: u64, hash: u64) -> Option<u64> {
-        let length = memory.field(string, self.length.into())?;
-        mix_string(hash, memory, string.checked_add(self.ascii_data.into())?, length)
+    /// Returns the hash of a string, as the BPF program makes it.
+    fn hash(self, memory: Memory, string: u64) -> Option<u64> {
+        let Characters { start, count, size } = self.find_characters(memory, string)?;
+        hash_text(memory, start, count * size as u64)
     }
 
     /// Reads a string as UTF-8.
     pub(super) fn read(self, memory: Memory, string: u64) -> Option<Vec<u8>> {
-        let length = memory.field(string, self.length.into()).filter(|length| *length <= MAX_LENGTH)?;
+        let Characters { start, count, size } = self.find_characters(memory, string)?;
+        Some(decode(&memory.bytes(start, count as usize * size)?, size).into_bytes())
+    }
+
+    fn find_characters(self, memory: Memory, string: u64) -> Option<Characters> {
+        let count = memory.field(string, self.length.into()).filter(|count| *count <= MAX_LENGTH)?;
         let (offset, size) = self.characters(memory.field(string, self.state.into())? as u32)?;
-        let data = u64::from(self.ascii_data) + offset as u64;
-        let bytes = memory.bytes(string.checked_add(data)?, length as usize * size)?;
-        Some(decode(&bytes, size).into_bytes())
+        Some(Characters { start: string.checked_add(u64::from(self.ascii_data) + offset as u64)?, count, size })
     }
 
     /// Returns where the characters begin behind the head of an ASCII string, and their size. `None` if they are elsewhere.
@@ -273,15 +274,20 @@ impl StringOffsets {
         if !is_compact || !matches!(size, 1 | 2 | 4) {
             return None;
         }
-        // Before 3.12 the header of other strings is 24 bytes longer, since then 16.
-        let longer = if self.ascii_data == OLD_STRINGS.ascii_data { 24 } else { 16 };
-        Some((if is_ascii { 0 } else { longer }, size as usize))
+        Some((if is_ascii { 0 } else { self.wide_data() as usize }, size as usize))
     }
 
-    /// The bits of a string's state that are set if its bytes are ASCII, and follow its head.
-    fn ascii_bits(self) -> u32 {
-        0b11000 << self.state_shift
+    /// Returns by how much the header of strings that are not ASCII is longer: before 3.12 by 24 bytes, since then by 16.
+    fn wide_data(self) -> u32 {
+        if self.ascii_data == OLD_STRINGS.ascii_data { 24 } else { 16 }
     }
+}
+
+/// The characters of a string: the address of the first one, how many there are, and their size in bytes.
+struct Characters {
+    start: u64,
+    count: u64,
+    size: usize,
 }
 
 /// Decodes text whose characters have `size` bytes.
@@ -371,7 +377,8 @@ impl Offsets {
             self.string.ascii_data,
             self.string.length,
             self.string.state,
-            self.string.ascii_bits(),
+            self.string.state_shift,
+            self.string.wide_data(),
             // A process whose tasks are wanted gets more (`tasks.rs`).
             NONE,
         ];

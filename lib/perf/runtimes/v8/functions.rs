@@ -1,7 +1,7 @@
 //! Names of functions: what their descriptions (`SharedFunctionInfo`) tell.
 
 use super::heap::{FlatString, Heap, is_object};
-use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
+use crate::perf::runtimes::hash::{NO_TEXT, hash_length, hash_text, mix};
 use crate::perf::runtimes::interpreter::Function;
 
 /// The place of the number of variables in a `ScopeInfo`.
@@ -49,8 +49,8 @@ impl Described {
     pub(super) fn has_hash(&self, heap: Heap<'_>, hash: u64) -> bool {
         let start = mix(self.literal.into(), 1);
         [[true, true], [true, false], [false, true], [false, false]].into_iter().any(|[is_name_flat, is_file_flat]| {
-            let name = mix_js_string(heap, start, self.name, is_name_flat);
-            name.and_then(|name| mix_js_string(heap, name, self.file, is_file_flat)) == Some(hash)
+            let name = hash_string(heap, self.name, is_name_flat).map(|name| mix(start, name));
+            name.and_then(|name| Some(mix(name, hash_string(heap, self.file, is_file_flat)?))) == Some(hash)
         })
     }
 
@@ -71,17 +71,13 @@ impl Described {
     }
 }
 
-/// Adds a string to a hash. With `is_flat` false, as if it were not in one piece.
-fn mix_js_string(heap: Heap<'_>, hash: u64, string: u64, is_flat: bool) -> Option<u64> {
+/// Returns the hash of a string. With `is_flat` false, as if it were not in one piece.
+fn hash_string(heap: Heap<'_>, string: u64, is_flat: bool) -> Option<u64> {
     if string == 0 {
-        return Some(mix_no_string(hash));
+        return Some(NO_TEXT);
     }
     let FlatString { start, length } = heap.flat_string(string)?;
-    if is_flat && start != 0 {
-        return mix_string(hash, heap.memory, start, length);
-    }
-    // The length, and no bytes.
-    Some((0..16).fold(mix(hash, length), |hash, _| mix(hash, 0)))
+    if is_flat && start != 0 { hash_text(heap.memory, start, length) } else { Some(hash_length(length)) }
 }
 
 /// Returns the name of a function: the object itself, or the first string behind the variables of a `ScopeInfo` that is not

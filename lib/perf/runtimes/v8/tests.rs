@@ -9,7 +9,7 @@ use super::layout::{CodeOffsets, DeoptimizationIndices, Offsets, Types};
 use super::positions::{Lines, push_signed};
 use super::{FramePosition, Inlined, V8, find_inlined, short_path, shown};
 use crate::perf::runtimes::functions::frame_name;
-use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
+use crate::perf::runtimes::hash::{NO_TEXT, hash_length, hash_text, mix};
 use crate::perf::runtimes::interpreter::{Interpreter as _, Memory, ScriptFrame};
 
 const SHARED: u32 = 274;
@@ -188,23 +188,23 @@ fn has_hash(shared: u64, hash: u64) -> bool {
 #[test]
 fn believes_a_function_only_with_its_hash() {
     let (name, file) = (text("f"), text("/srv/a.js"));
-    let hash = mix_string(mix(3, 1), heap().memory, name - 1 + 16, 1).unwrap();
-    let hash = mix_string(hash, heap().memory, file - 1 + 16, 9).unwrap();
+    let [name_hash, file_hash] =
+        [(name, 1), (file, 9)].map(|(string, length)| hash_text(heap().memory, string - 1 + 16, length).unwrap());
+    let hash = mix(mix(mix(3, 1), name_hash), file_hash);
     let script = script(text("x"), file);
     assert!(has_hash(shared(0, name, script, 3), hash));
     assert!(!has_hash(shared(0, name, script, 4), hash));
     assert!(!has_hash(shared(0, text("g"), script, 3), hash));
     // A string that was in two pieces when the BPF program met it.
     let joined = string(JOINED | 8, 2, &words(&[name, text("g")]));
-    let hash = (0..16).fold(mix(mix(3, 1), 2), |hash, _| mix(hash, 0));
-    let hash = mix_string(hash, heap().memory, file - 1 + 16, 9).unwrap();
+    let hash = mix(mix(mix(3, 1), hash_length(2)), file_hash);
     assert!(has_hash(shared(0, joined, script, 3), hash));
     assert!(has_hash(shared(0, text("fg"), script, 3), hash));
     // A function of V8.
     let builtin = Described::read(heap(), shared(smi(7), name, smi(0), 3));
     assert!(builtin.is_none(), "a number is no object");
     let builtin = Described::read(heap(), shared(smi(7), name, array(&[]), 9)).unwrap();
-    let hash = mix_no_string(mix_string(mix(0, 1), heap().memory, name - 1 + 16, 1).unwrap());
+    let hash = mix(mix(mix(0, 1), name_hash), NO_TEXT);
     assert!(builtin.has_hash(heap(), hash));
 }
 
