@@ -5,10 +5,15 @@
 // described as in interpreters.bpf.h; the first line is the kind of the frame instead. What is noted during the walk is
 // behind the largest walked stack, and moved to its place when the record is sent.
 
+// Notes what the frame that was kept last runs.
+static __always_inline void note_generated(struct scratch *s, u64 code, u64 position, u64 hash) {
+    u64 frame = s->walk.n - 1;
+    note_frame(s, (code & ((1ull << 48) - 1)) | frame << 48, position, hash);
+}
+
 // Notes the function of the frame that was kept last. Returns 1 if its name is to be added.
 static __always_inline int add_generated(struct scratch *s, struct script_function *function, u64 hash) {
-    u64 frame = s->walk.n - 1, code = function->code & ((1ull << 48) - 1);
-    note_frame(s, code | frame << 48, function->instruction << 32 | (u32)function->first_line, hash);
+    note_generated(s, function->code, function->instruction << 32 | (u32)function->first_line, hash);
     return is_name_due(s, hash);
 }
 
@@ -30,11 +35,11 @@ __attribute__((noinline)) int step_generated(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || !interpreter || s->script_words > OUT) return 1;
-    if (interpreter->kind == HOTSPOT) return step_hotspot(s, interpreter, process);
+    if (interpreter->kind == HOTSPOT) return step_hotspot(s, process);
     if (interpreter->kind == PHP) return step_compiled_php(process);
     if (interpreter->kind != V8) return 1;
     s->v8_is_pending = 0;
-    int is_end = step_v8(s, interpreter, process);
+    int is_end = step_v8(process, interpreter->field[V8_BYTECODE_TYPE]);
     if (s->v8_is_pending && note_v8_function(process) && v8_read(process)) add_name();
     return is_end;
 }

@@ -35,7 +35,6 @@ enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5
 #define HEAPS_MAX 3
 #define BLOB 128         // the place of the blob's description in the page, in words
 #define BLOB_SIZE 384
-#define FRAME 224        // the place of an interpreted frame in the page, in words
 #define CODE 192         // the place of the innermost frame's code in the page, in words: 64 bytes before it, and 64 from it
 #define BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 255)))
 #define FAR_BLOB_FIELD(type, s, offset) (*(type *)((char *)(s)->page + 8 * BLOB + ((offset) & 511)))
@@ -162,71 +161,81 @@ static __always_inline u64 read_symbol(struct scratch *s, u32 *f, u64 symbol, st
     return hash_in_object(*text, object, count);
 }
 
-// Reads a method. `code` is what it is read from later, and `identity` tells compiled code from other code that was at its address.
-// Leaves the class and the name in `noted`, and what else is known in `method_hash` and `bytecode`. Returns 1 if it cannot.
-__attribute__((noinline)) int read_method(u32 process, u64 code, u64 identity, u64 method) {
+// Notes the method of the frame that was stepped from: `method`, of which `noted` has the kind of the frame, what it is read from
+// later, and the position.
+__attribute__((noinline)) int note_method(u32 process) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter) return 1;
+    if (!s || !interpreter) return 0;
     u32 *f = interpreter->field;
-    u64 constant = read_word(method + f[CONST_METHOD]);
-    if (!constant) return 1;
+    struct script_function *noted = &s->noted;
+    u64 method = s->method, called_at = s->called_at;
+    // An interpreted frame is known by its method, compiled code by the address at which it was called.
+    u64 known_by = noted->first_line == INTERPRETED ? method : called_at;
+    struct met *met = find_met(s, known_by);
+    if (noted->first_line == INTERPRETED && is_met(s, met, method)) {
+        note_generated(s, method, (noted->instruction - met->word[0]) << 32 | INTERPRETED, met->hash);
+        return 0;
+    }
+    u64 constant = read_word(method + f[CONST_METHOD]), code = noted->code;
+    if (!constant) return 0;
     read_object(s, constant, f[CONST_METHOD_SIZE]);
     u64 pool = OBJECT_FIELD(u64, s, f[POOL]), index = OBJECT_FIELD(u16, s, f[NAME_INDEX]);
-    struct met *met = find_met(s, pool);
-    if (!is_met(s, met, pool)) {
-        u64 class = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
-        u64 class_hash = read_symbol(s, f, class, &met->text);
-        set_met(s, met, pool, class_hash);
+    struct met *class = find_met(s, pool);
+    if (!is_met(s, class, pool)) {
+        u64 name = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
+        u64 text_hash = read_symbol(s, f, name, &class->text);
+        set_met(s, class, pool, text_hash);
     }
-    s->noted.class = met->text;
-    s->noted.file.length = 0;
-    u64 class_hash = met->hash, name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
-    u64 name_hash = read_symbol(s, f, name, &s->noted.name);
+    noted->class = class->text;
+    noted->file.length = 0;
     // Classes are unloaded, and others come to the same addresses: names belong to the identity.
-    s->method_hash = mix(mix(mix(mix(mix(mix(0, code), method), constant), identity), name_hash), class_hash);
-    s->bytecode = constant + f[CONST_METHOD_SIZE];
-    return 0;
+    u64 class_hash = class->hash, hash = mix(mix(mix(mix(0, code), method), constant), s->code_identity);
+    u64 name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
+    hash = mix(mix(hash, read_symbol(s, f, name, &noted->name)), class_hash);
+    if (noted->first_line == INTERPRETED) {
+        u64 start = constant + f[CONST_METHOD_SIZE];
+        noted->instruction -= start;
+        met->word[0] = start;
+    } else {
+        met->word[0] = code;
+        met->word[1] = s->frame_size;
+    }
+    if (known_by) set_met(s, met, known_by, hash);
+    met->first_line = noted->first_line;
+    met->line = noted->instruction;
+    return add_generated(s, noted, hash);
 }
 
 // Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
-// stack pointer of the caller, and the method two words further down. Notes the method, or if the frame is being filled in `blob`.
+// stack pointer of the caller, and the method two words further down. Has the method noted, or if the frame is being filled in `blob`.
 __attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter || s->script_words > OUT) return 1;
+    if (!s || !interpreter) return 1;
     struct walk *w = &s->walk;
     u32 *f = interpreter->field;
-    u64 bp = w->bp, *frame = &s->page[FRAME], slot = f[BYTECODE_SLOT], is_new = 0;
-    BOUND(slot, 31);
-    if (bpf_probe_read_user(frame, 8 * (slot + 2), (void *)(bp - 8 * slot))) return 1;
-    u64 bytecode = frame[0], method = frame[slot - 3 & 31], sender = frame[slot - 1 & 31], saved = frame[slot], pc = frame[slot + 1];
+    u64 bp = w->bp, slot = f[BYTECODE_SLOT] & 15, place = read_near(s, FRAMES_WINDOW, bp - 8 * slot, 8 * (slot + 2), 1);
+    if (!place) return 1;
+    u64 bytecode = s->page[place], method = s->page[place + slot - 3 & 511], sender = s->page[place + slot - 1 & 511];
+    u64 saved = s->page[place + slot & 511], pc = s->page[place + slot + 1 & 511];
     // A method handle's call (`linkTo…`) removes its last argument, so that the return address may be in that place.
     if (bp < w->sp || sender < bp + 8 || sender - bp > MAX_INTERPRETED) return 1;
+    if (w->exact) {
+        u64 constant = read_word(method + f[CONST_METHOD]), start = constant + f[CONST_METHOD_SIZE];
+        u64 size = read_u32(constant + f[BYTECODE_SIZE]) & 0xffff;
+        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+        if (regs->r13 - start < size) bytecode = regs->r13;
+    }
     struct script_function *noted = &s->noted;
     if (s->is_unpacking) {
         *noted = (struct script_function){.code = blob, .first_line = UNPACKED};
         add_generated(s, noted, mix(0, UNPACKED));
     } else {
-        struct met *met = find_met(s, method);
-        if (!is_met(s, met, method) && !read_method(process, method, 0, method)) {
-            set_met(s, met, method, s->method_hash);
-            met->word[0] = s->bytecode;
-            is_new = 1;
-        }
-        if (is_met(s, met, method)) {
-            u64 start = met->word[0];
-            if (w->exact) {
-                u64 size = read_u32(start - f[CONST_METHOD_SIZE] + f[BYTECODE_SIZE]) & 0xffff;
-                struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-                if (regs->r13 - start < size) bytecode = regs->r13;
-            }
-            noted->code = method;
-            noted->first_line = INTERPRETED;
-            noted->instruction = bytecode - start;
-            is_new &= add_generated(s, noted, met->hash);
-            if (is_new) add_name();
-        }
+        noted->code = s->method = method;
+        noted->first_line = INTERPRETED;
+        noted->instruction = bytecode;
+        s->code_identity = 0;
     }
     w->sp = sender;
     w->bp = saved;
@@ -246,11 +255,12 @@ static __always_inline int step_by_bp(struct walk *w) {
 }
 
 // Steps to the caller of a frame of `size` words, which is in a state.
-static __always_inline int step_compiled(struct walk *w, u64 size, int state) {
+static __always_inline int step_compiled(struct scratch *s, u64 size, int state) {
+    struct walk *w = &s->walk;
     u64 frame[2], bp = w->bp, cfa = w->sp + 8 * size;
     if (state == AT_SP) cfa = w->sp + 8;
     if (state == ABOVE_SAVED_BP) cfa = w->sp + 16;
-    if (bpf_probe_read_user(frame, 16, (void *)(cfa - 16))) return 1;
+    if (read_two(s, cfa - 16, frame)) return 1;
     if (state == IN_FRAME || state == ABOVE_SAVED_BP) bp = frame[0];
     w->sp = cfa;
     w->bp = bp;
@@ -282,29 +292,24 @@ __attribute__((noinline)) int step_stub(u32 process, u64 blob, u64 name, s64 siz
     if (is_call_stub) function.first_line = CALL_STUB;
     add_generated(s, &function, mix(mix(0, blob), function.first_line));
     if (is_call_stub) return step_by_bp(w);
-    if (name == VTABLE_CHUNKS) return step_compiled(w, 1, AT_SP);
-    if (size > 0) return step_compiled(w, size, w->exact ? find_state(pc, 0) : IN_FRAME);
+    if (name == VTABLE_CHUNKS) return step_compiled(s, 1, AT_SP);
+    if (size > 0) return step_compiled(s, size, w->exact ? find_state(pc, 0) : IN_FRAME);
     if (w->exact && !bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) {
         u8 *bytes = (u8 *)&s->page[CODE] + 64;
-        if (bytes[0] == 0x55 || bytes[0] == 0xc3) return step_compiled(w, 1, AT_SP);
-        if (bytes[-1] == 0x55) return step_compiled(w, 2, ABOVE_SAVED_BP);
+        if (bytes[0] == 0x55 || bytes[0] == 0xc3) return step_compiled(s, 1, AT_SP);
+        if (bytes[-1] == 0x55) return step_compiled(s, 2, ABOVE_SAVED_BP);
     }
     return step_by_bp(w);
 }
 
-static __always_inline int step_hotspot(struct scratch *s, struct interpreter *interpreter, u32 process) {
+// Steps through code that was not met in this stack, or that is interrupted. Has its method noted, if it is one.
+__attribute__((noinline)) int step_code(u32 process) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 1;
     struct walk *w = &s->walk;
     u32 *f = interpreter->field;
     u64 pc = w->pc, at = pc - !w->exact;
-    // Of code that was called: its blob and its kind, of that of methods also the position and the size of the frame.
-    struct met *met = find_met(s, pc);
-    if (!w->exact && is_met(s, met, pc)) {
-        u64 blob = met->word[0];
-        if (met->first_line == INTERPRETED) return step_interpreted(process, blob);
-        s->is_unpacking = 0;
-        note_frame(s, blob | (w->n - 1) << 48, met->line << 32 | (u32)met->first_line, met->hash);
-        return step_compiled(w, met->word[1], IN_FRAME);
-    }
     u64 blob = find_blob(process, at);
     if (!blob) {
         // The program does not know the heaps yet, or the address is in none.
@@ -315,6 +320,7 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     if (bpf_probe_read_user(&s->page[BLOB], BLOB_SIZE, (void *)blob)) return 1;
     u64 name = read_word(BLOB_FIELD(u64, s, f[BLOB_NAME]));
     if (name == INTERPRETER_BLOB) {
+        struct met *met = find_met(s, pc);
         set_met(s, met, pc, 0);
         met->first_line = INTERPRETED;
         met->word[0] = blob;
@@ -330,24 +336,33 @@ static __always_inline int step_hotspot(struct scratch *s, struct interpreter *i
     u64 code = is_offset ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
     u64 handler = is_offset ? blob + BLOB_FIELD(u32, s, f[DEOPT_HANDLER]) : BLOB_FIELD(u64, s, f[DEOPT_HANDLER]);
     u64 running = pc;
+    s->called_at = w->exact || pc == handler ? 0 : pc;
     // The return address was replaced: the frame is to be interpreted once it is returned to.
     if (pc == handler && !w->exact) running = read_word(w->sp + FAR_BLOB_FIELD(u32, s, f[ORIGINAL_PC]));
-    u32 kind = name == NMETHOD ? COMPILED : NATIVE_METHOD;
-    if (!read_method(process, blob, FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]), BLOB_FIELD(u64, s, f[BLOB_METHOD]))) {
-        struct script_function *noted = &s->noted;
-        noted->code = blob;
-        noted->first_line = kind;
-        noted->instruction = running - code;
-        if (running == pc) {
-            set_met(s, met, pc, s->method_hash);
-            met->first_line = kind;
-            met->line = running - code;
-            met->word[0] = blob;
-            met->word[1] = size;
-        }
-        if (add_generated(s, noted, s->method_hash)) add_name();
-    }
+    s->method = BLOB_FIELD(u64, s, f[BLOB_METHOD]);
+    s->code_identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
+    s->frame_size = size;
+    s->noted.code = blob;
+    s->noted.first_line = name == NMETHOD ? COMPILED : NATIVE_METHOD;
+    s->noted.instruction = running - code;
     int state = w->exact ? find_state(pc, code + complete) : IN_FRAME;
     if (w->exact && state == IN_FRAME) w->sp += find_pushed(process, w->sp + 8 * size - 8);
-    return step_compiled(w, size, state);
+    return step_compiled(s, size, state);
+}
+
+// Steps through a frame of HotSpot. What is known of code that was called: its kind and its blob, of that of methods also the
+// position and the size of the frame.
+static __always_inline int step_hotspot(struct scratch *s, u32 process) {
+    struct walk *w = &s->walk;
+    struct met *met = find_met(s, w->pc);
+    s->method = 0;
+    int is_known = !w->exact && is_met(s, met, w->pc), is_end;
+    if (is_known && met->first_line != INTERPRETED) {
+        s->is_unpacking = 0;
+        note_generated(s, met->word[0], met->line << 32 | (u32)met->first_line, met->hash);
+        return step_compiled(s, met->word[1], IN_FRAME);
+    }
+    is_end = is_known ? step_interpreted(process, met->word[0]) : step_code(process);
+    if (s->method && note_method(process)) add_name();
+    return is_end;
 }

@@ -75,10 +75,15 @@ static __always_inline u64 mix(u64 hash, u64 word) {
     return hash ^ hash >> 32;
 }
 
-// Returns the place of what was met at an address in this stack, if that is the last with this place (`is_met`). It is read once
-// in a stack: the thread is interrupted, and its frames keep the functions that they run, and what those refer to.
+// Returns what was met at an address in this stack; if nothing was (`is_met`), its place. It is read once in a stack: the thread
+// is interrupted, and its frames keep the functions that they run, and what those refer to. There are two places for it.
 static __always_inline struct met *find_met(struct scratch *s, u64 address) {
     u64 place = address * 0x9e3779b97f4a7c15ull >> 48;
+    BOUND(place, MET - 2);
+    // The second place if the first one has something else of this stack. No branches: what comes after would be verified for
+    // each way.
+    u64 is_other = s->met[place].address ^ address, is_old = s->met[place].stack ^ s->stack;
+    place |= (is_other | -is_other) >> 63 & ~((is_old | -is_old) >> 63);
     BOUND(place, MET - 1);
     return &s->met[place];
 }
@@ -104,6 +109,32 @@ static __always_inline u64 read_object(struct scratch *s, u64 object, u64 head) 
     BOUND(head, OBJECT_SIZE - 1);
     bpf_probe_read_user(&s->page[OBJECT], head, (void *)object);
     return head;
+}
+
+// Windows of the page, through which frames that are near each other share a read.
+#define NEAR_SIZE 1024
+#define NEAR_PLACE 256   // of the first one, in words
+enum { FRAMES_WINDOW, VALUES_WINDOW };
+#define FIELD_AT(type, s, place, offset) (*(type *)((char *)&(s)->page[place] + ((offset) & 255)))
+
+// Returns the place in the page, in words, of `size` bytes at an address; 0 if they cannot be read. They are read with what is
+// above, with `is_upward`, or below in the same page of memory.
+static __always_inline u64 read_near(struct scratch *s, u32 window, u64 at, u64 size, int is_upward) {
+    u64 place = NEAR_PLACE + NEAR_SIZE / 8 * window, from = at - s->near[window];
+    if (from > NEAR_SIZE - size || from & 7) {
+        u64 page = at & ~(PAGE - 1ull), above = page + PAGE - NEAR_SIZE, below = (at + size + 7 - NEAR_SIZE) & ~7ull;
+        u64 start = is_upward ? (at < above ? at : above) : (below > page ? below : page);
+        from = at - start;
+        s->near[window] = start;
+        if (from > NEAR_SIZE - size || from & 7 || bpf_probe_read_user(&s->page[place], NEAR_SIZE, (void *)start)) {
+            s->near[window] = from = 0;
+            BOUND(size, 255);
+            if (bpf_probe_read_user(&s->page[place], size, (void *)at)) return 0;
+        }
+    }
+    place += from / 8;
+    BOUND(place, 511);
+    return place;
 }
 
 // Returns a hash of the length and the last bytes of a text. `place` is the word of the page from which on the text was read, 0
@@ -232,10 +263,11 @@ static long step_python(u32 i, struct script_walk *walk) {
     struct scratch *s = walk->scratch;
     u64 frame = s->script_frame, n = s->script_n;
     if (!frame) return 1;
-    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, f[FRAME_SIZE] & 255, (void *)frame)) return cut_script(s);
-    u64 code = PAGE_FIELD(u64, s, f[CODE]) & ~7ull, previous = PAGE_FIELD(u64, s, f[PREVIOUS]);
-    u64 instruction = PAGE_FIELD(u64, s, f[INSTRUCTION]);
-    u8 owner = PAGE_FIELD(u8, s, f[OWNER]);
+    u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, f[FRAME_SIZE] & 255, 0);
+    if (!place) return cut_script(s);
+    u64 code = FIELD_AT(u64, s, place, f[CODE]) & ~7ull, previous = FIELD_AT(u64, s, place, f[PREVIOUS]);
+    u64 instruction = FIELD_AT(u64, s, place, f[INSTRUCTION]);
+    u8 owner = FIELD_AT(u8, s, place, f[OWNER]);
     u32 owner_kind = f[OWNER_KIND];
     s->script_frame = previous;
     if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
@@ -309,14 +341,15 @@ static long step_php(u32 i, struct script_walk *walk) {
     u64 frame = s->script_frame, n = s->script_n, generators = s->generators;
     if (generators) frame = read_word(find_generator(s->generator, generators - 1) + GENERATOR_FRAME);
     if (!frame) return 1;
-    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, 56, (void *)frame)) return cut_script(s);
-    u64 instruction = s->page[0], callee = s->page[3], caller = s->page[6];
-    u32 flags = s->page[5];
+    u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, 56, 0);
+    if (!place) return cut_script(s);
+    u64 instruction = s->page[place], callee = s->page[place + 3], caller = s->page[place + 6];
+    u32 flags = s->page[place + 5];
     if (generators) s->generators = generators - 1;
     else s->script_frame = caller;
     if (!callee) {
         // A placeholder for the generators that delegate to the one before. It is part of the outermost of them.
-        u64 outermost = s->page[4];
+        u64 outermost = s->page[place + 4];
         if (generators || frame != outermost + GENERATOR_PLACEHOLDER) return cut_script(s);
         find_generator(outermost, MAX_GENERATORS);
         u64 distance = s->generator_distance;
@@ -416,8 +449,11 @@ static long step_ruby(u32 i, struct script_walk *walk) {
         s->script_frame = 0;
         return 1;
     }
-    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, 40, (void *)frame)) return cut_script(s);
-    u64 next = s->page[0], method = s->page[2], flags = read_word(s->page[4]), kind = flags & FRAME_KIND;
+    u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, 40, 1);
+    if (!place) return cut_script(s);
+    u64 next = s->page[place], method = s->page[place + 2];
+    place = read_near(s, VALUES_WINDOW, s->page[place + 4], 8, 0);
+    u64 flags = place ? s->page[place] : 0, kind = flags & FRAME_KIND;
     s->script_frame = frame + f[RUBY_FRAME_SIZE];
     // Methods in C are native frames, and the outermost frame of a thread is none.
     if (kind == C_FRAME || kind == I_FRAME || kind == DUMMY_FRAME || !method) return 0;
@@ -492,6 +528,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     struct script_walk walk = {.interpreter = interpreter, .scratch = s};
     s->script_frame = state;
     s->script_base = base;
+    s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = 0;
     s->generators = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);

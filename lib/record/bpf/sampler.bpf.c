@@ -129,7 +129,7 @@ struct string { u64 start, length; };
 struct script_function { u64 code, instruction, first_line; struct string name, file, class; };
 // What a runtime has at an address, and was met in the stack with this number: a function, a text or a class.
 struct met { u64 address, stack, hash, first_line, line, word[3]; struct string text; };
-#define MET 512
+#define MET 1024
 
 struct scratch {
     u64 page[512];
@@ -143,10 +143,13 @@ struct scratch {
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted, v8_count;
     volatile u64 text_bits;      // those of the texts that were hashed, in one word
     volatile u64 is_unpacking;   // HotSpot makes interpreted frames of a compiled one
-    volatile u64 method_hash, bytecode; // of the method that was read last: its hash, and the address of its bytecode
+    volatile u64 method, code_identity; // of HotSpot's frame that was stepped from: the method that is to be noted, 0 if there is
+                                 // none, and what tells its code from other code that was at the address
+    volatile u64 called_at, frame_size; // where its code was called, 0 if it is interrupted, and the size of the frame in words
     struct script_function noted; // the function of the frame that was kept last
     struct v8_known known[V8_KNOWN];
     u64 stack;                   // the number of the stack that is taken
+    u64 near[2];                 // the addresses of what is in windows of the page
     struct met met[MET];
     volatile u64 kernel_frames, event_kind, event_subject, event_nanoseconds;
     u64 kernel[KERNEL_FRAMES + 1]; // the kernel stack of an event
@@ -698,6 +701,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     head->probed = find_probed(task, regs->ip);
     head->second_word = head->scanned = 0;
     s->stack++;
+    s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = 0;
     s->script_base = FRAMES;
     s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
     // execve sets the start of the code when the program's image is complete.

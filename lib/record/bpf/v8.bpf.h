@@ -91,7 +91,7 @@ static __always_inline u64 v8_text(struct scratch *s, u64 object, u32 type, stru
 // Reads the name of a function: of its description, or the first string behind the variables of its `ScopeInfo`, which is the
 // name or what the parser took for one. Returns its address; 0 if there is none.
 static __always_inline u64 v8_name(struct scratch *s, u32 *f, u64 name, u32 *name_type) {
-    u64 *slots = s->page + 256;
+    u64 *slots = s->page + 128;
     u32 type = v8_read_object(name);
     *name_type = type;
     if (type != f[V8_SCOPE_TYPE]) return type < f[V8_FIRST_NON_STRING] ? name : 0;
@@ -148,15 +148,16 @@ __attribute__((noinline)) int v8_read(u32 process) {
 // it is not known, and so not noted yet, or its name is to be added.
 __attribute__((noinline)) int note_v8_function(u32 process) {
     struct scratch *s = this_scratch();
-    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter) return 0;
-    u32 *f = interpreter->field;
+    if (!s) return 0;
     u64 function = s->v8_function, position = s->v8_position, is_object = V8_IS_OBJECT(function);
     struct met *met = find_met(s, function);
     if (is_object && is_met(s, met, function)) {
-        note_frame(s, met->word[0] | (s->walk.n - 1) << 48, position, met->hash);
+        note_generated(s, met->word[0], position, met->hash);
         return 0;
     }
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!interpreter) return 0;
+    u32 *f = interpreter->field;
     struct script_function *noted = &s->noted;
     *noted = (struct script_function){.instruction = position >> 32, .first_line = position};
     s->v8_is_noted = 1;
@@ -235,11 +236,13 @@ __attribute__((noinline)) int is_before_v8_frame(u64 pc) {
     return found >> 63;
 }
 
-static __always_inline int step_v8(struct scratch *s, struct interpreter *interpreter, u32 process) {
+// Steps through a frame of V8, and has its function noted.
+__attribute__((noinline)) int step_v8(u32 process, u32 bytecode_type) {
+    struct scratch *s = this_scratch();
+    if (!s) return 1;
     struct walk *w = &s->walk;
-    u32 *f = interpreter->field;
     u64 pc = w->pc, sp = w->sp, bp = w->bp, exact = w->exact, is_generated = !w->end;
-    u64 *frame = s->page + 256 - V8_FRAME_WORDS, two[2], popped[3] = {}, position = 0, first = 0;
+    u64 two[2], popped[3] = {}, position = 0, first = 0;
     if (exact) {
         if (bpf_probe_read_user(two, 16, (void *)(pc - 8))) return 1;
         u32 next = two[1] & 0xffffff, before = two[0] >> 56;
@@ -265,7 +268,8 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
         }
     }
     if (bp & 7 || bp < sp || bp - sp > 16 << 20) return 1;
-    if (bpf_probe_read_user(frame, 8 * V8_FRAME_WORDS, (void *)(bp - 8 * V8_SAVED_BP))) return 1;
+    u64 place = read_near(s, FRAMES_WINDOW, bp - 8 * V8_SAVED_BP, 8 * V8_FRAME_WORDS, 1), *frame = &s->page[place];
+    if (!place) return 1;
     u64 saved = frame[V8_SAVED_BP], caller = frame[V8_CALLER];
     if (is_generated && exact && bp - sp < 16) {
         if (first == POP_BP) note_returning_v8(s, pc, &frame[V8_FUNCTION], saved);
@@ -273,7 +277,7 @@ static __always_inline int step_v8(struct scratch *s, struct interpreter *interp
     } else if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
         // Generated code tells what it is.
         if (is_generated) note_v8(s, 0, pc | (exact ? (u64)V8_EXACT : V8_RETURN) << 48 | v8_code_hash(s, pc) << 50);
-    } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(s, frame[V8_BYTECODES]) == f[V8_BYTECODE_TYPE]) {
+    } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(s, frame[V8_BYTECODES]) == bytecode_type) {
         note_v8(s, frame[V8_FUNCTION], (frame[V8_OFFSET] >> 32) | (u64)V8_BYTECODE << 48);
     } else {
         u64 at = pc, kind = exact ? V8_EXACT : V8_RETURN;
