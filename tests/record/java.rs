@@ -26,7 +26,7 @@ const CALLERS: &[(&str, &[&str])] = &[
 
 /// True if this machine has a JDK whose methods are shown. Otherwise reports the test as skipped.
 #[track_caller]
-fn has_java() -> bool {
+pub fn has_java() -> bool {
     let has_java = command("java").arg("-version").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !has_java {
         skip_optional("no Java");

@@ -14,6 +14,7 @@ mod churn;
 mod containers;
 mod critical_path;
 mod debug_files;
+mod deep_scripts;
 mod events;
 mod exact_stacks;
 mod exit_status;

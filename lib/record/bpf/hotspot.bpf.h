@@ -170,7 +170,7 @@ __attribute__((noinline)) int note_method(u32 process) {
     u32 *f = interpreter->field;
     struct script_function *noted = &s->noted;
     u64 method = s->method, called_at = s->called_at;
-    // An interpreted frame is known by its method, compiled code by the address at which it was called.
+    // An interpreted frame is known by its method, compiled code by the address at which it was called; 0 if it is interrupted.
     u64 known_by = noted->first_line == INTERPRETED ? method : called_at;
     struct met *met = find_met(s, known_by);
     if (noted->first_line == INTERPRETED && is_met(s, met, method)) {
@@ -201,14 +201,15 @@ __attribute__((noinline)) int note_method(u32 process) {
         met->word[0] = code;
         met->word[1] = s->frame_size;
     }
-    if (known_by) set_met(s, met, known_by, hash);
+    set_met(s, met, known_by, hash);
     met->first_line = noted->first_line;
     met->line = noted->instruction;
     return add_generated(s, noted, hash);
 }
 
 // Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
-// stack pointer of the caller, and the method two words further down. Has the method noted, or if the frame is being filled in `blob`.
+// stack pointer of the caller, and the method two words further down. Has the method noted, or if the frame is being filled in,
+// `blob`.
 __attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);

@@ -701,7 +701,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     head->probed = find_probed(task, regs->ip);
     head->second_word = head->scanned = 0;
     s->stack++;
-    s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = 0;
+    s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
     s->script_base = FRAMES;
     s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
     // execve sets the start of the code when the program's image is complete.

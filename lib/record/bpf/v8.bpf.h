@@ -35,6 +35,8 @@ enum { PUSH_BP = 0x55, POP_BP = 0x5d, RETURN = 0xc3, RETURN_N = 0xc2, MOV_BP_SP 
 enum { V8_OFFSET, V8_BYTECODES, V8_COUNT, V8_FUNCTION, V8_CONTEXT, V8_SAVED_BP, V8_CALLER, V8_FRAME_WORDS };
 
 #define V8_IS_OBJECT(word) (((word) & 3) == 1)
+// The address for which the description of a function is met; for that of the function itself it is its type.
+#define V8_MET(function) ((function) + 1)
 
 // Returns the type of the objects with a map; NONE if it cannot be read.
 static __always_inline u32 v8_map_type(struct scratch *s, u64 map) {
@@ -137,8 +139,8 @@ __attribute__((noinline)) int v8_read(u32 process) {
     int is_flat = (noted->name.start || !noted->name.length) && (noted->file.start || !noted->file.length);
     known->can_send = is_flat && !(s->text_bits & 0x8080808080808080ull) && !is_wide && !is_wide_file;
     known->shared = noted->code + 1;
-    struct met *met = find_met(s, function);
-    set_met(s, met, function, known->hash);
+    struct met *met = find_met(s, V8_MET(function));
+    set_met(s, met, V8_MET(function), known->hash);
     met->word[0] = noted->code;
     if (!s->v8_is_noted && !add_generated(s, noted, known->hash)) return 0;
     return known->can_send;
@@ -150,8 +152,8 @@ __attribute__((noinline)) int note_v8_function(u32 process) {
     struct scratch *s = this_scratch();
     if (!s) return 0;
     u64 function = s->v8_function, position = s->v8_position, is_object = V8_IS_OBJECT(function);
-    struct met *met = find_met(s, function);
-    if (is_object && is_met(s, met, function)) {
+    struct met *met = find_met(s, V8_MET(function));
+    if (is_object && is_met(s, met, V8_MET(function))) {
         note_generated(s, met->word[0], position, met->hash);
         return 0;
     }
@@ -176,7 +178,7 @@ __attribute__((noinline)) int note_v8_function(u32 process) {
     }
     noted->code = shared - 1;
     if (is_known) {
-        set_met(s, met, function, known->hash);
+        set_met(s, met, V8_MET(function), known->hash);
         met->word[0] = noted->code;
         return add_generated(s, noted, known->hash);
     }

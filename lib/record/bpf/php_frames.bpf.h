@@ -1,0 +1,116 @@
+// Walks the frames of PHP. Code that PHP has compiled is in php.bpf.h.
+
+// In PHP: the type of a function in C, a flag of frames that are the outermost of a loop, and the size of an instruction.
+enum { INTERNAL_FUNCTION = 1, CALL_TOP = 0x20000, OPCODE = 32 };
+// The places of the frame, of the generator to which it delegates, and of its placeholder among the frames, in a generator.
+enum { GENERATOR_FRAME = 56, GENERATOR_PARENT = 152, GENERATOR_PLACEHOLDER = 184, MAX_GENERATORS = 8 };
+
+// Returns the generator to which another one delegates over so many others, and notes over how many it does. The last one
+// delegates to none.
+__attribute__((noinline)) u64 find_generator(u64 generator, u32 distance) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    u32 found = 0;
+    for (; found < MAX_GENERATORS && found < distance; found++) {
+        u64 parent = read_word(generator + GENERATOR_PARENT);
+        if (!parent) break;
+        generator = parent;
+    }
+    s->generator_distance = found;
+    return generator;
+}
+
+// Reads a string of PHP; the empty one if there is none. Returns its hash.
+static __always_inline u64 read_php_text(struct scratch *s, u64 object, struct string *text) {
+    text->start = object + 24;
+    text->length = 0;
+    if (!object) return 0;
+    u64 count = read_object(s, object, 24);
+    text->length = s->page[OBJECT + 2];
+    return hash_in_object(*text, object, count);
+}
+
+// Notes a frame of PHP (`zend_execute_data`: the instruction at 0, the function at 24, flags at 40, the caller at 48), and
+// steps to its caller. Its instruction is a line.
+static long step_php(u32 i, struct script_walk *walk) {
+    u32 *f = walk->interpreter->field;
+    struct scratch *s = walk->scratch;
+    u64 frame = s->script_frame, n = s->script_n, generators = s->generators;
+    if (generators) frame = read_word(find_generator(s->generator, generators - 1) + GENERATOR_FRAME);
+    if (!frame) return 1;
+    u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, 56, 0);
+    if (!place) return cut_script(s);
+    u64 instruction = s->page[place], callee = s->page[place + 3], caller = s->page[place + 6];
+    u32 flags = s->page[place + 5];
+    if (generators) s->generators = generators - 1;
+    else s->script_frame = caller;
+    if (!callee) {
+        // A placeholder for the generators that delegate to the one before. It is part of the outermost of them.
+        u64 outermost = s->page[place + 4];
+        if (generators || frame != outermost + GENERATOR_PLACEHOLDER) return cut_script(s);
+        find_generator(outermost, MAX_GENERATORS);
+        u64 distance = s->generator_distance;
+        if (distance >= MAX_GENERATORS) return cut_script(s);
+        s->generator = outermost;
+        s->generators = distance;
+        // The loop runs the generator before for all of them.
+        u64 last = s->script_last;
+        BOUND(last, RECORD - 1);
+        if (n && distance) s->record[HEAD + last] &= ~OUTERMOST;
+        return 0;
+    }
+    struct met *met = find_met(s, callee);
+    int is_new = 0;
+    if (!is_met(s, met, callee)) {
+        if (bpf_probe_read_user(s->page, f[FUNCTION_SIZE] & 255, (void *)callee)) return cut_script(s);
+        u64 name = s->page[1], class = s->page[2], file = 0, first_line = 0, opcodes = 0, size = 0, hash;
+        int is_internal = PAGE_FIELD(u8, s, 0) == INTERNAL_FUNCTION;
+        // A fiber begins behind a function without a name. Its caller is on another stack.
+        if (is_internal && !name) {
+            s->script_frame = 0;
+            return 1;
+        }
+        if (!is_internal) {
+            opcodes = PAGE_FIELD(u64, s, f[OPCODES]);
+            size = PAGE_FIELD(u32, s, f[OPCODE_COUNT]) * (u64)OPCODE;
+            first_line = PAGE_FIELD(u32, s, f[PHP_FIRST_LINE]);
+            file = PAGE_FIELD(u64, s, f[PHP_FILE]);
+        }
+        struct met *met_file = find_met(s, file);
+        if (!is_met(s, met_file, file)) {
+            u64 text_hash = read_php_text(s, file, &met_file->text);
+            set_met(s, met_file, file, text_hash);
+        }
+        s->noted.file = met_file->text;
+        u64 file_hash = met_file->hash;
+        struct met *met_class = find_met(s, class);
+        if (!is_met(s, met_class, class)) {
+            u64 text_hash = read_php_text(s, class ? read_word(class + 8) : 0, &met_class->text);
+            set_met(s, met_class, class, text_hash);
+        }
+        s->noted.class = met_class->text;
+        u64 class_hash = met_class->hash;
+        hash = mix(mix(mix(first_line, read_php_text(s, name, &s->noted.name)), file_hash), class_hash);
+        set_met(s, met, callee, hash);
+        met->first_line = first_line;
+        met->word[0] = opcodes;
+        met->word[1] = size;
+        met->word[2] = 0;
+        is_new = is_name_due(s, hash);
+    }
+    u64 opcodes = met->word[0], size = met->word[1];
+    // The loop keeps the innermost frame and its instruction in registers, and writes the instruction back for calls.
+    if (!n) {
+        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+        u64 in_register = regs->r15;
+        if (regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
+    }
+    if (instruction != met->word[2]) {
+        met->line = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
+        met->word[2] = instruction;
+    }
+    int is_outermost = generators ? generators == 1 : (flags & CALL_TOP) != 0;
+    note_frame(s, callee | (is_outermost ? OUTERMOST : 0), met->line << 32 | (u32)met->first_line, met->hash);
+    if (is_new) add_name();
+    return 0;
+}

@@ -1,0 +1,62 @@
+// Walks the frames of CPython.
+
+// The state of a string: the size of a character in 3 bits, whether the characters follow the head, and whether they are ASCII.
+static __always_inline int is_python_ascii(u64 state) {
+    return (state & 0x18) == 0x18;
+}
+
+// Reads a string of CPython. Returns its hash, and notes whether it is ASCII.
+static __always_inline u64 read_python_text(struct scratch *s, u32 *f, u64 object, struct string *text, u64 *is_ascii) {
+    u64 count = read_object(s, object, f[STRING_STATE] + 8);
+    u64 state = (u32)OBJECT_FIELD(u64, s, f[STRING_STATE]) >> f[STATE_SHIFT];
+    *is_ascii = is_python_ascii(state);
+    text->start = object + f[STRING_DATA] + (*is_ascii ? 0 : f[WIDE_DATA]);
+    text->length = OBJECT_FIELD(u64, s, f[STRING_LENGTH]) * (state & 7);
+    return hash_in_object(*text, object, count);
+}
+
+// Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.
+static long step_python(u32 i, struct script_walk *walk) {
+    u32 *f = walk->interpreter->field;
+    struct scratch *s = walk->scratch;
+    u64 frame = s->script_frame, n = s->script_n;
+    if (!frame) return 1;
+    u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, f[FRAME_SIZE] & 255, 0);
+    if (!place) return cut_script(s);
+    u64 code = FIELD_AT(u64, s, place, f[CODE]) & ~7ull, previous = FIELD_AT(u64, s, place, f[PREVIOUS]);
+    u64 instruction = FIELD_AT(u64, s, place, f[INSTRUCTION]);
+    u8 owner = FIELD_AT(u8, s, place, f[OWNER]);
+    u32 owner_kind = f[OWNER_KIND];
+    s->script_frame = previous;
+    if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
+        // The frame that was noted before is the outermost of its loop. If there is none, the loop is about to end.
+        end_loop(s);
+        if (!n) s->script_flags |= SCRIPT_ENTERING;
+        return 0;
+    }
+    if (!code) return cut_script(s);
+    if (f[IS_POINTER]) instruction -= code + f[BYTECODE];
+    struct met *met = find_met(s, code);
+    int is_new = 0;
+    if (!is_met(s, met, code)) {
+        if (bpf_probe_read_user(s->page, f[CODE_SIZE] & 255, (void *)(code + f[CODE_START]))) return cut_script(s);
+        u64 first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]), hash = mix(first_line, PAGE_FIELD(u64, s, f[LINES]));
+        u64 name = PAGE_FIELD(u64, s, f[NAME]), file = PAGE_FIELD(u64, s, f[FILE]), are_ascii;
+        struct met *met_file = find_met(s, file);
+        if (!is_met(s, met_file, file)) {
+            u64 text_hash = read_python_text(s, f, file, &met_file->text, &met_file->word[0]);
+            set_met(s, met_file, file, text_hash);
+        }
+        s->noted.file = met_file->text;
+        u64 file_hash = met_file->hash, is_file_ascii = met_file->word[0];
+        hash = mix(mix(hash, read_python_text(s, f, name, &s->noted.name, &are_ascii)), file_hash);
+        s->noted.class.length = 0;
+        set_met(s, met, code, hash);
+        met->first_line = first_line;
+        is_new = are_ascii && is_file_ascii && is_name_due(s, hash);
+    }
+    int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
+    note_frame(s, code | (is_outermost ? OUTERMOST : 0), instruction << 32 | (u32)met->first_line, met->hash);
+    if (is_new) add_name();
+    return 0;
+}
