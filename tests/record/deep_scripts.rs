@@ -104,11 +104,11 @@ fn functions_of_java() {
             format!("static int f_{own}(int d) {{ int x = {own}; return d == 0 ? burn(n) : f_{next}(d - 1) + x; }}\n")
         });
         let burn = "static int burn(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }\n";
-        let main = format!(
-            "public static void main(String[] a) {{ for (int i = 0; i < 40; i++) {{ n = 20000000 + f_0({DEPTH}) % 2; }} }}\n"
-        );
-        let source = format!("class Deep {{\nstatic int n;\n{burn}{functions}{main}}}\n");
-        assert_all_functions("java", &source, &["java"]);
-        assert_all_functions("java", &source, &["java", "-Xint", "-Xss4m"]);
+        for (n, options) in [(20_000_000, &["java"][..]), (500_000, &["java", "-Xint", "-Xss4m"])] {
+            let calls = format!("for (int i = 0; i < 40; i++) n = {n} + f_0({DEPTH}) % 2;");
+            let main = format!("public static void main(String[] a) {{ {calls} }}\n");
+            let source = format!("class Deep {{\nstatic int n;\n{burn}{functions}{main}}}\n");
+            assert_all_functions("java", &source, options);
+        }
     }
 }
