@@ -1,5 +1,6 @@
 //! The share of what the target used that samples cover.
 
+use super::bpf::OwnTime;
 use super::counters::sampling::{Rate, SampledEvent};
 use super::observer::FinishedRecording;
 use super::usage::EndedCounts;
@@ -27,7 +28,7 @@ pub struct Coverage<'a> {
     sampled: f64,
     /// The amount that the lost samples represent.
     lost: f64,
-    /// The amount that the samples represent that were left out, because taking stacks took the time.
+    /// The time that taking stacks took, whose samples were left out.
     own: f64,
     used: f64,
     /// The processes or threads that have ended, and of how many `used` lacks the CPU time.
@@ -70,11 +71,8 @@ impl<'a> Coverage<'a> {
             (samples, _) => tally.period as f64 / samples as f64,
         };
         let lost = finished.recording.counts.lost as f64 * sample;
-        let clocks = finished.events.iter().filter(|event| event.spec.is_clock()).count();
-        let own = match event.spec.is_clock() {
-            true => finished.usage.own_time.left_out as f64 / clocks as f64 * sample,
-            false => 0.0,
-        };
+        let OwnTime { time, left_out } = finished.usage.own_time;
+        let own = if event.spec.is_clock() && left_out > 0 { time } else { 0 };
         Some(Self {
             event,
             is_one_of_several: finished.events.len() > 1,
@@ -82,7 +80,7 @@ impl<'a> Coverage<'a> {
             sample,
             sampled: tally.period as f64,
             lost,
-            own,
+            own: own as f64,
             used: used as f64,
             ended: finished.usage.cpu_time.filter(|_| event.spec.is_clock()).map(|time| time.ended).unwrap_or_default(),
         })

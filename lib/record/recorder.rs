@@ -49,8 +49,18 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let (switch_period, pair) = (sampling.period_of_program().unwrap_or(0), request.pair.as_ref());
     let with_sleepers = request.off_cpu.is_some_and(|options| options.includes_sleepers(&target));
     let interrupts = with_wakers.then(interrupt_entries).flatten().unwrap_or_default();
-    let uses =
-        StackUses { kinds, switch_period, with_wakers, interrupts, with_sleepers, with_context, with_task, pair };
+    let leaves_out = sampling.events.iter().filter(|event| event.spec.is_clock()).count() == 1;
+    let uses = StackUses {
+        kinds,
+        switch_period,
+        with_wakers,
+        interrupts,
+        with_sleepers,
+        leaves_out,
+        with_context,
+        with_task,
+        pair,
+    };
     let switches = switch_tracker(request, &target);
     if let (Some(switches), Some(options), true) = (&switches, &request.off_cpu, sampling.can_take_stacks(&target)) {
         switches.prepare_kernel(options);

@@ -230,6 +230,17 @@ fn the_time_that_taking_stacks_takes_is_not_sampled() {
             );
             ensure!(outcome.stderr.contains(" CPU time, taking them took "), "{outcome:?}");
         }
+        // The timers of two clocks are due at the same time: the stacks of one would hide those of the other.
+        let folder = directory();
+        let path = |event: &str| folder.path().join(format!("{event}.folded"));
+        let pattern = path("%e").display().to_string();
+        let clocks = ["-F", "1997", "-e", "cpu-clock", "-e", "task-clock", "-o", &pattern, "--"];
+        run_bounded(recorder(clocks).args([&halves, "3000", "20", "10000000"])).ok();
+        for clock in ["cpu-clock", "task-clock"] {
+            let profile = Profile::parse(&std::fs::read(path(clock)).unwrap());
+            let [deep, shallow] = ["deep_half", "shallow_half"].map(|half| profile.weight(&[half]));
+            ensure!(deep > shallow * 9 / 10, "{clock}: {deep}, {shallow}");
+        }
         Ok(())
     });
 }

@@ -8,6 +8,8 @@
 // - a part of the samples of a timer, as large as the part of its period that its last stack took: it never fires meanwhile. A
 //   random number decides.
 //
+// With several clocks, the timers of one are always due while the other's stacks are taken. Then nothing is left out.
+//
 // Shares are not right if a program alternates between deep and shallow stacks at the pace of the timers of a CPU: what taking
 // a stack takes decides where the next sample falls. They err by half of the share of the CPU time that taking stacks takes.
 
@@ -17,6 +19,9 @@ struct hrtimer { s64 _softexpires; } KERNEL;
 struct hw_perf_event { struct hrtimer hrtimer; } KERNEL;
 struct perf_event { struct hw_perf_event hw; } KERNEL;
 struct bpf_perf_event_data_kern { struct perf_event *event; } KERNEL;
+
+// True if there is one clock.
+const volatile u64 leaves_out;
 
 // On a CPU: the sum in nanoseconds; when the last stack was begun and finished; and the number of samples that were left out.
 struct own_time { u64 sum, start, end, left_out; };
@@ -56,7 +61,7 @@ static __always_inline int is_in_own_time(struct bpf_perf_event_data *context) {
     struct own_time *own = this_own_time();
     struct perf_event *event = event_of(context);
     struct timer *timer = timer_of(event);
-    if (!own || !timer) return 0;
+    if (!leaves_out || !own || !timer) return 0;
     u64 due = BPF_CORE_READ(event, hw.hrtimer._softexpires);
     if (due - own->start < own->end - own->start) return 1;
     u64 period = context->sample_period, time = timer->event == (u64)event ? timer->time : 0;

@@ -82,6 +82,8 @@ pub struct StackUses<'a> {
     pub interrupts: Range<u64>,
     /// True if the stacks of threads that already sleep are taken.
     pub with_sleepers: bool,
+    /// True if samples that fall to the time of taking stacks are left out.
+    pub leaves_out: bool,
     /// True if the contexts that threads publish are read.
     pub with_context: bool,
     /// True if the tasks that threads run are read.
@@ -110,8 +112,8 @@ impl StackSampler {
     }
 
     fn load(target: &Target, uses: &StackUses<'_>) -> Result<Self, BoxError> {
-        let StackUses { ref kinds, switch_period, with_wakers, with_sleepers, with_context, with_task, pair, .. } =
-            *uses;
+        let StackUses { ref kinds, switch_period, with_wakers, with_sleepers, leaves_out, pair, .. } = *uses;
+        let StackUses { with_context, with_task, .. } = *uses;
         let scope = Scope::new(target);
         let scope_word = scope as u64;
         let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
@@ -119,8 +121,8 @@ impl StackSampler {
         // These are not kept from interrupting each other, or being interrupted.
         let runs_in_thread = [ProgramKind::Probe, ProgramKind::Call].iter().any(|kind| kinds.contains(kind));
         let is_nested = with_wakers || switch_period > 0 || pair.is_some() || runs_in_thread;
-        let [with_wakers_word, with_context_word, with_task_word] =
-            [with_wakers, with_context, with_task].map(u64::from);
+        let [with_wakers_word, with_context_word, with_task_word, leaves_out_word] =
+            [with_wakers, with_context, with_task, leaves_out].map(u64::from);
         let own_pid = u64::from(std::process::id());
         // The ID of a cgroup is the number of its directory's inode.
         let cgroup = if let Target::Cgroup(directory) = target { directory.metadata()?.ino() } else { 0 };
@@ -136,6 +138,7 @@ impl StackSampler {
             .override_global("with_wakers", &with_wakers_word, true)
             .override_global("with_context", &with_context_word, true)
             .override_global("with_task", &with_task_word, true)
+            .override_global("leaves_out", &leaves_out_word, true)
             .override_global("interrupt_start", &uses.interrupts.start, true)
             .override_global("interrupt_size", &interrupt_size, true)
             .override_global("own", &own_pid, true)
