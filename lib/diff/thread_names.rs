@@ -11,7 +11,8 @@ use crate::profile::Profile;
 /// Fewest digits of the number of a process. A thread may have a smaller one in its name, such as `worker-12`.
 const MIN_DIGITS: usize = 3;
 
-/// Largest part of the work that moved between threads of both sides and others if all threads of a name are still compared as one.
+/// Largest part of the work that moved between threads of both sides and a typical other one if all threads of a name are compared as
+/// one.
 const MOST_MOVED: f64 = 0.15;
 
 /// The root frames with a number that are compared without it.
@@ -52,7 +53,7 @@ impl ThreadNames {
         }
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
         for ((name, numbers), namesakes) in sides {
-            let Some(joined) = namesakes.joined([before.len(), after.len()]) else { continue };
+            let joined = namesakes.joined([before.len(), after.len()]);
             let plain = namesakes.roots(joined).map(|root| (root.to_vec(), name.to_vec()));
             found.plain.extend(plain);
             let after = String::from_utf8_lossy(name).into_owned();
@@ -118,23 +119,28 @@ impl<'r> Namesakes<'r> {
         self.0[side].iter().filter(|(root, _)| !other.contains_key(*root)).map(|(root, load)| (*root, *load))
     }
 
-    /// Returns which of them are compared without numbers: those of one side only, if they are as many on both sides or there are no
-    /// others. Else a pool has grown or shrunk, and those with a number of both sides share their work with more or fewer: all are
-    /// compared as one, or none if the work of each also moved relative to that of others. `runs` has the number of runs.
-    fn joined(&self, runs: [usize; 2]) -> Option<Joined> {
+    /// Returns which of them are compared without numbers: those of one side only; or all, if a pool has grown or shrunk, so that those
+    /// with a number of both sides share their work with more or fewer, but the work of each did not move relative to that of others.
+    /// `runs` has the number of runs.
+    fn joined(&self, runs: [usize; 2]) -> Joined {
         let [old, new] = [0, 1].map(|side| self.only_on(side).map(|(_, load)| load).fold(Load::default(), Load::join));
         let has_others = self.0[0].keys().any(|root| self.0[1].contains_key(root));
         if !has_others || old.runs * runs[1] == new.runs * runs[0] {
-            return Some(Joined::Restarted);
+            return Joined::Restarted;
         }
-        (self.moved_part([old, new]) <= MOST_MOVED).then_some(Joined::All)
+        let of_each = self.moved_part([old, new].map(Load::mean), Load::mean);
+        let of_all = self.moved_part([old, new].map(|load| load.weight), |load| load.weight);
+        match of_each <= MOST_MOVED && of_each < of_all {
+            true => Joined::All,
+            false => Joined::Restarted,
+        }
     }
 
-    /// Returns the part of the work that moved between those of both sides and a typical one of one side.
-    fn moved_part(&self, only: [Load; 2]) -> f64 {
+    /// Returns the part of the work that moved between those of both sides, whose work `of_load` gives, and others of one side.
+    fn moved_part(&self, only: [f64; 2], of_load: impl Fn(Load) -> f64) -> f64 {
         let [before, after] = &self.0;
-        let both = before.iter().filter_map(|(root, load)| Some([load.mean(), after.get(root)?.mean()]));
-        let loads: Vec<[f64; 2]> = both.chain([only.map(Load::mean)]).collect();
+        let both = before.iter().filter_map(|(root, load)| Some([of_load(*load), of_load(*after.get(root)?)]));
+        let loads: Vec<[f64; 2]> = both.chain([only]).collect();
         let sums = [0, 1].map(|side| loads.iter().map(|load| load[side]).sum::<f64>().max(f64::MIN_POSITIVE));
         loads.iter().map(|load| (load[0] / sums[0] - load[1] / sums[1]).abs()).sum::<f64>() / 2.0
     }
@@ -242,10 +248,15 @@ mod tests {
         // Work moved to one of the threads of both sides, from another one or from all.
         for moved in [["w-7/1 95", "w-7/2 5", "w-7/3 50"], ["w-7/1 250", "w-7/2 50", "w-7/3 50"]] {
             let after = [&moved[..], &["w-7/11 50", "w-7/12 50"]].concat();
-            assert_eq!(names(&before, &after), "", "{moved:?}");
+            assert_eq!(names(&before, &after), "threads with other numbers are compared by name: w", "{moved:?}");
         }
-        assert_eq!(names(&["w-7/1", "w-7/2"], &["w-7/1 180", "w-7/3 10", "w-7/4 10"]), "");
-        // Neither thread has others beside it that keep their number, or as many restarted as there were.
+        // A thread of both sides is none of the pool, no thread has others beside it that keep their number, or as many restarted as
+        // there were.
+        let alone = ["w-7/2 90", "w-7/11 50", "w-7/12 55", "w-7/13 45", "w-7/14 50"];
+        assert_eq!(
+            names(&["w-7/2 90", "w-7/3", "w-7/4"], &alone),
+            "threads with other numbers are compared by name: w"
+        );
         for after in [&["w-7/11 50", "w-7/12 50"][..], &["w-7/1 300", "w-7/2", "w-7/3", "w-7/11"]] {
             assert_eq!(names(&before, after), "threads with other numbers are compared by name: w", "{after:?}");
         }

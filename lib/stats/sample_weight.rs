@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::judgement::Counting;
+use super::judgement::{Counting, median};
 use super::weight_sizes::Sizes;
 use crate::markers::{MEASURED_VALUE, is_thread_state};
 use crate::profile::{Frames, Weight, Weights};
@@ -19,6 +19,15 @@ const LARGE_OF_FEW: u128 = 20_000;
 /// Weights vary, as periods do, if half of them are at least this multiple of their common divisor. So many samples of one stack
 /// would take five minutes at 1000 Hz.
 const VARYING: u128 = 300_000;
+
+/// Most pairs of weights by which it is judged how much stacks vary.
+const MOST_PAIRS: usize = 1024;
+
+/// Samples of a typical stack from which on a verdict hardly depends on the weight of a sample.
+const MANY_SAMPLES: f64 = 100.0;
+
+/// Part of a weight by which another one differs at most if both are equal.
+const EQUAL_PART: f64 = 1e-3;
 
 /// Fewest samples of a side, by the weight that is taken for one, by which varying weights are judged. Below, a weight is
 /// taken for one sample that stacks with half of the total do not exceed: halves of a recording of 58 samples differed in 7 of 12 comparisons with 60 of them.
@@ -110,6 +119,8 @@ pub struct WeightSurvey {
     /// Number of stacks with a large weight, and of those that weigh the same on both sides.
     large: u64,
     equal: u64,
+    /// The weights of stacks before and after, of the first [`MOST_PAIRS`].
+    pairs: Vec<[f64; 2]>,
 }
 
 impl Default for WeightSurvey {
@@ -126,6 +137,7 @@ impl Default for WeightSurvey {
             has_difference: false,
             large: 0,
             equal: 0,
+            pairs: Vec::new(),
         }
     }
 }
@@ -164,6 +176,9 @@ impl WeightSurvey {
             self.large += 1;
             self.equal += u64::from(weights.before == weights.after);
         }
+        if larger > 0 && self.pairs.len() < MOST_PAIRS {
+            self.pairs.push([weights.before, weights.after].map(|weight| weight.millionths() as f64));
+        }
     }
 
     /// Adds the weights that were added to another survey.
@@ -179,6 +194,7 @@ impl WeightSurvey {
         self.has_difference |= other.has_difference;
         self.large += other.large;
         self.equal += other.equal;
+        self.pairs.extend(&other.pairs[..other.pairs.len().min(MOST_PAIRS - self.pairs.len())]);
     }
 
     /// Returns the kind of the weights. `frames` has the frames of their stacks: thread states among them show that the
@@ -207,9 +223,14 @@ impl WeightSurvey {
         if typical >= LARGE && sizes.are_few_below(ENOUGH * divisor) {
             let period = Weight::from_millionths(self.typical_period(&sizes));
             return match typical {
+                VARYING.. if self.vary_little(typical * divisor) => {
+                    let at_most = Weight::from_millionths((typical * divisor) / MANY_SAMPLES as u128);
+                    WeightKind::Periods(period.min(at_most))
+                }
                 VARYING.. => WeightKind::Periods(period),
-                LARGE_OF_FEW.. => WeightKind::LikelySamples(period),
-                _ if are_few => WeightKind::LargeCounts(Weight::from_millionths(divisor)),
+                _ if are_few && typical < LARGE_OF_FEW || self.vary_little(typical * divisor) => {
+                    WeightKind::LargeCounts(Weight::from_millionths(divisor))
+                }
                 _ => WeightKind::LikelySamples(period),
             };
         }
@@ -217,6 +238,26 @@ impl WeightSurvey {
             true => WeightKind::Samples(Weight::from_millionths(divisor)),
             false => WeightKind::LikelySamples(Weight::from_millionths(smallest)),
         }
+    }
+
+    /// True if the weights of most stacks differ as little between the sides as those of many samples each do: the square of a difference,
+    /// divided by the sum, is about the weight of a sample. Then it hardly matters what exactly a sample weighs
+    /// ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
+    fn vary_little(&self, typical: u128) -> bool {
+        let of_both = self.pairs.iter().filter(|[before, after]| *before > 0.0 && *after > 0.0);
+        // One of the sides may be longer, or scaled.
+        let scale = median(of_both.map(|[before, after]| after / before).collect());
+        let spreads = self.pairs.iter().filter_map(|[before, after]| {
+            let before = before * scale;
+            // Of equal weights nothing can be learned: each may be one sample of an event with a fixed period.
+            let is_equal = (after - before).abs() < EQUAL_PART * after.max(before);
+            (!is_equal).then(|| (after - before).powi(2) / (after + scale * before))
+        });
+        let mut spreads: Vec<f64> = spreads.collect();
+        spreads.sort_unstable_by(f64::total_cmp);
+        // Of a square of a normal distribution, the median is 0.455 times the mean.
+        let spread = spreads.get(spreads.len().saturating_sub(1) / 2).map(|median| median / 0.455);
+        scale > 0.0 && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.
@@ -318,15 +359,49 @@ mod tests {
         let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
         assert!((50_000_000..=79_000_001).contains(&(sample.millionths() / 1_000_000)), "{sample}");
         // perf begins with short periods.
-        let mut sides: Vec<(u64, u64)> = (0..100).map(|n| (3_000_017 + n * 7919, 3_000_029 + n * 6007)).collect();
+        let periods = |number: u64| match number % 3 {
+            0 => (3_000_017 + number * 7919, 0),
+            1 => (0, 3_000_029 + number * 6007),
+            _ => (3_000_017 + number * 7919, 6_000_058 + number * 12_014),
+        };
+        let mut sides: Vec<(u64, u64)> = (0..150).map(periods).collect();
         for (short, side) in [1, 7, 118, 2178, 40_254].into_iter().zip(&mut sides) {
             *side = (short, short + 3);
         }
         let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
         assert!((2_500_000..=3_700_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
+        // Of stacks that vary little, each has many samples.
+        let sides = [(301_000_001, 302_000_003), (400_000_003, 1_203_000_011), (200_000_023, 199_000_029)];
+        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
+        assert!((1_990_000..=5_000_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
         // The periods of a rarer event, and the half of a recording.
-        let sides: Vec<(u64, u64)> = sides.iter().step_by(4).map(|side| (side.0 / 500 + 1, side.1 / 500 + 1)).collect();
+        let sides: Vec<(u64, u64)> =
+            (0..150).step_by(2).map(periods).map(|(before, after)| (before / 500, after / 500)).collect();
         assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)), "{:?}", kind(&sides));
+    }
+
+    #[test]
+    fn counts_of_long_runs_vary_little() {
+        let counts = |scale: u64| {
+            let stacks = (0..24).map(|n: u64| {
+                let count = 2000 + n * 613;
+                (count, count * scale + n * 7919 % 11 * count.isqrt() / 7)
+            });
+            stacks.collect::<Vec<_>>()
+        };
+        for scale in [1, 3] {
+            let mut sides = counts(scale);
+            assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE), "{sides:?}");
+            // Some have grown, or are new.
+            sides[3].1 *= 3;
+            sides.extend([(0, 9000), (30_000, 80_000)]);
+            assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE));
+        }
+        // So few that all of them but one are alike.
+        let few = [(30_011, 30_101), (20_017, 60_043), (25_033, 24_970)];
+        assert_eq!(kind(&few), WeightKind::LargeCounts(Weight::ONE));
+        let periods: Vec<(u64, u64)> = (0..45).map(|n: u64| (n % 3 * 5003, n % 5 * 4999)).collect();
+        assert!(matches!(kind(&periods), WeightKind::LikelySamples(_)), "{:?}", kind(&periods));
     }
 
     #[test]
@@ -348,6 +423,8 @@ mod tests {
     #[test]
     fn large_weights_may_be_durations() {
         let sides: Vec<(u64, u64)> = (0..30).map(|n| (1000 + n * 35, 1001 + n * 45)).collect();
+        assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE));
+        let sides: Vec<(u64, u64)> = (0..30).map(|n| (1000 + n * 35, 1001 + n * 45 * (n % 3))).collect();
         assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)));
     }
 }

@@ -236,7 +236,7 @@ fn several_runs_of_each_side_show_the_noise() {
     assert_eq!((refused.code(), refused.text().as_str()), (2, ""));
     assert!(refused.stderr.contains("are durations") && refused.stderr.contains("--per-sample"), "{}", refused.stderr);
     let warned = compare("").ok();
-    assert!(warned.stderr.contains("one sample is taken to weigh"), "{}", warned.stderr);
+    assert!(warned.stderr.contains("few weights are small, but they are taken for numbers"), "{}", warned.stderr);
     // Weights that only may be durations are compared, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
     let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();

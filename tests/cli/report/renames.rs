@@ -359,7 +359,13 @@ fn a_pool_that_grows_while_a_thread_restarts_has_not_changed() {
     // One of the threads of both sides works for all others now.
     let shifted = text(&[11], 130) + &text(&[12, 13, 25, 26, 27, 28, 29], 5);
     let (page, status) = compare(&before, &shifted);
-    assert!(page.contains("pool-7/11 ") && !page.contains("names ") && status == Some(1), "{page}");
+    assert!(page.contains("pool-7/11 ") && !page.contains("all as one") && status == Some(1), "{page}");
+    // All threads but the first restarted, as more.
+    let first = stacks("pool-7/1;main;wait", &[("poll", 900), ("read", 300)]);
+    let pools = [text(&[11, 12, 13, 14], 40), text(&[21, 22, 23, 24, 25, 26, 27, 28], 20)];
+    let [before, after] = pools.map(|pool| first.clone() + &pool);
+    let (page, status) = compare(&before, &after);
+    assert!(page.contains("nothing changed beyond noise") && status == Some(0), "{page}");
 }
 
 /// py-spy writes lines into names: after an edit above, each function has another one.
