@@ -82,7 +82,7 @@ impl Counterparts {
     /// Says how many functions differ in nothing but a line; `None` if they are few.
     pub fn describe_moved_lines(&self) -> Option<String> {
         let count = self.moved_lines;
-        (count > 0).then(|| format!("{count} functions differ in nothing but a line in their names"))
+        (count > 0).then(|| format!("at least {count} functions differ in nothing but a line in their names"))
     }
 }
 

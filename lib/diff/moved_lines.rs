@@ -63,8 +63,8 @@ fn without_line(name: &[u8]) -> Option<Vec<u8>> {
     };
     let without = without_number(end)?;
     let without = without_number(without).unwrap_or(without);
-    // A thread or an address of a network has no file.
-    let has_file = without.contains(&b'.') && without.last() != Some(&b':');
+    // A thread or an address of a network has no file, whose extension ends with a letter.
+    let has_file = without.contains(&b'.') && without.last().is_some_and(u8::is_ascii_alphabetic);
     has_file.then(|| [without, bracket].concat())
 }
 
@@ -123,8 +123,11 @@ mod tests {
         };
         let [old, new] = [generic(4), generic(7)];
         assert_eq!(count(&old.each_ref().map(String::as_str), &new.each_ref().map(String::as_str)), 0);
-        let threads = ["kworker/0:1", "kworker/1:2", "kworker/2:3", "a::b::1"];
-        assert_eq!(count(&threads, &["kworker/0:4", "kworker/1:5", "kworker/2:6", "a::b::2"]), 0);
+        let threads =
+            ["kworker/0:1", "kworker/1:2", "kworker/2:3", "a::b::1", "10.0.0.1:443", "10.0.0.2:443", "[::1.2]:80"];
+        let others =
+            ["kworker/0:4", "kworker/1:5", "kworker/2:6", "a::b::2", "10.0.0.1:446", "10.0.0.2:446", "[::1.2]:81"];
+        assert_eq!(count(&threads, &others), 0);
         // Many others have their line.
         let same: Vec<String> = (0..30).map(|number| format!("f{number} (y.py:{number})")).collect();
         let with =

@@ -29,6 +29,9 @@ const MANY_SAMPLES: f64 = 100.0;
 /// Part of a weight by which another one differs at most if both are equal.
 const EQUAL_PART: f64 = 1e-3;
 
+/// Fewest stacks by whose differences periods are judged: of two of 20 samples each, both may happen to differ little.
+const FEWEST_SPREADS: usize = 4;
+
 /// Fewest samples of a side, by the weight that is taken for one, by which varying weights are judged. Below, a weight is
 /// taken for one sample that stacks with half of the total do not exceed: halves of a recording of 58 samples differed in 7 of 12 comparisons with 60 of them.
 const FEWEST_PERIODS: u128 = 100;
@@ -223,12 +226,12 @@ impl WeightSurvey {
         if typical >= LARGE && sizes.are_few_below(ENOUGH * divisor) {
             let period = Weight::from_millionths(self.typical_period(&sizes));
             return match typical {
-                VARYING.. if self.vary_little(typical * divisor) => {
+                VARYING.. if self.vary_little(typical * divisor, FEWEST_SPREADS) => {
                     let at_most = Weight::from_millionths((typical * divisor) / MANY_SAMPLES as u128);
                     WeightKind::Periods(period.min(at_most))
                 }
                 VARYING.. => WeightKind::Periods(period),
-                _ if are_few && typical < LARGE_OF_FEW || self.vary_little(typical * divisor) => {
+                _ if are_few && typical < LARGE_OF_FEW || self.vary_little(typical * divisor, 1) => {
                     WeightKind::LargeCounts(Weight::from_millionths(divisor))
                 }
                 _ => WeightKind::LikelySamples(period),
@@ -243,7 +246,7 @@ impl WeightSurvey {
     /// True if the weights of most stacks differ as little between the sides as those of many samples each do: the square of a difference,
     /// divided by the sum, is about the weight of a sample. Then it hardly matters what exactly a sample weighs
     /// ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
-    fn vary_little(&self, typical: u128) -> bool {
+    fn vary_little(&self, typical: u128, fewest: usize) -> bool {
         let of_both = self.pairs.iter().filter(|[before, after]| *before > 0.0 && *after > 0.0);
         // One of the sides may be longer, or scaled.
         let scale = median(of_both.map(|[before, after]| after / before).collect());
@@ -257,7 +260,7 @@ impl WeightSurvey {
         spreads.sort_unstable_by(f64::total_cmp);
         // Of a square of a normal distribution, the median is 0.455 times the mean.
         let spread = spreads.get(spreads.len().saturating_sub(1) / 2).map(|median| median / 0.455);
-        scale > 0.0 && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
+        scale > 0.0 && spreads.len() >= fewest && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.
@@ -371,7 +374,13 @@ mod tests {
         let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
         assert!((2_500_000..=3_700_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
         // Of stacks that vary little, each has many samples.
-        let sides = [(301_000_001, 302_000_003), (400_000_003, 1_203_000_011), (200_000_023, 199_000_029)];
+        let sides = [
+            (301_000_001, 302_000_003),
+            (400_000_003, 1_203_000_011),
+            (200_000_023, 199_000_029),
+            (330_000_007, 336_000_001),
+            (270_000_011, 266_000_017),
+        ];
         let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
         assert!((1_990_000..=5_000_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
         // The periods of a rarer event, and the half of a recording.
