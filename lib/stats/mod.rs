@@ -8,4 +8,5 @@ pub mod judgement;
 pub mod sample_weight;
 mod spread;
 mod variance_prior;
+mod weight_pairs;
 mod weight_sizes;

@@ -1,8 +1,7 @@
 //! The weight of one sample, and the kind of a profile's weights: the one rule for all programs.
 
-use std::borrow::Cow;
-
-use super::judgement::{Counting, median};
+use super::judgement::Counting;
+use super::weight_pairs::{FEWEST_SPREADS, MANY_SAMPLES, Pairs};
 use super::weight_sizes::Sizes;
 use crate::markers::{MEASURED_VALUE, is_thread_state};
 use crate::profile::{Frames, Weight, Weights};
@@ -20,20 +19,8 @@ const LARGE_OF_FEW: u128 = 20_000;
 /// would take five minutes at 1000 Hz.
 const VARYING: u128 = 300_000;
 
-/// Most pairs of weights by which it is judged how much stacks vary.
-const MOST_PAIRS: usize = 1024;
-
-/// Samples of a typical stack from which on a verdict hardly depends on the weight of a sample.
-const MANY_SAMPLES: f64 = 100.0;
-
-/// Part of a weight by which another one differs at most if both are equal.
-const EQUAL_PART: f64 = 1e-3;
-
-/// Fewest stacks by whose differences periods are judged: of two of 20 samples each, both may happen to differ little.
-const FEWEST_SPREADS: usize = 4;
-
-/// Fewest samples of a side, by the weight that is taken for one, by which varying weights are judged. Below, a weight is
-/// taken for one sample that stacks with half of the total do not exceed: halves of a recording of 58 samples differed in 7 of 12 comparisons with 60 of them.
+/// Fewest samples of a side by which varying weights are judged. Of fewer, one is taken to weigh as much as stacks with half of the
+/// total at most: with 60, halves of a recording of 58 samples differed in 7 of 12 comparisons.
 const FEWEST_PERIODS: u128 = 100;
 
 /// Least weight, in units, of a stack that two sampled runs give the same weight by chance in less than 1 % of cases.
@@ -122,8 +109,8 @@ pub struct WeightSurvey {
     /// Number of stacks with a large weight, and of those that weigh the same on both sides.
     large: u64,
     equal: u64,
-    /// The weights of stacks before and after, of the first [`MOST_PAIRS`].
-    pairs: Vec<[f64; 2]>,
+    /// The weights of stacks before and after.
+    pairs: Pairs,
 }
 
 impl Default for WeightSurvey {
@@ -140,7 +127,7 @@ impl Default for WeightSurvey {
             has_difference: false,
             large: 0,
             equal: 0,
-            pairs: Vec::new(),
+            pairs: Pairs::default(),
         }
     }
 }
@@ -179,9 +166,7 @@ impl WeightSurvey {
             self.large += 1;
             self.equal += u64::from(weights.before == weights.after);
         }
-        if larger > 0 && self.pairs.len() < MOST_PAIRS {
-            self.pairs.push([weights.before, weights.after].map(|weight| weight.millionths() as f64));
-        }
+        self.pairs.add(weights);
     }
 
     /// Adds the weights that were added to another survey.
@@ -197,7 +182,7 @@ impl WeightSurvey {
         self.has_difference |= other.has_difference;
         self.large += other.large;
         self.equal += other.equal;
-        self.pairs.extend(&other.pairs[..other.pairs.len().min(MOST_PAIRS - self.pairs.len())]);
+        self.pairs.merge(&other.pairs);
     }
 
     /// Returns the kind of the weights. `frames` has the frames of their stacks: thread states among them show that the
@@ -226,12 +211,11 @@ impl WeightSurvey {
         if typical >= LARGE && sizes.are_few_below(ENOUGH * divisor) {
             let period = Weight::from_millionths(self.typical_period(&sizes));
             return match typical {
-                VARYING.. if self.vary_little(typical * divisor, FEWEST_SPREADS) => {
-                    let at_most = Weight::from_millionths((typical * divisor) / MANY_SAMPLES as u128);
-                    WeightKind::Periods(period.min(at_most))
+                VARYING.. if self.pairs.vary_little(typical * divisor, FEWEST_SPREADS) => {
+                    WeightKind::Periods(period.min(Weight::from_millionths(typical * divisor / MANY_SAMPLES as u128)))
                 }
                 VARYING.. => WeightKind::Periods(period),
-                _ if are_few && typical < LARGE_OF_FEW || self.vary_little(typical * divisor, 1) => {
+                _ if are_few && typical < LARGE_OF_FEW || self.pairs.vary_little(typical * divisor, 1) => {
                     WeightKind::LargeCounts(Weight::from_millionths(divisor))
                 }
                 _ => WeightKind::LikelySamples(period),
@@ -241,26 +225,6 @@ impl WeightSurvey {
             true => WeightKind::Samples(Weight::from_millionths(divisor)),
             false => WeightKind::LikelySamples(Weight::from_millionths(smallest)),
         }
-    }
-
-    /// True if the weights of most stacks differ as little between the sides as those of many samples each do: the square of a difference,
-    /// divided by the sum, is about the weight of a sample. Then it hardly matters what exactly a sample weighs
-    /// ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
-    fn vary_little(&self, typical: u128, fewest: usize) -> bool {
-        let of_both = self.pairs.iter().filter(|[before, after]| *before > 0.0 && *after > 0.0);
-        // One of the sides may be longer, or scaled.
-        let scale = median(of_both.map(|[before, after]| after / before).collect());
-        let spreads = self.pairs.iter().filter_map(|[before, after]| {
-            let before = before * scale;
-            // Of equal weights nothing can be learned: each may be one sample of an event with a fixed period.
-            let is_equal = (after - before).abs() < EQUAL_PART * after.max(before);
-            (!is_equal).then(|| (after - before).powi(2) / (after + scale * before))
-        });
-        let mut spreads: Vec<f64> = spreads.collect();
-        spreads.sort_unstable_by(f64::total_cmp);
-        // Of a square of a normal distribution, the median is 0.455 times the mean.
-        let spread = spreads.get(spreads.len().saturating_sub(1) / 2).map(|median| median / 0.455);
-        scale > 0.0 && spreads.len() >= fewest && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.
@@ -273,15 +237,12 @@ impl WeightSurvey {
     }
 
     /// Returns the sizes of the weights after and, unless they are scaled, of those before.
-    fn comparable_sizes(&self) -> Cow<'_, Sizes> {
-        match self.is_before_comparable() && self.sizes_before.count() > 0 {
-            true => {
-                let mut both = self.sizes.clone();
-                both.merge(&self.sizes_before);
-                Cow::Owned(both)
-            }
-            false => Cow::Borrowed(&self.sizes),
+    fn comparable_sizes(&self) -> Sizes {
+        let mut sizes = self.sizes.clone();
+        if self.is_before_comparable() {
+            sizes.merge(&self.sizes_before);
         }
+        sizes
     }
 
     /// True unless weights before are fractions, as scaled ones are.
