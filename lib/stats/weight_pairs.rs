@@ -31,9 +31,10 @@ impl Pairs {
         self.0.extend(&other.0[..other.0.len().min(MOST_PAIRS - self.0.len())]);
     }
 
-    /// True if most weights differ as little between the sides as those of many samples each do, given that of a typical stack, and at
-    /// least `fewest` differ: the square of a difference, divided by the sum, is about the weight of a sample. Then it hardly matters
-    /// what exactly a sample weighs ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
+    /// True if most weights differ as little between the sides as those of many samples each do, given that of a typical stack,
+    /// and at least `fewest` differ: the square of a difference, divided by the sum, is about the weight of a sample. Then it
+    /// hardly matters what exactly a sample weighs
+    /// ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
     pub(super) fn vary_little(&self, typical: u128, fewest: usize) -> bool {
         let of_both = self.0.iter().filter(|[before, after]| *before > 0.0 && *after > 0.0);
         // One of the sides may be longer, or scaled.
