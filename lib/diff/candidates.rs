@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::name_words::NameWords;
 use super::relations::NamedRelations;
 use super::renamed::Matching;
 use crate::profile::FrameId;
@@ -18,6 +19,9 @@ const MIN_SIMILARITY: f64 = 0.5;
 
 /// Largest similarity of another candidate, relative to that of the best one.
 const MAX_RIVAL: f64 = 0.8;
+
+/// Factor of the similarity of candidates with other names: one with a like name is better than any that is only as similar.
+const OTHER_NAME: f64 = 0.75;
 
 /// Most functions of a side that are compared with those of the other at a time: the heaviest without another name.
 const MOST_FUNCTIONS: usize = 1000;
@@ -46,21 +50,30 @@ struct Side {
 /// A function with those of the other side that are alike.
 struct Compared {
     relations: NamedRelations,
-    similarities: BTreeMap<FrameId, f64>,
+    name: NameWords,
+    candidates: BTreeMap<FrameId, Candidate>,
+}
+
+/// A function of the other side that is alike.
+#[derive(Clone, Copy)]
+struct Candidate {
+    similarity: f64,
+    has_like_name: bool,
+}
+
+impl Candidate {
+    fn rank(self) -> f64 {
+        if self.has_like_name { self.similarity } else { OTHER_NAME * self.similarity }
+    }
 }
 
 impl Compared {
     /// Returns the function that is by far the best match.
     fn best(&self) -> Option<FrameId> {
-        let (mut best, mut second) = ((None, 0.0), 0.0);
-        for (function, similarity) in &self.similarities {
-            if *similarity > best.1 {
-                (best, second) = ((Some(*function), *similarity), best.1);
-            } else if *similarity > second {
-                second = *similarity;
-            }
-        }
-        best.0.filter(|_| best.1 >= MIN_SIMILARITY && second <= MAX_RIVAL * best.1)
+        let (function, best) = self.candidates.iter().max_by(|(_, a), (_, b)| a.rank().total_cmp(&b.rank()))?;
+        let mut others = self.candidates.iter().filter(|(other, _)| *other != function);
+        let has_rival = others.any(|(_, other)| other.rank() > MAX_RIVAL * best.rank());
+        (best.similarity >= MIN_SIMILARITY && !has_rival).then_some(*function)
     }
 }
 
@@ -97,7 +110,7 @@ impl Candidates {
 
     fn best(&mut self, side: usize, function: FrameId) -> Option<FrameId> {
         let compared = self.sides[side].compared.get(&function)?;
-        self.work += compared.similarities.len();
+        self.work += compared.candidates.len();
         compared.best()
     }
 
@@ -125,9 +138,9 @@ impl Candidates {
                 functions.remove(&function);
             }
         }
-        for other in removed.similarities.into_keys() {
+        for other in removed.candidates.into_keys() {
             if let Some(compared) = self.sides[1 - side].compared.get_mut(&other) {
-                compared.similarities.remove(&function);
+                compared.candidates.remove(&function);
                 self.changed[1 - side].insert(other);
             }
         }
@@ -155,7 +168,8 @@ impl Candidates {
             others.extend(self.sides[1 - side].by_caller.get(&caller).into_iter().flatten());
             self.sides[side].by_caller.entry(caller).or_default().insert(function);
         }
-        let mut similarities = BTreeMap::new();
+        let name = NameWords::parse(matching.frames.name(function));
+        let mut candidates = BTreeMap::new();
         for other in others {
             let Some(compared) = self.sides[1 - side].compared.get_mut(&other) else { continue };
             self.work += 1 + relations.len().min(compared.relations.len());
@@ -164,13 +178,14 @@ impl Candidates {
             let (vanished, new) = if side == 0 { (function, other) } else { (other, function) };
             let similarity = before.similarity(after).filter(|_| matching.may_be_one(vanished, new));
             if let Some(similarity) = similarity {
-                similarities.insert(other, similarity);
-                compared.similarities.insert(function, similarity);
+                let candidate = Candidate { similarity, has_like_name: name.is_like(&compared.name) };
+                candidates.insert(other, candidate);
+                compared.candidates.insert(function, candidate);
                 self.changed[1 - side].insert(other);
             }
         }
         self.changed[side].insert(function);
-        self.sides[side].compared.insert(function, Compared { relations, similarities });
+        self.sides[side].compared.insert(function, Compared { relations, name, candidates });
     }
 }
 

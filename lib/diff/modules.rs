@@ -32,7 +32,7 @@ const MOST_FUNCTIONS: usize = 200;
 const MOST_CANDIDATES: usize = 8;
 
 /// Names of functions that types of all programs have, and parts of those without a name.
-const COMMON_NAMES: [&str; 24] = [
+pub(super) const COMMON_NAMES: [&str; 24] = [
     "new", "default", "clone", "drop", "fmt", "next", "from", "into", "eq", "cmp", "hash", "init", "__init__", "run",
     "get", "set", "toString", "equals", "hashCode", "closure", "lambda", "genexpr", "listcomp", "operator",
 ];

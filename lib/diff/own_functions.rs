@@ -34,6 +34,12 @@ impl OwnFrames {
         Self { is_evidence: names.collect(), origins: Origins::find(profile, Categories::of_default(), None) }
     }
 
+    /// True for a function whose name says what it does, other than one of the kernel or of a run time.
+    fn says_something(&self, frame: FrameId) -> bool {
+        let is_function = self.origins.says_something(frame) && !self.origins.is_run_time(frame);
+        is_function && self.is_evidence[frame.index()] && !self.origins.is_kernel(frame)
+    }
+
     /// Returns those of a stack, root first. The root is a program or a thread.
     pub fn find<'s>(&'s self, stack: &'s [FrameId]) -> impl Iterator<Item = FrameId> + 's {
         let open = self.origins.place(stack).open;
@@ -50,8 +56,6 @@ pub(super) enum Presence {
     Both,
     /// Only on this side, but the other one has a function that is probably the same under another name.
     Renamed,
-    /// The same, but the functions call nothing and are alike by their weight alone.
-    RenamedLeaf,
     /// Only on this side.
     One,
     /// Not known: nothing is to be told from it.
@@ -65,13 +69,17 @@ pub(super) struct OwnFunctions {
     roots: FxHashMap<FrameId, FxHashSet<FrameId>>,
     /// The weight before and after of the stacks of a program or thread whose innermost own function is this one.
     weights: BTreeMap<FrameId, BTreeMap<FrameId, [f64; 2]>>,
+    /// The functions whose names say what they do, other than those of the kernel and of run times.
+    telling: FxHashSet<FrameId>,
 }
 
 impl OwnFunctions {
     /// Finds the own functions.
     pub fn new(both: &Profile) -> Self {
         let own = OwnFrames::new(both);
-        let mut found = Self { roots: FxHashMap::default(), weights: BTreeMap::new() };
+        let frames = both.frames.iter().map(|(frame, _)| frame);
+        let telling = frames.filter(|frame| own.says_something(*frame)).collect();
+        let mut found = Self { roots: FxHashMap::default(), weights: BTreeMap::new(), telling };
         let _ = both.for_each(|stack, weights| {
             let Some(root) = stack.first() else { return Ok::<(), ()>(()) };
             let mut innermost = None;
@@ -92,6 +100,11 @@ impl OwnFunctions {
     /// True for an own function.
     pub fn contains(&self, function: FrameId) -> bool {
         self.roots.contains_key(&function)
+    }
+
+    /// True for a function whose name says what it does, other than one of the kernel or of a run time.
+    pub fn says_something(&self, function: FrameId) -> bool {
+        self.telling.contains(&function)
     }
 
     /// Returns the programs and threads in which a function was seen.
@@ -165,18 +178,12 @@ pub(super) struct Agreement {
 impl Agreement {
     /// Compares the large functions of a side with the other one. Those that probably have another name count as common if they are most
     /// of the functions that only this side has, and have half of their weight or more: some functions of two programs are alike by
-    /// chance, but not most. Those that call nothing are at most as many as the others with another name, and half of those with
-    /// the same name.
+    /// chance, but not most.
     fn new<'f>(functions: impl Iterator<Item = &'f Function>, side: usize, ratio: f64) -> Self {
         let mut groups: BTreeMap<Presence, Group> = BTreeMap::new();
         functions.for_each(|one| groups.entry(one.presence[side]).or_default().add(one, side, ratio));
         let mut take = |presence| groups.remove(&presence).unwrap_or_default();
-        let [same, mut renamed, leaves, mut others] =
-            [Presence::Both, Presence::Renamed, Presence::RenamedLeaf, Presence::One].map(&mut take);
-        match 2 * leaves.count <= same.alike + 2 * renamed.alike {
-            true => renamed = renamed.join(leaves),
-            false => others = others.join(leaves),
-        }
+        let [same, renamed, others] = [Presence::Both, Presence::Renamed, Presence::One].map(&mut take);
         let (common, others) = match renamed.count > others.count && renamed.weight >= others.weight {
             true => (same.join(renamed), others),
             false => (same, others.join(renamed)),

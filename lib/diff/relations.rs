@@ -14,9 +14,6 @@ const MIN_OVERLAP: f64 = 0.5;
 /// Smallest weight of one function relative to the other.
 const MIN_WEIGHT_RATIO: f64 = 0.5;
 
-/// A function calls others if these have this part of its weight.
-const MIN_CALLEES: f64 = 0.1;
-
 /// Represents all functions whose other name is not known yet.
 const UNMATCHED: FrameId = FrameId::from_index(u32::MAX);
 
@@ -80,15 +77,14 @@ impl Relations {
         self.callers.keys().chain(self.callees.keys()).flatten().copied()
     }
 
+    /// Returns the weight of each callee.
+    pub fn callees(&self) -> impl Iterator<Item = (FrameId, f64)> {
+        self.callees.iter().filter_map(|(callee, weight)| Some(((*callee)?, *weight)))
+    }
+
     /// True for a program or thread.
     pub fn is_root(&self) -> bool {
         self.callers.contains_key(&None)
-    }
-
-    /// True for a function with much weight of functions that it calls.
-    pub fn calls_others(&self) -> bool {
-        let itself = self.callees.get(&None).copied().unwrap_or_default();
-        itself <= (1.0 - MIN_CALLEES) * self.inclusive
     }
 }
 

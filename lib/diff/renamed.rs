@@ -1,5 +1,5 @@
 //! Pairs functions that vanished with functions that are new: a function that was renamed has the same callers, callees and
-//! weight as before.
+//! weight as before. That of callers and weight alone is no evidence (`rename_evidence.rs`).
 //!
 //! Only functions of the program are paired, and only within one program or thread: no build renames those of libraries and
 //! of the kernel, and two programs that share a library are not one program with other names. All functions tell if two sides
@@ -16,9 +16,6 @@ use super::own_functions::{Agreement, OwnFunctions, Presence};
 use super::relations::{NamedRelations, Relations, find_relations};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile};
-
-/// Functions that call nothing are pairs if at least this part of the functions of a side is.
-const MIN_FOUND_PART: usize = 2;
 
 /// Smallest similarity of a pair by which two sides may be versions of one program.
 ///
@@ -100,15 +97,11 @@ impl<'p> Matching<'p> {
 
     /// Pairs functions of which each is by far the best match of the other, where they belong to versions of one program.
     pub fn find_pairs(mut self) -> Self {
-        let all = [0, 1].map(|side| self.unmatched[side].intersection(&self.distinct).count()).into_iter().max();
         // Which sides are versions is known only when it is known which functions are alike.
         self.versions = self.programs();
         self.pair();
+        self.keep_evident();
         self.keep_versions();
-        // Two functions that call nothing are alike by their weight alone.
-        if self.names.len() * MIN_FOUND_PART < all.unwrap_or(0) {
-            self.retain_pairs(|this, vanished, _| this.relations[0][&vanished].calls_others());
-        }
         self
     }
 
@@ -171,11 +164,7 @@ impl<'p> Matching<'p> {
         };
         self.own.agreement(roots, name_after, |side, function| match self.unmatched[side].contains(&function) {
             _ if self.has_file(function) != are_scripts => Presence::Unknown,
-            true if self.probable[side].contains_key(&function) => match self.relations[side][&function].calls_others()
-            {
-                true => Presence::Renamed,
-                false => Presence::RenamedLeaf,
-            },
+            true if self.probable[side].contains_key(&function) => Presence::Renamed,
             true => Presence::One,
             false => Presence::Both,
         })
@@ -200,20 +189,17 @@ impl<'p> Matching<'p> {
         named
     }
 
-    fn retain_pairs(&mut self, is_kept: impl Fn(&Self, FrameId, FrameId) -> bool) {
-        for (vanished, new) in self.take_pairs() {
-            if is_kept(self, vanished, new) {
-                self.add(vanished, new);
-            }
-        }
-    }
-
     /// Removes and returns all pairs.
-    fn take_pairs(&mut self) -> BTreeMap<FrameId, FrameId> {
+    pub fn take_pairs(&mut self) -> BTreeMap<FrameId, FrameId> {
         let pairs = std::mem::take(&mut self.names);
         self.unmatched[0].extend(pairs.keys());
         self.unmatched[1].extend(pairs.values());
         pairs
+    }
+
+    /// Returns the name after of a function of either side.
+    pub fn name_after(&self, function: FrameId) -> FrameId {
+        self.names.get(&function).copied().unwrap_or(function)
     }
 
     /// Returns how similar a function before and one after are; `None` if they are not.
@@ -284,6 +270,23 @@ mod tests {
     }
 
     #[test]
+    fn pairs_functions_that_call_little_by_their_names() {
+        assert_eq!(pairs(&["main;parse_v1 50 0", "main;parse 0 52"]), ["parse_v1>parse"]);
+        // Another one at the same place is as heavy.
+        let two = ["main;parse_v1 50 0", "main;render 49 0", "main;parse 0 52", "main;warm_cache 0 50"];
+        assert_eq!(pairs(&two), ["parse_v1>parse"]);
+    }
+
+    #[test]
+    fn renamed_callees_are_evidence_if_they_have_some() {
+        let chain = ["main;a;b;c;read_it 50 0", "main;x;y;z;read_it 0 52", "main;d;read_it 4 4"];
+        assert_eq!(pairs(&chain), ["a>x", "b>y", "c>z"]);
+        assert_eq!(pairs(&["main;a;b;c 50 0", "main;x;y;z 0 52"]), [""; 0]);
+        // What calls itself is no evidence of itself.
+        assert_eq!(pairs(&["main;a;a;a 50 0", "main;x;x;x 0 52"]), [""; 0]);
+    }
+
+    #[test]
     fn pairs_nothing_in_doubt() {
         for lines in [
             &["main;old;read 50 0", "main;new;write 0 50", "main;read 5 5", "main;write 5 5"][..],
@@ -300,6 +303,15 @@ mod tests {
             &["main;runtime.main;work;strconv.Itoa 50 0", "main;runtime.main;work;fmt.Sprintf 0 50"],
             &["main;work;do_read_[k] 50 0", "main;work;do_write_[k] 0 50"],
             &["main;old 50 1", "main;new 0 50"],
+            // They have the callers and the weight in common, but not what they call.
+            &["main;render 70 0", "main;render;x 20 0", "main;render;y 20 0", "main;warm_cache 0 110"],
+            &["main;render 110 0", "main;warm_cache 0 70", "main;warm_cache;x 0 20", "main;warm_cache;y 0 20"],
+            &["main;render;x 60 0", "main;render;y 40 0", "main;warm_cache;z 0 58", "main;warm_cache;q 0 41"],
+            &["main;old 50 0", "main;new 0 50"],
+            // Others call it as much, or all functions do.
+            &["main;old 80 0", "main;old;log_it 20 0", "main;new 0 80", "main;new;log_it 0 20", "main;a;log_it 30 30"],
+            &["main;old 50 0", "main;old;qsort 50 0", "main;new 0 50", "main;new;qsort 0 50", "main;a;qsort 99 99"],
+            &["main;old;do_fault_[k] 50 0", "main;new;do_fault_[k] 0 50"],
             // Their callers are not the same.
             &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],
         ] {
@@ -351,9 +363,10 @@ mod tests {
         let with_rest = |lines: &[&'static str]| [&rest[..], lines].concat();
         // More than half of the weight.
         assert_eq!(pairs_of_lines(&with_rest(&["main;old;read 200 0", "main;new;read 0 204"])), ["old>new"]);
-        assert_eq!(pairs_of_lines(&with_rest(&["main;old 200 0", "main;new 0 204"])), ["old>new"]);
+        assert_eq!(pairs_of_lines(&with_rest(&["main;old 200 0", "main;new 0 204"])), [""; 0], "by weight alone");
+        assert_eq!(pairs_of_lines(&with_rest(&["main;join_v1 200 0", "main;join 0 204"])), ["join_v1>join"]);
         let leaves = ["main;f 200 0", "main;g 90 0", "main;h 30 0", "main;x 0 204", "main;y 0 91", "main;z 0 29"];
-        assert_eq!(pairs_of_lines(&with_rest(&leaves)), [""; 0], "as many of them are alike by weight alone");
+        assert_eq!(pairs_of_lines(&with_rest(&leaves)), [""; 0], "by weight alone");
         // Most functions, if all are alike.
         let others = ["main;f;read 80 0", "main;g;write 40 0", "main;x;read 0 79", "main;y;write 0 42"];
         let three = [&others[..], &["main;h;malloc 20 0", "main;z;malloc 0 19", "main;a 60 61"]].concat();

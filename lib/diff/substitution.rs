@@ -116,10 +116,10 @@ fn find_middle([old, new]: [&str; 2], [old_words, new_words]: [&[Word]; 2]) -> O
 }
 
 /// The bytes of a word of a name.
-type Word = std::ops::Range<usize>;
+pub(super) type Word = std::ops::Range<usize>;
 
 /// Returns the words of a name: identifiers and numbers.
-fn words(name: &str) -> Vec<Word> {
+pub(super) fn words(name: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = 0;
     while let Some(start) = name[rest..].find(is_word).map(|at| rest + at) {
@@ -134,7 +134,7 @@ fn is_word(letter: char) -> bool {
 }
 
 /// Splits off the file of a function of a script, and the mark of a function that is inlined or generated.
-fn split_file(name: &str) -> (&str, &str) {
+pub(super) fn split_file(name: &str) -> (&str, &str) {
     let plain = std::str::from_utf8(markers::strip_suffix(name.as_bytes())).unwrap_or(name);
     let file = plain.rfind(" (").filter(|at| plain.ends_with(')') && !plain[at + 2..].contains(['<', '(', '>']));
     name.split_at(file.unwrap_or(plain.len()))

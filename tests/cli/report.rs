@@ -94,8 +94,8 @@ fn the_commands_on_a_page_run() {
 #[test]
 fn compares_runs_before_and_after() {
     let folder = directory();
-    let before = "main;parse 500\nmain;score 300\nmain;gone 149\nmain;same 501\nmain;keep 500\n";
-    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 491\nmain;keep 500\nmain;fresh 199\n";
+    let before = "main;parse 500\nmain;score 300\nmain;join_v1 149\nmain;same 501\nmain;keep 500\n";
+    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 491\nmain;keep 500\nmain;join_v2 199\n";
     std::fs::write(folder.path().join("old"), before).unwrap();
     std::fs::write(folder.path().join("new"), after).unwrap();
     let run_in = |program: &str, options: &[&str], stdin: &[u8]| {
@@ -106,11 +106,11 @@ fn compares_runs_before_and_after() {
     let page = run_in("fg-report", &["--before=old", "--after=new"], b"");
     let row = |name: &str| page.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}\n{page}"));
     assert!(row("score  ").contains("regex::Regex::new +46.2%"), "{page}");
-    assert!(page.contains("renamed?  gone -> fresh +2.6%"), "{page}");
+    assert!(page.contains("renamed?  join_v1 -> join_v2 +2.6%"), "{page}");
     let apart = run_in("fg-report", &["--exact-names", "--before=old", "--after=new"], b"");
     assert!(apart.contains("1 grew, 1 appeared, 1 vanished; 2 own functions differ"), "{apart}");
     let row_of = |name: &str| apart.lines().find(|line| line.contains(name)).unwrap();
-    assert!(row_of("  fresh").contains("appeared") && row_of("  gone").contains("vanished"), "{apart}");
+    assert!(row_of("  join_v2").contains("appeared") && row_of("  join_v1").contains("vanished"), "{apart}");
     assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
     assert!(page.contains("of the own functions 1 grew; 2 own functions differ"), "{page}");
     assert!(page.contains("fg-diff --match-renames old new | fg-svg > flame.svg"), "{page}");

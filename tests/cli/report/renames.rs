@@ -35,6 +35,26 @@ fn a_renamed_function_has_not_grown() {
 }
 
 #[test]
+fn a_function_in_the_place_of_another_one_is_none_with_another_name() {
+    let text = |lines: &[(&str, usize)]| {
+        let rest = [("handle;check", 830), ("handle;load;decode", 1310), ("store;encode", 1050), ("store;flush", 720)];
+        stacks("app;main", &[&rest[..], lines].concat())
+    };
+    let before = text(&[("handle;render", 1100), ("handle;render;x", 230), ("handle;render;y", 250)]);
+    for after in [
+        &[("handle;warm_cache", 1590)][..],
+        &[("handle;warm_cache", 1110), ("handle;warm_cache;u", 220), ("handle;warm_cache;w", 250)],
+    ] {
+        let (page, status) = compare(&before, &text(after));
+        assert!(!page.contains("renamed?") && status == Some(1), "{page}");
+        assert!(page.contains(" appeared") && page.contains(" vanished"), "{page}");
+    }
+    let other = [("handle;paint", 1110), ("handle;paint;x", 220), ("handle;paint;y", 260)];
+    let (page, status) = compare(&before, &text(&other));
+    assert!(page.contains("renamed?  render -> paint") && status == Some(0), "{page}");
+}
+
+#[test]
 fn renamed_functions_are_ordered_by_change_and_never_left_out_silently() {
     let folder = directory();
     let name = |number: usize, side: &str| format!("module::{side}_function_{number}");
@@ -196,10 +216,14 @@ fn two_programs_that_start_alike_are_not_paired() {
         assert!(!page.contains("names ") && !page.contains("renamed?"), "{page}");
         assert!(page.contains(" appeared, ") && page.contains(" vanished") && status == Some(1), "{page}");
     }
-    // A version has one other name.
+    // A version has one other name, which tells more than what all functions of scripts call.
     let [before, after] = [("load", 161), ("parse", 155)].map(|one| text("a", [one, ("total", 140), ("group", 81)]));
     let (page, _) = compare(&before, &after);
-    assert!(page.contains("renamed?  load -> parse"), "{page}");
+    assert!(!page.contains("renamed?") && page.contains("1 appeared, 1 vanished"), "{page}");
+    let [before, after] =
+        [("load", 161), ("load_rows", 155)].map(|one| text("a", [one, ("total", 140), ("group", 81)]));
+    let (page, _) = compare(&before, &after);
+    assert!(page.contains("renamed?  load -> load_rows"), "{page}");
     assert!(page.contains("nothing changed beyond noise"), "{page}");
 }
 
@@ -292,9 +316,16 @@ fn functions_of_libraries_and_frameworks_make_two_programs_no_versions() {
 fn the_largest_function_of_a_copied_folder_may_have_been_renamed() {
     let text = |folder: &str, largest: &str| {
         let line = |(name, weight): (&str, usize)| {
-            format!("python3;<module> (/srv/{folder}/app.py);{name} (/srv/{folder}/app.py) {weight}\n")
+            let name = name.replace(')', &format!(" (/srv/{folder}/app.py)"));
+            format!("python3;<module> (/srv/{folder}/app.py);{name} {weight}\n")
         };
-        [(largest, 250), ("total", 140), ("group", 81), ("write", 66)].map(line).concat()
+        let largest = [(format!("{largest})"), 190), (format!("{largest});next_row)"), 60)];
+        let largest = largest.each_ref().map(|(name, weight)| (name.as_str(), *weight));
+        [&largest[..], &[("total)", 140), ("group)", 81), ("write)", 66)]]
+            .concat()
+            .into_iter()
+            .map(line)
+            .collect::<String>()
     };
     let (page, status) = compare(&text("v1", "load"), &text("v2", "parse"));
     assert!(page.contains("/srv/v1/ is compared as /srv/v2/"), "{page}");
