@@ -36,6 +36,47 @@ fn the_path_leads_to_the_function_that_grew() {
     assert!(page.contains("grew at   app > main > serve +") && page.contains("> … > key_of +"), "{page}");
 }
 
+/// Weight that moved between callers is no growth.
+#[test]
+fn growth_is_net_of_what_moved_from_other_callers() {
+    let page = |before: [u32; 2], after: [u32; 2]| {
+        first_lines(&[
+            ("app;_start;main;work;a;parse", before[0], after[0]),
+            ("app;_start;main;work;b;parse", before[1], after[1]),
+        ])
+    };
+    let grown = page([5000, 1000], [500, 10_000]);
+    assert!(
+        grown.contains(" 6,000 10,500 +17.2%") && grown.contains("grew at   app > main > work > b > parse +17.2%"),
+        "{grown}"
+    );
+    // The same if the growth of the function itself is within noise, or if there is none.
+    let within = page([5000, 1000], [500, 5600]);
+    assert!(
+        within.contains("b with all that it calls") && within.contains("grew at   app > main > work > b > parse +0.4%"),
+        "{within}"
+    );
+    let moved = page([5000, 1000], [500, 5450]);
+    assert!(moved.contains("a with all that it calls -") && !moved.contains("grew at"), "{moved}");
+}
+
+/// The number of a function is no more than in the call tree.
+#[test]
+fn growth_is_net_of_what_shrank_below() {
+    let page = |beta: u32| {
+        let of = |name: &str| format!("app;_start;main;work;{name}");
+        let [alpha, gamma, shrunk] = ["alpha", "gamma", "beta"].map(of);
+        first_lines(&[(&alpha, 1000, 3500), (&gamma, 1000, 3400), (&shrunk, 8000, beta)])
+    };
+    let less = page(3300);
+    assert!(
+        less.contains("2 grew, 1 shrank") && less.contains("grew at   app > main > work +0.7% > … > alpha +8.3%"),
+        "{less}"
+    );
+    let least = page(2900);
+    assert!(least.contains("grew at   app > main > work > … > alpha +8.3%"), "{least}");
+}
+
 #[test]
 fn the_change_of_a_librarys_function_counts_for_the_function_that_has_most_of_it() {
     // By itself, the function is within noise, since it called less of something else.
