@@ -189,7 +189,7 @@ impl WeightSurvey {
     /// weights are durations, and so may be the numbers of a measurement ([`MEASURED_VALUE`]).
     ///
     /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, and few are
-    /// small, they are periods that vary, or may be. Counts are exact if they are whole numbers, large, and mostly the same on
+    /// small, they are periods that vary, or may be, unless they differ between the sides as little as numbers of samples do. Counts are exact if they are whole numbers, large, and mostly the same on
     /// both sides, as samples never are.
     pub fn kind(&self, frames: &Frames, options: WeightOptions) -> WeightKind {
         if options.exact {
@@ -206,25 +206,32 @@ impl WeightSurvey {
         }
         let (divisor, smallest) = self.divisor_and_smallest();
         let sizes = self.comparable_sizes();
+        let sample = Weight::from_millionths(divisor);
         let are_few = u128::from(self.sizes.count()) < ENOUGH;
         let typical = sizes.quantile(2) / divisor;
-        if typical >= LARGE && sizes.are_few_below(ENOUGH * divisor) {
-            let period = Weight::from_millionths(self.typical_period(&sizes));
-            return match typical {
-                VARYING.. if self.pairs.vary_little(typical * divisor, FEWEST_SPREADS) => {
-                    WeightKind::Periods(period.min(Weight::from_millionths(typical * divisor / MANY_SAMPLES as u128)))
-                }
-                VARYING.. => WeightKind::Periods(period),
-                _ if are_few && typical < LARGE_OF_FEW || self.pairs.vary_little(typical * divisor, 1) => {
-                    WeightKind::LargeCounts(Weight::from_millionths(divisor))
-                }
-                _ => WeightKind::LikelySamples(period),
-            };
+        let are_large = typical >= LARGE && sizes.are_few_below(ENOUGH * divisor);
+        if !are_large && (are_few || smallest / divisor < ENOUGH) {
+            return WeightKind::Samples(sample);
         }
-        match are_few || smallest / divisor < ENOUGH {
-            true => WeightKind::Samples(Weight::from_millionths(divisor)),
-            false => WeightKind::LikelySamples(Weight::from_millionths(smallest)),
+        let vary_little = |fewest| self.pairs.vary_little(typical * divisor, fewest);
+        let period = || match are_large {
+            true => Weight::from_millionths(self.typical_period(&sizes)),
+            false => Weight::from_millionths(smallest),
+        };
+        match typical {
+            VARYING.. if vary_little(FEWEST_SPREADS) => {
+                WeightKind::Periods(period().min(Weight::from_millionths(typical * divisor / MANY_SAMPLES as u128)))
+            }
+            VARYING.. => WeightKind::Periods(period()),
+            _ if self.pairs.vary_as_counts(divisor) => WeightKind::Samples(sample),
+            _ if are_few && typical < LARGE_OF_FEW || vary_little(1) => WeightKind::LargeCounts(sample),
+            _ => WeightKind::LikelySamples(period()),
         }
+    }
+
+    /// True if the weights of stacks differ so little between the sides that it hardly matters what a sample weighs.
+    pub(super) fn hardly_depends_on_sample(&self) -> bool {
+        self.pairs.vary_little(self.comparable_sizes().quantile(2), FEWEST_SPREADS)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.
@@ -293,108 +300,4 @@ fn common_divisor(mut a: u128, mut b: u128) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{WeightKind, WeightOptions, WeightSurvey};
-    use crate::profile::{Frames, Weight, Weights};
-
-    fn kind(sides: &[(u64, u64)]) -> WeightKind {
-        let mut survey = WeightSurvey::default();
-        for (before, after) in sides {
-            let weights = Weights { before: Weight::new(*before), after: Weight::new(*after) };
-            survey.add_sides(weights);
-        }
-        survey.kind(&Frames::new(), WeightOptions::default())
-    }
-
-    #[test]
-    fn the_common_divisor_is_a_sample() {
-        assert_eq!(kind(&[(20, 30), (40, 10)]), WeightKind::Samples(Weight::new(10)));
-        // One side has few stacks, or weights that happen to have another divisor.
-        assert_eq!(kind(&[(101, 200), (303, 300), (77, 80)]), WeightKind::Samples(Weight::ONE));
-        assert_eq!(kind(&[(200, 101), (300, 303), (80, 77)]), WeightKind::Samples(Weight::ONE));
-        // One sample each of a fixed period.
-        assert_eq!(kind(&[(3_009_027, 2_006_018), (0, 1_003_009)]), WeightKind::Samples(Weight::new(1_003_009)));
-    }
-
-    #[test]
-    fn periods_have_no_divisor() {
-        // So few that a stack with half of the weight may be one.
-        let sides = [(61_000_001, 79_000_001), (30_000_003, 24_000_003), (2_999_993, 3_000_029)];
-        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
-        assert!((50_000_000..=79_000_001).contains(&(sample.millionths() / 1_000_000)), "{sample}");
-        // perf begins with short periods.
-        let periods = |number: u64| match number % 3 {
-            0 => (3_000_017 + number * 7919, 0),
-            1 => (0, 3_000_029 + number * 6007),
-            _ => (3_000_017 + number * 7919, 6_000_058 + number * 12_014),
-        };
-        let mut sides: Vec<(u64, u64)> = (0..150).map(periods).collect();
-        for (short, side) in [1, 7, 118, 2178, 40_254].into_iter().zip(&mut sides) {
-            *side = (short, short + 3);
-        }
-        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
-        assert!((2_500_000..=3_700_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
-        // Of stacks that vary little, each has many samples.
-        let sides = [
-            (301_000_001, 302_000_003),
-            (400_000_003, 1_203_000_011),
-            (200_000_023, 199_000_029),
-            (330_000_007, 336_000_001),
-            (270_000_011, 266_000_017),
-        ];
-        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
-        assert!((1_990_000..=5_000_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
-        // The periods of a rarer event, and the half of a recording.
-        let sides: Vec<(u64, u64)> =
-            (0..150).step_by(2).map(periods).map(|(before, after)| (before / 500, after / 500)).collect();
-        assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)), "{:?}", kind(&sides));
-    }
-
-    #[test]
-    fn counts_of_long_runs_vary_little() {
-        let counts = |scale: u64| {
-            let stacks = (0..24).map(|n: u64| {
-                let count = 2000 + n * 613;
-                (count, count * scale + n * 7919 % 11 * count.isqrt() / 7)
-            });
-            stacks.collect::<Vec<_>>()
-        };
-        for scale in [1, 3] {
-            let mut sides = counts(scale);
-            assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE), "{sides:?}");
-            // Some have grown, or are new.
-            sides[3].1 *= 3;
-            sides.extend([(0, 9000), (30_000, 80_000)]);
-            assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE));
-        }
-        // So few that all of them but one are alike.
-        let few = [(30_011, 30_101), (20_017, 60_043), (25_033, 24_970)];
-        assert_eq!(kind(&few), WeightKind::LargeCounts(Weight::ONE));
-        let periods: Vec<(u64, u64)> = (0..45).map(|n: u64| (n % 3 * 5003, n % 5 * 4999)).collect();
-        assert!(matches!(kind(&periods), WeightKind::LikelySamples(_)), "{:?}", kind(&periods));
-    }
-
-    #[test]
-    fn counts_have_small_weights() {
-        let sides: Vec<(u64, u64)> = (0..60).map(|n: u64| (1 + n.pow(3) / 40, 2 + n.pow(3) / 40)).collect();
-        assert_eq!(kind(&sides), WeightKind::Samples(Weight::ONE));
-        assert_eq!(kind(&[(5000, 5051), (4000, 4900), (1000, 149)]), WeightKind::LargeCounts(Weight::ONE));
-        assert_eq!(kind(&[(5000, 5051), (4000, 4900), (10, 14), (9, 12), (1, 0)]), WeightKind::Samples(Weight::ONE));
-    }
-
-    #[test]
-    fn equal_large_counts_are_exact() {
-        let mut sides = vec![(7_200_018, 7_344_018), (1_000_003, 1_000_003), (50_001, 50_001), (12, 12)];
-        assert_eq!(kind(&sides), WeightKind::Exact);
-        sides[1].1 += 1;
-        assert_ne!(kind(&sides), WeightKind::Exact);
-    }
-
-    #[test]
-    fn large_weights_may_be_durations() {
-        let sides: Vec<(u64, u64)> = (0..30).map(|n| (1000 + n * 35, 1001 + n * 45)).collect();
-        assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE));
-        let sides: Vec<(u64, u64)> = (0..30).map(|n| (1000 + n * 35, 1001 + n * 45 * (n % 3))).collect();
-        assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)));
-    }
-}
+mod tests;

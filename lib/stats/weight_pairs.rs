@@ -12,6 +12,12 @@ pub(super) const MANY_SAMPLES: f64 = 100.0;
 /// Part of a weight by which another one differs at most if both are equal.
 const EQUAL_PART: f64 = 1e-3;
 
+/// The median of the square of a normally distributed number, relative to its mean.
+const MEDIAN_OF_SQUARES: f64 = 0.455;
+
+/// Spreads of counts in units of one sample: independent samples have 1, periods that hardly vary much less.
+const COUNTS: std::ops::RangeInclusive<f64> = 0.05..=4.0;
+
 /// Fewest stacks by whose differences periods are judged: of two of 20 samples each, both may happen to differ little.
 pub(super) const FEWEST_SPREADS: usize = 4;
 
@@ -32,23 +38,37 @@ impl Pairs {
     }
 
     /// True if most weights differ as little between the sides as those of many samples each do, given that of a typical stack,
-    /// and at least `fewest` differ: the square of a difference, divided by the sum, is about the weight of a sample. Then it
-    /// hardly matters what exactly a sample weighs
+    /// and at least `fewest` differ. Then it hardly matters what exactly a sample weighs
     /// ([`EFFECTIVE_SAMPLES_PER_RUN`](super::judgement::EFFECTIVE_SAMPLES_PER_RUN)).
     pub(super) fn vary_little(&self, typical: u128, fewest: usize) -> bool {
+        // Of equal weights nothing can be learned: each may be one sample of an event with a fixed period.
+        let spreads = self.spreads(|weight| EQUAL_PART * weight);
+        let spread = spreads.get(spreads.len().saturating_sub(1) / 2).map(|median| median / MEDIAN_OF_SQUARES);
+        spreads.len() >= fewest && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
+    }
+
+    /// True if the weights of most stacks differ between the sides as numbers of samples of this weight do, and [`FEWEST_SPREADS`]
+    /// differ.
+    pub(super) fn vary_as_counts(&self, sample: u128) -> bool {
+        let sample = sample as f64;
+        let spreads = self.spreads(|_| sample);
+        let spread = spreads.get(spreads.len() / 2).map(|median| median / MEDIAN_OF_SQUARES);
+        spreads.len() >= FEWEST_SPREADS && spread.is_some_and(|spread| COUNTS.contains(&(spread / sample)))
+    }
+
+    /// Returns the spread of each stack whose weights differ by at least `least` of the larger one, the smallest spread first: the
+    /// square of the difference, divided by the sum. Its mean is about the weight of a sample, or more if the program varies.
+    fn spreads(&self, least: impl Fn(f64) -> f64) -> Vec<f64> {
         let of_both = self.0.iter().filter(|[before, after]| *before > 0.0 && *after > 0.0);
         // One of the sides may be longer, or scaled.
         let scale = median(of_both.map(|[before, after]| after / before).collect());
-        let spreads = self.0.iter().filter_map(|[before, after]| {
+        let spreads = self.0.iter().filter(|_| scale > 0.0).filter_map(|[before, after]| {
             let before = before * scale;
-            // Of equal weights nothing can be learned: each may be one sample of an event with a fixed period.
-            let is_equal = (after - before).abs() < EQUAL_PART * after.max(before);
+            let is_equal = (after - before).abs() < least(after.max(before));
             (!is_equal).then(|| (after - before).powi(2) / (after + scale * before))
         });
         let mut spreads: Vec<f64> = spreads.collect();
         spreads.sort_unstable_by(f64::total_cmp);
-        // Of a square of a normal distribution, the median is 0.455 times the mean.
-        let spread = spreads.get(spreads.len().saturating_sub(1) / 2).map(|median| median / 0.455);
-        scale > 0.0 && spreads.len() >= fewest && spread.is_some_and(|spread| spread * MANY_SAMPLES < typical as f64)
+        spreads
     }
 }

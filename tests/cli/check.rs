@@ -91,7 +91,7 @@ fn several_runs_detect_smaller_growth() {
 
 #[test]
 fn warns_if_weights_are_or_may_be_durations() {
-    let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 9)).collect();
+    let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 191)).collect();
     let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
     assert!(
         outcome.stderr.contains("if the weights are durations") && outcome.stderr.contains("within noise"),

@@ -226,7 +226,7 @@ fn several_runs_of_each_side_show_the_noise() {
     // Durations: one run of each side does not show the noise. A few short durations do not make counts of them, with a thread state
     // or without.
     let durations: Vec<u32> = (0..40).map(|number| 10_007 + 1003 * number).collect();
-    let longer: Vec<u32> = durations.iter().map(|weight| weight + 401).collect();
+    let longer: Vec<u32> = durations.iter().map(|weight| weight + weight % 7 * 2003).collect();
     let compare = |state: &str| {
         let text = |weights: &[u32]| counts(weights) + &format!("short{state} 3\n");
         let (_folder, before, after) = files(&text(&durations), &text(&longer));
@@ -236,7 +236,7 @@ fn several_runs_of_each_side_show_the_noise() {
     assert_eq!((refused.code(), refused.text().as_str()), (2, ""));
     assert!(refused.stderr.contains("are durations") && refused.stderr.contains("--per-sample"), "{}", refused.stderr);
     let warned = compare("").ok();
-    assert!(warned.stderr.contains("few weights are small, but they are taken for numbers"), "{}", warned.stderr);
+    assert!(warned.stderr.contains("because few weights are small; if the weights are durations"), "{}", warned.stderr);
     // Weights that only may be durations are compared, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
     let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
