@@ -15,6 +15,9 @@ const MIN_DIGITS: usize = 3;
 /// one.
 const MOST_MOVED: f64 = 0.15;
 
+/// A new thread is not compared as one with others of its name if it has at least so many times the work of each.
+const HOT: f64 = 2.0;
+
 /// The root frames with a number that are compared without it.
 pub(super) struct ThreadNames {
     /// Names without numbers by name.
@@ -52,8 +55,11 @@ impl ThreadNames {
             sides.retain(|(_, numbers), _| *numbers == Numbers::Thread);
         }
         let mut found = Self { plain: BTreeMap::new(), counterparts: Vec::new() };
-        for ((name, numbers), namesakes) in sides {
+        for ((name, numbers), mut namesakes) in sides {
             let joined = namesakes.joined([before.len(), after.len()]);
+            if joined == Joined::All {
+                namesakes.remove_hot();
+            }
             let plain = namesakes.roots(joined).map(|root| (root.to_vec(), name.to_vec()));
             found.plain.extend(plain);
             let after = String::from_utf8_lossy(name).into_owned();
@@ -117,6 +123,26 @@ impl<'r> Namesakes<'r> {
     fn only_on(&self, side: usize) -> impl Iterator<Item = (&'r [u8], Load)> {
         let other = &self.0[1 - side];
         self.0[side].iter().filter(|(root, _)| !other.contains_key(*root)).map(|(root, load)| (*root, *load))
+    }
+
+    /// Removes one of one side only that has much more of the work than each other, and more than any of the other side: it is no other
+    /// one with a new number, and would not be seen among all.
+    fn remove_hot(&mut self) {
+        let sums =
+            self.0.each_ref().map(|side| side.values().map(|load| load.mean()).sum::<f64>().max(f64::MIN_POSITIVE));
+        let parts: Vec<(usize, &[u8], f64)> = (0..2)
+            .flat_map(|side| self.0[side].iter().map(move |(root, load)| (side, *root, load.mean() / sums[side])))
+            .collect();
+        let is_hot = |(side, root, part): &(usize, &[u8], f64)| {
+            !self.0[1 - *side].contains_key(*root)
+                && parts
+                    .iter()
+                    .filter(|(other_side, other, _)| other_side != side || other != root)
+                    .all(|(other_side, _, other)| *part >= if other_side == side { HOT * other } else { *other })
+        };
+        if let Some((side, root, _)) = parts.iter().find(|part| is_hot(part)) {
+            self.0[*side].remove(*root);
+        }
     }
 
     /// Returns which of them are compared without numbers: those of one side only; or all, if a pool has grown or shrunk, so that those
@@ -260,6 +286,23 @@ mod tests {
         for after in [&["w-7/11 50", "w-7/12 50"][..], &["w-7/1 300", "w-7/2", "w-7/3", "w-7/11"]] {
             assert_eq!(names(&before, after), "threads with other numbers are compared by name: w", "{after:?}");
         }
+    }
+
+    #[test]
+    fn a_new_thread_that_works_more_than_all_others_is_itself() {
+        let before = ["w-7/1", "w-7/2", "w-7/3", "w-7/4"];
+        let grown =
+            ["w-7/1 50", "w-7/2 52", "w-7/3 47", "w-7/11 51", "w-7/12 210", "w-7/13 46", "w-7/14 49", "w-7/15 50"];
+        let plain = |before: &[&str], after: &[&str]| {
+            let found = ThreadNames::find(&[profile(before)], &[profile(after)]);
+            found.plain.keys().map(|name| String::from_utf8_lossy(&name[4..]).into_owned()).collect::<Vec<_>>()
+        };
+        for (before, after) in [(&before[..], &grown[..]), (&grown, &before)] {
+            assert_eq!(plain(before, after), ["1", "11", "13", "14", "15", "2", "3", "4"]);
+        }
+        // There was one before, under another number.
+        let hot = ["w-7/1 50", "w-7/2 52", "w-7/3 47", "w-7/4 200"];
+        assert!(plain(&hot, &grown).contains(&"12".to_owned()));
     }
 
     #[test]
