@@ -329,4 +329,24 @@ mod tests {
         assert_eq!(found.unwrap().describe().unwrap(), "old/ is compared as new/");
         assert_eq!(Counterparts::default().describe(), None);
     }
+
+    #[test]
+    fn no_package_is_a_copy_of_another_one() {
+        let stacks = |package: &str| {
+            let stack = |name: &str| format!("python3;run (/srv/app.py);{name} ({package}/unicode.py)");
+            ["encode", "decode", "fold"].map(stack)
+        };
+        let find = |before: &str, after: &str| {
+            let [before, after] = [before, after].map(stacks);
+            find(&before.each_ref().map(String::as_str), &after.each_ref().map(String::as_str))
+        };
+        assert_eq!(find("pyparsing", "idna"), [], "as fg-record writes the paths of packages");
+        let path = |version: &str, package: &str| format!("/opt/{version}/site-packages/{package}");
+        assert_eq!(find(&path("3.11", "alpha"), &path("3.11", "beta")), []);
+        assert_eq!(find("/srv/app", &path("3.11", "beta")), []);
+        assert_eq!(find("json", "/srv/app"), [], "the standard library");
+        assert_eq!(find(&path("3.11", "beta"), &path("3.12", "beta")), [pair("/opt/3.11", "/opt/3.12")]);
+        assert_eq!(find("/srv/src/beta", &path("3.12", "beta")), [pair("/srv/src", "/opt/3.12/site-packages")]);
+        assert_eq!(find("/srv/old", "/srv/new"), [pair("/srv/old", "/srv/new")]);
+    }
 }

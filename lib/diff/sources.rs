@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 use super::counterpart::{Counterpart, NamePart};
 use super::path_name::{PathName, common_end};
 use super::program::is_evidence;
+use crate::own_code::is_known_package;
+use crate::script_source::{SourceOrigin, origin_of_source};
 
 /// Fewest names of functions that are the same in both folders or files, and their smallest share of the weight of each. Names that
 /// start each program, such as `<module>` and `main`, do not count. In folders, whose files have equal names, too, one is enough if
@@ -71,6 +73,45 @@ impl Functions {
         }
         files
     }
+}
+
+/// Decides which source files may be one in two copies of a program: no package is a copy of another one, or of the program.
+struct Copies {
+    /// True if scripts of the program have whole paths. Others are those of packages then.
+    have_paths: bool,
+}
+
+impl Copies {
+    fn new(sides: [&Functions; 2]) -> Self {
+        let paths = sides.iter().flat_map(|side| side.0.keys()).filter_map(|name| PathName::parse(name));
+        Self { have_paths: paths.map(|name| name.path).any(|path| path.starts_with('/') && is_own(path)) }
+    }
+
+    fn may_be_one(&self, old: &str, new: &str) -> bool {
+        match [old, new].map(origin_of_source) {
+            [SourceOrigin::Package(package), SourceOrigin::Package(other)] => {
+                package == other
+                    || [(old, package), (new, other)].iter().all(|(path, package)| self.may_be_own(path, package))
+            }
+            [SourceOrigin::Package(package), SourceOrigin::Own(_)] => self.is_of_package(old, package, new),
+            [SourceOrigin::Own(_), SourceOrigin::Package(package)] => self.is_of_package(new, package, old),
+            [old, new] => matches!(old, SourceOrigin::Own(_)) == matches!(new, SourceOrigin::Own(_)),
+        }
+    }
+
+    /// True for a path that may begin with a folder of the program, not with that of a package.
+    fn may_be_own(&self, path: &str, package: &str) -> bool {
+        !self.have_paths && path.starts_with(package) && !is_known_package(package)
+    }
+
+    /// True if another file may be one of the package in the folder of its sources.
+    fn is_of_package(&self, path: &str, package: &str, other: &str) -> bool {
+        self.may_be_own(path, package) || other.contains(&format!("/{package}/"))
+    }
+}
+
+fn is_own(path: &str) -> bool {
+    matches!(origin_of_source(path), SourceOrigin::Own(_))
 }
 
 /// The source files of a side.
@@ -171,9 +212,13 @@ impl Match {
 pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counterpart> {
     let new = after.paths_by(before, PathName::key).into_iter();
     let new: BTreeMap<_, Namesakes<'_>> = new.map(|(key, functions)| (key, Namesakes::new(functions))).collect();
+    let copies = Copies::new([before, after]);
     let mut matches = BTreeMap::<Counterpart, Match>::new();
     for (old, weight) in before.paths_only_here(after).filter(|(old, _)| old.is_evidence()) {
-        let Some((best, weight_after)) = new.get(&old.key()).and_then(|new| new.closest(old.path)) else { continue };
+        let closest = new.get(&old.key()).and_then(|new| new.closest(old.path));
+        let Some((best, weight_after)) = closest.filter(|(best, _)| copies.may_be_one(old.path, best.path)) else {
+            continue;
+        };
         if let Some(folder) = folders_of(&old, best) {
             matches.entry(folder).or_default().add(&old, weight, *weight_after);
         }
@@ -213,11 +258,12 @@ fn folders_of(old: &PathName<'_>, new: &PathName<'_>) -> Option<Counterpart> {
 /// are their folders: if a file was renamed in a copy, the other files are in the copy, too.
 pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpart> {
     let new = after.paths_by(before, PathName::function);
+    let copies = Copies::new([before, after]);
     let mut matches = BTreeMap::<(Counterpart, Option<Counterpart>), Match>::new();
     let old = before.paths_only_here(after);
     for (old, weight) in old.filter(|(old, _)| old.function_name().is_some_and(is_evidence)) {
-        let candidates = new.get(&old.function()).filter(|files| files.len() <= MAX_FILES);
-        for (candidate, weight_after) in candidates.into_iter().flatten() {
+        let candidates = new.get(&old.function()).filter(|files| files.len() <= MAX_FILES).into_iter().flatten();
+        for (candidate, weight_after) in candidates.filter(|(new, _)| copies.may_be_one(old.path, new.path)) {
             let [before, after] = [old.path, candidate.path].map(str::to_owned);
             let file = Counterpart { before, after, part: NamePart::File };
             let found = matches.entry((file, folders_of(&old, candidate))).or_default();

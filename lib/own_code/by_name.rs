@@ -30,6 +30,11 @@ static PYTHON_PACKAGES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     lines.flat_map(str::split_whitespace).collect()
 });
 
+/// True for a package of Python that is no program's own.
+pub(crate) fn is_known_package(package: &str) -> bool {
+    PYTHON_PACKAGES.contains(package)
+}
+
 /// Patterns of functions that only prepare the call of the next one: the start of a process or a thread.
 static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("start.txt")));
 
@@ -181,9 +186,7 @@ impl<'a> Classifier<'a> {
         let mut classifier = Self { categories, own, has_script_paths, has_own_scripts: false, absent };
         classifier.has_own_scripts = frames.iter().any(|(_, name)| match find_origin(name) {
             Some(SourceOrigin::Own(_)) => true,
-            Some(SourceOrigin::Package(package)) => {
-                classifier.may_be_own_package(name) && !PYTHON_PACKAGES.contains(package)
-            }
+            Some(SourceOrigin::Package(package)) => classifier.may_be_own_package(name) && !is_known_package(package),
             _ => false,
         });
         classifier
@@ -232,7 +235,7 @@ impl<'a> Classifier<'a> {
         let is_library = match find_origin(plain) {
             Some(SourceOrigin::StandardLibrary) => true,
             Some(SourceOrigin::Package(package)) => match self.may_be_own_package(plain) {
-                true => self.has_own_scripts && PYTHON_PACKAGES.contains(package),
+                true => self.has_own_scripts && is_known_package(package),
                 false => self.has_own_scripts || has_library_prefix(plain),
             },
             // The name of a script's function may begin like those of a library in C: `git_version (app.py)`.

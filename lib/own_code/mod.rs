@@ -10,7 +10,7 @@ mod by_name;
 mod interpreters;
 mod run_time_names;
 
-pub(crate) use self::by_name::Origin;
+pub(crate) use self::by_name::{Origin, is_known_package};
 
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
 use self::interpreters::Interpreters;
