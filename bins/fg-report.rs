@@ -188,7 +188,8 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "renamed?",
-        "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames. \
+        "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames: they have \
+         their callers and weight in common, and call the same functions or have names that are alike. \
          They count as one function that has neither grown nor shrunk. If a crate, namespace, package or type has a different \
          name, all names that contain it are compared under those after, and the two are listed as `names`. Where most functions are \
          others, or where there are two, it is not known to be one program with other names, and none is paired. --exact-names keeps them apart.",
@@ -210,10 +211,10 @@ const PARTS: &[(&str, &str)] = &[
     (
         "grew at",
         "In a comparison in which something grew by more than noise: the path from the root along the callees that \
-         grew the most, as long as each has at least three fifths of its caller's growth. The percentage is the \
-         growth of the last one. Only stacks whose own function grew by more than noise count, and none that wait for \
-         the end of threads or processes. If the path divides \
-         above the function with most of this growth, that function comes last. If no function grew by itself, it is the \
+         grew the most, as long as each has at least three fifths of its caller's growth. Only stacks whose own function grew by more \
+         than noise count, and none that wait for the end of threads or processes. The percentage is the net growth: what these \
+         functions lost on other paths is subtracted, and what others lost below the last one of the path. If the path ends \
+         above the function with most of this growth, or with more than is left of it, that function comes last, with its own change. If no function grew by itself, it is the \
          path to what grew with all that it calls: to a wrapper only if nothing else did.",
     ),
     (
