@@ -28,6 +28,9 @@ const MIN_SINGLE: (u128, u128) = (1, 20);
 /// Roots are functions if those whose names no thread has have this part of the weight.
 const MIN_QUALIFIED: (u128, u128) = (1, 2);
 
+/// Roots are functions if stacks in which others call them have this part of the weight. A thread may be named like a function.
+const MIN_CALLED: (u128, u128) = (1, 4);
+
 /// The parts of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place<'a> {
@@ -126,8 +129,8 @@ impl<'a> Origins<'a> {
     ///
     /// They are names of threads if the start of a thread comes below one, and then no functions of the program, whatever
     /// they are called. They are functions if one is `main`, the start of a process or a function of a script, if most have
-    /// names like `net/http.(*conn).serve` or `app::serve`, or if stacks of a single frame have much of the weight: threads have
-    /// frames.
+    /// names like `net/http.(*conn).serve` or `app::serve`, if stacks of a single frame have much of the weight, since threads have
+    /// frames, or if much is below others that call them: no thread calls another one.
     fn find_roots(&mut self, profile: &Profile) {
         let (mut single, mut qualified, mut total) = (0_u128, 0_u128, 0_u128);
         let (mut has_start, mut has_function) = (false, false);
@@ -151,7 +154,8 @@ impl<'a> Origins<'a> {
         self.has_thread_names = has_start;
         let has_single = single > 0 && is_at_least(single, MIN_SINGLE, total);
         let has_qualified = qualified > 0 && is_at_least(qualified, MIN_QUALIFIED, total);
-        self.has_function_roots = !has_start && (has_function || has_single || has_qualified);
+        let is_called = || is_at_least(weight_of_called_roots(profile), MIN_CALLED, total);
+        self.has_function_roots = !has_start && (has_function || has_single || has_qualified || is_called());
     }
 
     /// Learns from the stacks which native functions are those of an interpreter or its extensions: those that only its threads call.
@@ -343,6 +347,24 @@ impl<'a> Origins<'a> {
 /// True if a function is the program's own. Below the entry of an interpreter, only functions of scripts are.
 fn is_own(known: &Known<'_>, is_managed: bool) -> bool {
     known.origin == Origin::Own && (known.is_script || !is_managed)
+}
+
+/// Returns the weight of the stacks in which a root of other stacks is called.
+fn weight_of_called_roots(profile: &Profile) -> u128 {
+    let mut is_root = vec![false; profile.frames.len()];
+    let mut sum = 0_u128;
+    let _ = profile.for_each(|stack, _| {
+        stack.first().into_iter().for_each(|root| is_root[root.index()] = true);
+        Ok::<(), ()>(())
+    });
+    let _ = profile.for_each(|stack, weights| {
+        let Some((root, called)) = stack.split_first() else { return Ok::<(), ()>(()) };
+        if called.iter().any(|frame| frame != root && is_root[frame.index()]) {
+            sum = sum.saturating_add(weights.before.millionths()).saturating_add(weights.after.millionths());
+        }
+        Ok(())
+    });
+    sum
 }
 
 /// True for names that functions have, and threads do not.

@@ -58,6 +58,17 @@ fn a_wrapper_has_a_line_of_its_own() {
     }
 }
 
+/// The first functions of stacks that begin with no name of a thread.
+#[test]
+fn a_new_root_that_calls_the_former_one_is_a_function() {
+    let before = BEFORE.replace("app;main;", "serve;");
+    let after = before.replace("serve;", "traced;serve;");
+    for page in compare(&before, &after, false) {
+        assert!(page.contains("wrapper   traced is new +") && page.contains("all calls of serve "), "{page}");
+        assert!(!page.contains("grew at"), "{page}");
+    }
+}
+
 /// What grew below a new function is no reason to take it for a wrapper.
 #[test]
 fn a_function_that_is_wrapped_and_slower_has_grown() {
