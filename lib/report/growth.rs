@@ -15,6 +15,9 @@ use crate::profile::{FrameId, Profile, Weight, Weights};
 /// The function that explains most of the growth is named at the end of the path if it has this part of it.
 const LEADING_PART: (u128, u128) = (1, 2);
 
+/// If less than this part of the growth of a path is net growth, the weight has only moved there.
+const LEAST_NET_PART: (u128, u128) = (1, 10);
+
 /// The functions that grew.
 pub(super) struct Grown {
     /// Own functions, the largest growth first.
@@ -48,12 +51,15 @@ pub(super) fn path(context: &Context<'_>, profile: &Profile, grown: &Grown) -> R
         None => last_own_above_others(context, &tree, &path),
     };
     path.truncate(end.map_or(if leading.is_some() { 1 } else { path.len() }, |end| end + 1));
-    let net = Some(sums.net_growth(path.len()))
-        .filter(|net| *net > 0)
-        .map(|net| Weights { before: Weight::ZERO, after: Weight::from_millionths(net) });
-    if path.is_empty() || net.is_none() && leading.is_none() {
+    if path.is_empty() {
         return Ok(None);
     }
+    let net = sums.net_growth(path.len());
+    let is_little = net == 0 || grown.own.is_empty() && !is_at_least(net, LEAST_NET_PART, sums.all[path.len() - 1]);
+    if leading.is_none() && is_little {
+        return Ok(None);
+    }
+    let net = (net > 0).then(|| Weights { before: Weight::ZERO, after: Weight::from_millionths(net) });
 
     let frames = frames_of(&path);
     let mut items: Vec<Item> = Vec::new();
