@@ -229,9 +229,12 @@ impl WeightSurvey {
         }
     }
 
-    /// True if the weights of stacks differ so little between the sides that it hardly matters what a sample weighs.
+    /// True if the weights of stacks differ so little between the sides that it hardly matters what a sample weighs, but not less than
+    /// numbers of samples do.
     pub(super) fn hardly_depends_on_sample(&self) -> bool {
-        self.pairs.vary_little(self.comparable_sizes().quantile(2), FEWEST_SPREADS)
+        let typical = self.comparable_sizes().quantile(2);
+        let (divisor, _) = self.divisor_and_smallest();
+        self.pairs.vary_little(typical, FEWEST_SPREADS) && !self.pairs.vary_less_than_counts(divisor)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.

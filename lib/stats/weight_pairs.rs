@@ -50,10 +50,19 @@ impl Pairs {
     /// True if the weights of most stacks differ between the sides as numbers of samples of this weight do, and [`FEWEST_SPREADS`]
     /// differ.
     pub(super) fn vary_as_counts(&self, sample: u128) -> bool {
+        self.spread_in_samples(sample).is_some_and(|spread| COUNTS.contains(&spread))
+    }
+
+    /// True if they differ much less.
+    pub(super) fn vary_less_than_counts(&self, sample: u128) -> bool {
+        self.spread_in_samples(sample).is_some_and(|spread| spread < *COUNTS.start())
+    }
+
+    fn spread_in_samples(&self, sample: u128) -> Option<f64> {
         let sample = sample as f64;
         let spreads = self.spreads(|_| sample);
-        let spread = spreads.get(spreads.len() / 2).map(|median| median / MEDIAN_OF_SQUARES);
-        spreads.len() >= FEWEST_SPREADS && spread.is_some_and(|spread| COUNTS.contains(&(spread / sample)))
+        let median = spreads.get(spreads.len() / 2).filter(|_| spreads.len() >= FEWEST_SPREADS)?;
+        Some(median / MEDIAN_OF_SQUARES / sample)
     }
 
     /// Returns the spread of each stack whose weights differ by at least `least` of the larger one, the smallest spread first: the
