@@ -211,10 +211,11 @@ const PARTS: &[(&str, &str)] = &[
     (
         "grew at",
         "In a comparison in which something grew by more than noise: the path from the root along the callees that \
-         grew the most, as long as each has at least three fifths of its caller's growth. Only stacks whose own function grew by more \
-         than noise count, and none that wait for the end of threads or processes. The percentage is the net growth: what these \
-         functions lost on other paths is subtracted, and what others lost below the last one of the path. If the path ends \
-         above the function with most of this growth, or with more than is left of it, that function comes last, with its own change. If no function grew by itself, it is the \
+         grew the most, as long as each has at least three fifths of its caller's growth. Only stacks whose own \
+         function grew by more than noise count, and none that wait for the end of threads or processes. The \
+         percentage is the net growth: what these functions lost on other paths is subtracted, and what others lost \
+         below the last one of the path. If the path ends above the function with most of this growth, or with more \
+         than is left of it, that function comes last, with its own change. If no function grew by itself, it is the \
          path to what grew with all that it calls: to a wrapper only if nothing else did.",
     ),
     (

@@ -189,8 +189,8 @@ impl WeightSurvey {
     /// weights are durations, and so may be the numbers of a measurement ([`MEASURED_VALUE`]).
     ///
     /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, and few are
-    /// small, they are periods that vary, or may be, unless they differ between the sides as little as numbers of samples do. Counts are exact if they are whole numbers, large, and mostly the same on
-    /// both sides, as samples never are.
+    /// small, they are periods that vary, or may be, unless they differ between the sides as little as numbers of samples do.
+    /// Counts are exact if they are whole numbers, large, and mostly the same on both sides, as samples never are.
     pub fn kind(&self, frames: &Frames, options: WeightOptions) -> WeightKind {
         if options.exact {
             return WeightKind::Exact;
