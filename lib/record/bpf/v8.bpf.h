@@ -279,7 +279,8 @@ __attribute__((noinline)) int step_v8(u32 process, u32 bytecode_type) {
     } else if (!(frame[V8_CONTEXT] & 1) || !V8_IS_OBJECT(frame[V8_FUNCTION]) || bp - sp < 16) {
         // Generated code tells what it is.
         if (is_generated) note_v8(s, 0, pc | (exact ? (u64)V8_EXACT : V8_RETURN) << 48 | v8_code_hash(s, pc) << 50);
-    } else if (bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(s, frame[V8_BYTECODES]) == bytecode_type) {
+    } else if (!is_generated && bp - sp >= 40 && !(frame[V8_OFFSET] << 32) && v8_type(s, frame[V8_BYTECODES]) == bytecode_type) {
+        // Code that was entered in the middle of a loop (OSR) keeps the interpreter's frame, where these words are of that time.
         note_v8(s, frame[V8_FUNCTION], (frame[V8_OFFSET] >> 32) | (u64)V8_BYTECODE << 48);
     } else {
         u64 at = pc, kind = exact ? V8_EXACT : V8_RETURN;
