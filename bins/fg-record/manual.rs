@@ -142,11 +142,12 @@ const INTERPRETERS: &[(&str, &str)] = &[
          thread that the virtual machine keeps in its heap. Tested with JDK 8, 11, 17, 21 and 25.",
     ),
     (
-        "JavaScript on V8 9.4 to 13.6 (Node.js 16 to 24)",
+        "JavaScript on V8 9.4 to 14.6 (Node.js 16 to 26)",
         "`NAME (FILE)`, or `[v8]`, for interpreted, compiled and inlined functions, also in workers. The file of V8's own \
-         functions is `(v8)`. V8 does not keep the lines of all code, so some frames have none with --lines. `[v8]` also \
+         functions is `(v8)`. V8 does not keep the lines of baseline code, and wrong ones of code that Maglev has compiled: \
+         such frames have none with --lines. `[v8]` also \
          replaces the functions inlined into compiled code that was freed before fg-record could read its records. Builds \
-         with compressed pointers are not supported. Tested with Node.js 16, 18, 20, 22 and 24.",
+         with compressed pointers are not supported. Tested with Node.js 16, 18, 20, 22, 24, 25 and 26.",
     ),
 ];
 

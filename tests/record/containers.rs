@@ -9,7 +9,7 @@ use crate::support::process::{Background, cpu_time};
 use crate::support::programs::{program, sources};
 use crate::support::recording::{Profile, can_record, finish, recorder, wait_until_recording};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
-use crate::support::{command, directory, eventually, pythons, require, signals, skip, tool};
+use crate::support::{command, directory, eventually, nodes, pythons, require, signals, skip, tool};
 
 /// Records an interpreter whose copy lies in a file system that only its own mount namespace has. The copy has no symbols, is
 /// deleted when it runs, and has process IDs of its own.
@@ -63,11 +63,9 @@ fn shows_the_functions_of_python() {
 
 #[test]
 fn shows_the_functions_of_node() {
-    let program = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .map(|folder| folder.join("node"))
-        .find(|program| program.exists());
-    if let (Some(program), true) = (program, has_containers() && node::has_node()) {
-        assert_callers_in_container(&program.canonicalize().unwrap(), "functions.js", node::CALLERS);
+    if has_containers() {
+        let nodes = nodes::supported();
+        nodes.iter().for_each(|node| assert_callers_in_container(node, "functions.js", node::CALLERS));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::recording::{Profile, can_record, recorder};
 use crate::support::script_functions::walked_scripts;
-use crate::support::{directory, pythons, run_bounded};
+use crate::support::{directory, nodes, pythons, run_bounded};
 
 /// The depth of the calls, and the number of functions that call each other in turns.
 const DEPTH: usize = 900;
@@ -85,15 +85,18 @@ fn functions_of_php() {
 
 #[test]
 fn functions_of_node() {
-    if can_record() && crate::node::has_node() {
+    if can_record() {
         let functions = functions(|own, next| {
             format!("function f_{own}(d) {{ const x = {own}; return d ? f_{next}(d - 1) + x : burn(3e7); }}\n")
         });
         let burn =
             "function burn(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) & 0xffffff; return s; }\n";
         let source = format!("{burn}{functions}for (let i = 0; i < 10; i++) f_0({DEPTH});\n");
-        assert_all_functions("js", &source, &["node", "--no-opt"]);
-        assert_all_functions("js", &source, &["node", "--no-opt", "--no-sparkplug"]);
+        for node in nodes::supported() {
+            let node = node.display().to_string();
+            assert_all_functions("js", &source, &[&node, "--no-opt"]);
+            assert_all_functions("js", &source, &[&node, "--no-opt", "--no-sparkplug"]);
+        }
     }
 }
 

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 pub mod callers;
 #[cfg(target_os = "linux")]
+pub mod nodes;
+#[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod programs;
@@ -50,6 +52,16 @@ pub fn tool(name: &str) -> &'static str {
     });
     let number = TOOLS.iter().position(|tool| *tool == name);
     &PATHS[number.unwrap_or_else(|| panic!("{name} is not a program of this package"))]
+}
+
+/// Returns the folders that `scripts/setup` has downloaded whose names begin so.
+pub fn downloads(name: &str) -> Vec<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    let entries = cache.and_then(|cache| std::fs::read_dir(cache.join("fgkit")).ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let is_named = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(name);
+    entries.filter(is_named).map(|entry| entry.path()).collect()
 }
 
 /// Returns a command whose process starts with default signal dispositions, whatever the test runner ignores.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::command;
 use super::programs::sources;
+use super::{command, downloads};
 
 /// The program `functions.py` of `tests/programs`.
 pub fn functions_program() -> PathBuf {
@@ -18,9 +18,8 @@ pub fn all() -> Vec<PathBuf> {
     let of_pyenv = of_pyenv.into_iter().flatten().flatten().map(|version| version.path().join("bin/python3"));
     let of_pyenv = of_pyenv.filter(|python| python.exists());
     let of_system = std::fs::read_dir("/usr/bin").into_iter().flatten().flatten().map(|entry| entry.path());
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
-    let downloaded = cache.map(|cache| cache.join("fgkit/python3.14/bin/python3")).filter(|python| python.exists());
+    let downloaded = downloads("python3").into_iter().map(|folder| folder.join("bin/python3"));
+    let downloaded = downloaded.filter(|python| python.exists());
     let mut found: Vec<PathBuf> = of_system.filter(|path| is_python(path)).chain(of_pyenv).chain(downloaded).collect();
     found.sort_by_key(|path| path.canonicalize().ok());
     found.dedup_by_key(|path| path.canonicalize().ok());

@@ -14,8 +14,6 @@ const MAX_CODE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;
 /// The bits of the kind of code.
 const KIND: u32 = 15;
-/// The kind of regular expressions.
-const REGULAR_EXPRESSION: u32 = 3;
 /// The size of a description of an inlined call: its position, and the number of the function.
 const INLINED_CALL: u64 = 16;
 /// The largest table that is read, and the deepest inlining.
@@ -27,8 +25,9 @@ const MAX_DEPTH: usize = 64;
 pub(super) enum CodeKind {
     /// Each instruction of the bytecode, one after the other.
     Baseline,
-    /// Of several functions: calls were inlined.
-    Optimized,
+    /// Of several functions: calls were inlined. Maglev notes wrong positions in loops: those after a first iteration that is apart
+    /// are the loop's.
+    Optimized { has_lines: bool },
     /// A regular expression.
     RegularExpression,
     /// No function of a script.
@@ -105,9 +104,9 @@ fn code_at(heap: Heap<'_>, start: u64) -> Option<(Code, u64)> {
     };
     let kind = heap.field_u32(object, offsets.flags.into())? & KIND;
     let kind = match kind {
-        REGULAR_EXPRESSION => CodeKind::RegularExpression,
+        _ if kind == offsets.regular_expression => CodeKind::RegularExpression,
         _ if kind == offsets.baseline => CodeKind::Baseline,
-        _ if (offsets.optimized[0]..=offsets.optimized[1]).contains(&kind) => CodeKind::Optimized,
+        _ if offsets.optimized.contains(&kind) => CodeKind::Optimized { has_lines: kind == offsets.optimized[1] },
         _ => CodeKind::Other,
     };
     let size = heap.field_u32(object, offsets.size.into())?;
@@ -115,6 +114,11 @@ fn code_at(heap: Heap<'_>, start: u64) -> Option<(Code, u64)> {
 }
 
 impl Code {
+    /// Returns the offset in the source of a position, if it is known.
+    fn offset_at(self, position: Option<Position>) -> Option<u32> {
+        position.filter(|_| self.kind == CodeKind::Optimized { has_lines: true })?.offset()
+    }
+
     /// Returns the functions at an offset of optimized code, innermost first. The last one is that which was compiled. Empty if
     /// the code does not tell it, and nothing was inlined there.
     pub(super) fn functions_at(self, heap: Heap<'_>, offset: u64) -> Option<Vec<CodeFunction>> {
@@ -122,7 +126,7 @@ impl Code {
         let data = heap.field(self.object, places.deoptimization.into())?;
         let table = heap.field(self.object, places.positions.into())?;
         let table = heap.array_bytes(table, MAX_TABLE).unwrap_or_default();
-        let mut position = find_position(&table, offset.cast_signed());
+        let mut position = find_position(&table, heap.offsets.encoding, offset.cast_signed());
         if heap.array_length(data) == Some(0) {
             return position.and_then(Position::inlining).is_none().then(Vec::new);
         }
@@ -135,11 +139,10 @@ impl Code {
                 return None;
             }
             let (caller, shared) = inlined_call(heap, data, call)?;
-            let own = position.and_then(Position::offset);
-            functions.push(CodeFunction { shared: shared.unwrap_or(compiled), position: own });
+            functions.push(CodeFunction { shared: shared.unwrap_or(compiled), position: self.offset_at(position) });
             position = Some(caller);
         }
-        functions.push(CodeFunction { shared: compiled, position: position.and_then(Position::offset) });
+        functions.push(CodeFunction { shared: compiled, position: self.offset_at(position) });
         Some(functions)
     }
 }

@@ -1,5 +1,6 @@
 //! The layout of V8's objects: what the file says of it (`v8dbg_` symbols), else what is known of the version.
 
+use super::positions::Encoding;
 use crate::perf::runtimes::interpreter::InterpreterFile;
 
 /// The layout of one build of V8. Offsets count from an object's address.
@@ -17,6 +18,8 @@ pub(super) struct Offsets {
     /// In an array of bytecode: its first instruction, the table of positions.
     pub(super) bytecode: u32,
     pub(super) bytecode_positions: u32,
+    /// The encoding of tables of positions.
+    pub(super) encoding: Encoding,
     /// The places in code.
     pub(super) code: CodeOffsets,
     /// The places in the array of deoptimization data.
@@ -37,7 +40,8 @@ pub(super) struct CodeOffsets {
     pub(super) flags: u32,
     pub(super) deoptimization: u32,
     pub(super) positions: u32,
-    /// The kinds of code: baseline, and the first and the last of those that are optimized.
+    /// The kinds of code: regular expressions, baseline, and the two that are optimized, by Maglev and by Turbofan.
+    pub(super) regular_expression: u32,
     pub(super) baseline: u32,
     pub(super) optimized: [u32; 2],
 }
@@ -71,27 +75,55 @@ struct Version {
     first: (u32, u32),
     bytecode: u32,
     bytecode_positions: u32,
+    encoding: Encoding,
     code: CodeOffsets,
     deoptimization: DeoptimizationIndices,
 }
 
 /// The versions in which layouts change, the newest first.
-const VERSIONS: [Version; 5] = [
+const VERSIONS: [Version; 7] = [
+    // Node.js 26.
+    Version {
+        first: (14, 6),
+        bytecode: 64,
+        bytecode_positions: 24,
+        encoding: Encoding::Flags,
+        code: CodeOffsets { size: 56, flags: 52, regular_expression: 4, baseline: 11, optimized: [12, 13], ..SEPARATE },
+        deoptimization: WRAPPED_INDICES,
+    },
+    // Node.js 25.
+    Version {
+        first: (14, 0),
+        bytecode: 64,
+        bytecode_positions: 24,
+        encoding: Encoding::Flags,
+        code: CodeOffsets { size: 56, flags: 52, ..SEPARATE },
+        deoptimization: WRAPPED_INDICES,
+    },
     // Node.js 24.
     Version {
         first: (13, 0),
         bytecode: 64,
         bytecode_positions: 24,
+        encoding: Encoding::Sign,
         code: CodeOffsets { size: 56, flags: 52, ..SEPARATE },
-        deoptimization: DeoptimizationIndices { literals: 3, shared: 7, inlining: 8, is_wrapped: true },
+        deoptimization: WRAPPED_INDICES,
     },
     // Node.js 22.
-    Version { first: (12, 0), bytecode: 64, bytecode_positions: 24, code: SEPARATE, deoptimization: FIRST_INDICES },
+    Version {
+        first: (12, 0),
+        bytecode: 64,
+        bytecode_positions: 24,
+        encoding: Encoding::Sign,
+        code: SEPARATE,
+        deoptimization: FIRST_INDICES,
+    },
     // Node.js 20.
     Version {
         first: (11, 0),
         bytecode: 54,
         bytecode_positions: 32,
+        encoding: Encoding::Sign,
         code: CodeOffsets {
             header: 16,
             size: 56,
@@ -108,11 +140,19 @@ const VERSIONS: [Version; 5] = [
         first: (10, 0),
         bytecode: 56,
         bytecode_positions: 32,
+        encoding: Encoding::Sign,
         code: CodeOffsets { header: 128, ..JOINED },
         deoptimization: FIRST_INDICES,
     },
     // Node.js 16.
-    Version { first: (9, 4), bytecode: 54, bytecode_positions: 32, code: JOINED, deoptimization: FIRST_INDICES },
+    Version {
+        first: (9, 4),
+        bytecode: 54,
+        bytecode_positions: 32,
+        encoding: Encoding::Sign,
+        code: JOINED,
+        deoptimization: FIRST_INDICES,
+    },
 ];
 
 /// Code whose instructions are in another object.
@@ -124,6 +164,7 @@ const SEPARATE: CodeOffsets = CodeOffsets {
     flags: 48,
     deoptimization: 8,
     positions: 16,
+    regular_expression: 3,
     baseline: 10,
     optimized: [11, 12],
 };
@@ -137,6 +178,7 @@ const JOINED: CodeOffsets = CodeOffsets {
     flags: 48,
     deoptimization: 16,
     positions: 24,
+    regular_expression: 3,
     baseline: 11,
     optimized: [12, 13],
 };
@@ -144,8 +186,11 @@ const JOINED: CodeOffsets = CodeOffsets {
 const FIRST_INDICES: DeoptimizationIndices =
     DeoptimizationIndices { literals: 2, shared: 6, inlining: 7, is_wrapped: false };
 
+const WRAPPED_INDICES: DeoptimizationIndices =
+    DeoptimizationIndices { literals: 3, shared: 7, inlining: 8, is_wrapped: true };
+
 /// The first and the last version whose layout is known, and the versions of Node.js with them.
-const KNOWN: [(u32, u32); 2] = [(9, 4), (13, 6)];
+const KNOWN: [(u32, u32); 2] = [(9, 4), (14, 6)];
 
 /// Returns the layout of a build. An error names a build that is not known.
 pub(super) fn find_offsets(file: &InterpreterFile<'_>) -> Result<Offsets, String> {
@@ -160,13 +205,16 @@ fn find_offsets_by(number: impl Fn(&str) -> Option<u32>) -> Result<Offsets, Stri
     };
     let (major, minor) = found;
     if found < KNOWN[0] || found > KNOWN[1] {
-        return Err(format!("V8 {major}.{minor} (9.4 to 13.6, of Node.js 16 to 24, are supported)"));
+        return Err(format!("V8 {major}.{minor} (9.4 to 14.6, of Node.js 16 to 26, are supported)"));
     }
     let value = |name: &str| number(&format!("v8dbg_{name}"));
     if value("TaggedSize").is_some_and(|size| size != 8) {
         return Err(format!("V8 {major}.{minor} with compressed pointers"));
     }
     let version = VERSIONS.iter().find(|version| found >= version.first).unwrap_or(&VERSIONS[VERSIONS.len() - 1]);
+    if found >= (14, 0) && value("CodeKindBaseline") != Some(version.code.baseline) {
+        return Err(format!("V8 {major}.{minor} with kinds of code that are not known"));
+    }
     offsets(version, value).ok_or_else(|| format!("a build of V8 {major}.{minor} without a description of its objects"))
 }
 
@@ -192,6 +240,7 @@ fn offsets(version: &Version, value: impl Fn(&str) -> Option<u32>) -> Option<Off
         locals: 8 + 8 * value("scopeinfo_idx_first_vars").unwrap_or(if is_newest { 5 } else { 3 }),
         bytecode: value("class_BytecodeArray__data__uintptr_t").unwrap_or(version.bytecode),
         bytecode_positions: version.bytecode_positions,
+        encoding: version.encoding,
         code: version.code,
         deoptimization: indices,
         types: Types {
@@ -209,7 +258,7 @@ fn offsets(version: &Version, value: impl Fn(&str) -> Option<u32>) -> Option<Off
 
 #[cfg(test)]
 mod tests {
-    use super::find_offsets_by;
+    use super::{Encoding, find_offsets_by};
 
     /// Returns the values of symbols of Node.js 22.
     fn node_22(name: &str) -> Option<u32> {
@@ -237,6 +286,17 @@ mod tests {
         let offsets = find_offsets_by(node_22).unwrap();
         assert_eq!((offsets.shared, offsets.name, offsets.script, offsets.literal), (32, 16, 32, 52));
         assert_eq!((offsets.locals, offsets.bytecode, offsets.code.size), (32, 64, 52));
+        let of_node_26 = |name: &str| match name {
+            "_ZN2v88internal7Version6major_E" => Some(14),
+            "_ZN2v88internal7Version6minor_E" => Some(6),
+            "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_" => None,
+            "v8dbg_CodeKindBaseline" => Some(11),
+            "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_" => Some(24),
+            _ => node_22(name),
+        };
+        let offsets = find_offsets_by(of_node_26).unwrap();
+        assert_eq!((offsets.name, offsets.locals, offsets.encoding), (24, 48, Encoding::Flags));
+        assert_eq!((offsets.code.regular_expression, offsets.code.baseline, offsets.code.optimized), (4, 11, [12, 13]));
     }
 
     /// Returns the error of a build of Node.js 22 with another value of a symbol.
@@ -247,11 +307,13 @@ mod tests {
     #[test]
     fn names_builds_that_are_not_known() {
         let (major, minor) = ("_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E");
-        assert_eq!(error_with(major, Some(8)), "V8 8.4 (9.4 to 13.6, of Node.js 16 to 24, are supported)");
-        assert_eq!(error_with(major, Some(14)), "V8 14.4 (9.4 to 13.6, of Node.js 16 to 24, are supported)");
+        assert_eq!(error_with(major, Some(8)), "V8 8.4 (9.4 to 14.6, of Node.js 16 to 26, are supported)");
+        assert_eq!(error_with(major, Some(15)), "V8 15.4 (9.4 to 14.6, of Node.js 16 to 26, are supported)");
         assert_eq!(error_with(minor, None), "a build of V8 without its version");
         assert_eq!(error_with("v8dbg_TaggedSize", Some(4)), "V8 12.4 with compressed pointers");
         let missing = error_with("v8dbg_type_Script__SCRIPT_TYPE", None);
         assert_eq!(missing, "a build of V8 12.4 without a description of its objects");
+        let other = error_with(major, Some(14));
+        assert_eq!(other, "V8 14.4 with kinds of code that are not known");
     }
 }

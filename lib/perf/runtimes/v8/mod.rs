@@ -1,4 +1,4 @@
-//! V8 9.4 to 13.6 (Node.js 16 to 24), as a program or a library (`libnode`), without compressed pointers.
+//! V8 9.4 to 14.6 (Node.js 16 to 26), as a program or a library (`libnode`), without compressed pointers.
 //!
 //! Frames are on the native stack. Each frame of a JavaScript function contains the function (`JSFunction`), which leads to its
 //! description (`SharedFunctionInfo`) and its name. The address of generated code leads to the code object (`code`), whose
@@ -174,7 +174,7 @@ enum Inlined {
 /// Finds the functions at a position of a frame of `shared`.
 fn find_inlined(heap: Heap<'_>, position: FramePosition, shared: u64, is_exact: bool) -> Inlined {
     let Some((code, offset)) = code_at(heap, position) else { return Inlined::Unknown };
-    if code.kind != CodeKind::Optimized {
+    if !matches!(code.kind, CodeKind::Optimized { .. }) {
         return Inlined::Known(Vec::new());
     }
     let Some(mut functions) = code.functions_at(heap, offset) else { return Inlined::Unknown };
@@ -217,7 +217,7 @@ impl V8 {
         let (code, offset) = code_at(heap, position)?;
         let name = match code.kind {
             CodeKind::RegularExpression => REGULAR_EXPRESSION.to_vec(),
-            CodeKind::Optimized => {
+            CodeKind::Optimized { .. } => {
                 let function = code.functions_at(heap, offset)?.pop()?;
                 let name = self.name(heap, function, with_lines)?;
                 // Nothing changed meanwhile.
@@ -336,7 +336,8 @@ fn bytecode_position(heap: Heap<'_>, shared: u64, offset: u32) -> Option<u32> {
         if kind == types.bytecode {
             let table = heap.field(object, offsets.bytecode_positions.into())?;
             let code_offset = i64::from(offset) - i64::from(offsets.bytecode - 1);
-            return find_position(&heap.array_bytes(table, MAX_TABLE)?, code_offset)?.offset();
+            let table = heap.array_bytes(table, MAX_TABLE)?;
+            return find_position(&table, offsets.encoding, code_offset)?.offset();
         }
         let next = if kind == types.code { u64::from(offsets.code.deoptimization) } else { BYTECODE };
         object = heap.field(object, next)?;

@@ -33,17 +33,36 @@ impl Position {
     }
 }
 
+/// The encoding of the differences of offsets in tables of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// A number with a sign. A negative one `d` stands for `-d - 1`: the position is no statement's.
+    Sign,
+    /// A number without a sign, above two bits that tell if the debugger can stop there, and if it is a statement.
+    Flags,
+}
+
+impl Encoding {
+    fn read_step(self, bytes: &[u8]) -> Option<(i64, &[u8])> {
+        let (value, rest) = read_unsigned(bytes)?;
+        let step = match self {
+            Self::Sign => value >> 1,
+            Self::Flags => value >> 2,
+        };
+        Some((step.cast_signed(), rest))
+    }
+}
+
 /// Returns the last position of a table of positions that is at an offset of the code or before.
 ///
-/// The table has pairs of differences: of the offsets in code, -1 before the first, and of the positions. A negative first
-/// difference `d` means `-d - 1`: the position is no statement's.
-pub(super) fn find_position(table: &[u8], code_offset: i64) -> Option<Position> {
+/// The table has pairs of differences: of the offsets in code, -1 before the first, and of the positions.
+pub(super) fn find_position(table: &[u8], encoding: Encoding, code_offset: i64) -> Option<Position> {
     let mut rest = table;
     let (mut offset, mut position, mut found) = (-1i64, 0i64, None);
-    while let Some((step, after)) = read_signed(rest) {
+    while let Some((step, after)) = encoding.read_step(rest) {
         let (change, after) = read_signed(after)?;
         rest = after;
-        offset = offset.checked_add(if step < 0 { -(step + 1) } else { step })?;
+        offset = offset.checked_add(step)?;
         position = position.checked_add(change)?;
         if offset > code_offset {
             break;
@@ -129,15 +148,24 @@ pub(super) fn push_signed(table: &mut Vec<u8>, value: i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, Position, find_line_ends, find_position, push_signed};
+    use super::{Encoding, Lines, Position, find_line_ends, find_position, push_signed};
 
     /// Writes a table of positions: offsets in code, positions, and true for statements.
-    fn table(entries: &[(i64, i64, bool)]) -> Vec<u8> {
+    fn table(encoding: Encoding, entries: &[(i64, i64, bool)]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (mut last_offset, mut last_position) = (-1, 0);
         for (offset, position, is_statement) in entries {
             let step = offset - last_offset;
-            push_signed(&mut bytes, if *is_statement { step } else { -step - 1 });
+            push_signed(
+                &mut bytes,
+                match (encoding, is_statement) {
+                    (Encoding::Sign, true) => step,
+                    (Encoding::Sign, false) => -step - 1,
+                    // The sign is the lowest bit.
+                    (Encoding::Flags, true) => -(2 * step + 1) - 1,
+                    (Encoding::Flags, false) => 2 * step,
+                },
+            );
             push_signed(&mut bytes, position - last_position);
             (last_offset, last_position) = (*offset, *position);
         }
@@ -147,16 +175,26 @@ mod tests {
     #[test]
     fn finds_the_position_at_or_before_an_offset() {
         let inlined = 3 << 31 | (500 + 1) << 1;
-        let table = table(&[(0, 11 << 1, true), (7, inlined, false), (90, 3 << 1, true)]);
-        let found = |offset| find_position(&table, offset);
-        assert_eq!(found(-1), None);
-        assert_eq!([0, 6].map(|offset| found(offset).unwrap().offset()), [Some(10); 2]);
-        assert_eq!(found(0).unwrap().inlining(), None);
-        assert_eq!((found(89).unwrap().offset(), found(7).unwrap().inlining()), (Some(500), Some(2)));
-        assert_eq!(found(1000).unwrap().offset(), Some(2));
-        // A table that is cut is not read past its end.
-        assert_eq!(find_position(&table[..1], 1000), None);
-        assert_eq!(find_position(&[0xff; 20], 5), None);
+        for encoding in [Encoding::Sign, Encoding::Flags] {
+            let table = table(encoding, &[(0, 11 << 1, true), (7, inlined, false), (90, 3 << 1, true)]);
+            let found = |offset| find_position(&table, encoding, offset);
+            assert_eq!(found(-1), None);
+            assert_eq!([0, 6].map(|offset| found(offset).unwrap().offset()), [Some(10); 2]);
+            assert_eq!(found(0).unwrap().inlining(), None);
+            assert_eq!((found(89).unwrap().offset(), found(7).unwrap().inlining()), (Some(500), Some(2)));
+            assert_eq!(found(1000).unwrap().offset(), Some(2));
+            // A table that is cut is not read past its end.
+            assert_eq!(find_position(&table[..1], encoding, 1000), None);
+            assert_eq!(find_position(&[0xff; 20], encoding, 5), None);
+        }
+    }
+
+    #[test]
+    fn reads_tables_of_node_26() {
+        // The start of that of `leaf(n) {\n  let s = 0;\n  for (let i = 0; i < n; i++) s = …`, which begins behind `function `.
+        let table = [0x02, 0x38, 0x07, 0x40, 0x0b, 0x48, 0x0b, 0x14, 0x0a, 0x00, 0x1b, 0x28];
+        let found = |offset| find_position(&table, Encoding::Flags, offset).and_then(Position::offset);
+        assert_eq!([-1, 0, 1, 2, 4, 6, 12].map(found), [13, 29, 29, 47, 52, 52, 62].map(Some));
     }
 
     #[test]

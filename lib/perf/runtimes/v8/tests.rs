@@ -6,7 +6,7 @@ use super::code::{CodeFunction, CodeKind, find_code};
 use super::functions::Described;
 use super::heap::{Heap, number};
 use super::layout::{CodeOffsets, DeoptimizationIndices, Offsets, Types};
-use super::positions::{Lines, push_signed};
+use super::positions::{Encoding, Lines, push_signed};
 use super::{FramePosition, Inlined, V8, find_inlined, short_path, shown};
 use crate::perf::runtimes::functions::frame_name;
 use crate::perf::runtimes::hash::{NO_TEXT, hash_length, hash_text, mix};
@@ -36,6 +36,7 @@ const OFFSETS: Offsets = Offsets {
     locals: 32,
     bytecode: 64,
     bytecode_positions: 24,
+    encoding: Encoding::Sign,
     code: CodeOffsets {
         header: 32,
         is_separate: true,
@@ -44,6 +45,7 @@ const OFFSETS: Offsets = Offsets {
         flags: 48,
         deoptimization: 8,
         positions: 16,
+        regular_expression: 3,
         baseline: 10,
         optimized: [11, 12],
     },
@@ -251,7 +253,7 @@ fn finds_the_functions_that_were_inlined() {
     let data = array(&[smi(0), smi(2), literals, 0, 0, 0, outer, calls]);
     let start = code(data, positions(&[(0, at(0, 0)), (40, at(2, 2)), (80, at(1, 0))]), 5000);
     let found = find_code(heap(), start + 4500).unwrap();
-    assert_eq!((found.start, found.kind), (start, CodeKind::Optimized));
+    assert_eq!((found.start, found.kind), (start, CodeKind::Optimized { has_lines: true }));
     assert_eq!(find_code(heap(), start + 5000), None);
     let functions = |offset| found.functions_at(heap(), offset).unwrap();
     assert_eq!(functions(39), [function_at(outer, 0)]);
