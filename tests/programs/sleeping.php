@@ -14,10 +14,19 @@ class Waiter
     }
 }
 
+function delegating($depth)
+{
+    if ($depth == 0) {
+        yield Waiter::middle(2);
+    } else {
+        yield from delegating($depth - 1);
+    }
+}
+
 function outer()
 {
     array_map(function ($unused) {
-        Waiter::middle(2);
+        foreach (delegating(2) as $value);
     }, [1]);
 }
 

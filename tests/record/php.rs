@@ -7,7 +7,7 @@ use crate::support::process::Background;
 use crate::support::programs::sources;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
-use crate::support::{command, directory, skip_optional};
+use crate::support::{Outcome, command, directory, skip_optional};
 
 /// The functions of `functions.php` that compute.
 const CALLERS: Callers<'_> = &[
@@ -56,6 +56,50 @@ fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
     let scripts = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.ends_with(".php)")));
     let scripts: u64 = scripts.map(|stack| stack.weight).sum();
     assert!(scripts * 100 >= total * 98, "{scripts} of {total}: {profile:?}");
+}
+
+/// Records a program in which so many generators delegate to another one each, which calls `burn`. They are `g_0` to `g_6` by
+/// turns, `g_0` is the outermost.
+fn record_generators(count: usize) -> Outcome {
+    let generators = (0..7).map(|own| {
+        let next = (own + 1) % 7;
+        format!(
+            "function g_{own}($n) {{ if ($n) yield from g_{next}($n - 1); else while (true) yield burn(20000); }}\n"
+        )
+    });
+    let folder = directory();
+    let program = folder.path().join("generators.php");
+    let rest = "function burn($n) { for ($i = $s = 0; $i < $n; $i++) $s = ($s * 31 + $i) & 0xffffff; return $s; }
+        function run($count) { $end = hrtime(true) + 4e8; foreach (g_0($count) as $_) if (hrtime(true) > $end) break; }";
+    std::fs::write(&program, format!("<?php\n{}{rest}\nrun({count});\n", generators.collect::<String>())).unwrap();
+    record(["-v", "-F", "997", "--", "php", &program.display().to_string()]).ok()
+}
+
+#[test]
+fn shows_generators_that_delegate_to_others() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    let generators = |count: usize| (0..=count).rev().map(|number| format!("g_{}", number % 7));
+    for count in [1, 9, 255] {
+        let outcome = record_generators(count);
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let callers: Vec<String> = generators(count).chain(["run".to_owned(), "{main}".to_owned()]).collect();
+        let callers: Vec<&str> = callers.iter().map(String::as_str).collect();
+        assert_callers(&Profile::from_stdout(&outcome), &[("burn", &callers)], &format!("{count} generators"));
+    }
+    // More than are read.
+    let outcome = record_generators(256);
+    let profile = Profile::from_stdout(&outcome);
+    assert_callers(&profile, &[("burn", &["g_4"])], "256 generators");
+    let in_burn = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.starts_with("burn (")));
+    let cut: u64 =
+        in_burn.inspect(|stack| assert!(stack.contains(&["[truncated]"]), "{stack:?}")).map(|stack| stack.weight).sum();
+    let details = outcome.stderr.lines().find(|line| line.contains("stacks truncated:")).unwrap();
+    let deep = details.rsplit(", ").next().and_then(|deep| deep.strip_suffix(" too deep")?.parse::<u64>().ok());
+    assert!(cut > 0 && deep >= Some(cut), "{cut}: {details}");
 }
 
 /// Options that have functions compiled while they run.

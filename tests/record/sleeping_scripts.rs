@@ -86,8 +86,8 @@ fn ruby_methods_in_which_threads_sleep() {
 #[test]
 fn php_functions_in_which_a_process_sleeps() {
     if can_record_switches(&["--wakers"]) && has_php() {
-        let main: &[&str] =
-            &["sleep", "wait_innermost", "middle", "middle", "middle", "{closure}", "array_map", "outer", "{main}"];
-        assert_functions_if_wanted("php", "sleeping.php", &[main]);
+        let innermost = ["sleep", "wait_innermost", "middle", "middle", "middle"];
+        let outermost = ["delegating", "delegating", "delegating", "{closure}", "array_map", "outer", "{main}"];
+        assert_functions_if_wanted("php", "sleeping.php", &[&[&innermost[..], &outermost].concat()]);
     }
 }

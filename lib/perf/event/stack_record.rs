@@ -33,6 +33,7 @@ const TASK_UNKNOWN: u32 = 1024;
 /// The program did not know the process.
 const UNKNOWN_PROCESS: u32 = 2048;
 const OUTDATED: u32 = 4096;
+const SCRIPT_DEEP: u32 = 8192;
 
 /// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
 const CODE_BITS: u32 = 48;
@@ -162,9 +163,10 @@ impl<'a> StackRecord<'a> {
         })
     }
 
-    /// True if the outermost script frames are missing.
-    pub fn is_script_cut(&self) -> bool {
-        self.flags & SCRIPT_CUT != 0
+    /// Returns why the outermost script frames are missing, if they are.
+    pub fn script_cut(&self) -> Option<StopReason> {
+        let reason = if self.flags & SCRIPT_DEEP != 0 { StopReason::TooDeep } else { StopReason::NotResident };
+        (self.flags & SCRIPT_CUT != 0).then_some(reason)
     }
 
     /// True if the innermost interpreter loop has no script frame.

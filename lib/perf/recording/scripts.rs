@@ -55,7 +55,7 @@ impl Recording {
             }
         }
         let is_entering = record.is_entering_script();
-        let stack = ScriptStack { frames: &scripts, is_cut: record.is_script_cut(), is_entering };
+        let stack = ScriptStack { frames: &scripts, cut: record.script_cut(), is_entering };
         self.merge_scripts(stamp, stack, frames, stop)
     }
 
@@ -95,7 +95,7 @@ impl Recording {
             }
         });
         let locations = locations.collect();
-        let stop = if stack.is_cut && stop == StopReason::Root { StopReason::TooDeep } else { stop };
+        let stop = if stop == StopReason::Root { stack.cut.unwrap_or(stop) } else { stop };
         Some(MergedStack { locations, stop })
     }
 

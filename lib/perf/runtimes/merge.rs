@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::interpreter::ScriptFrame;
+use crate::perf::stop_reason::StopReason;
 
 /// The part of a native frame in an interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ pub enum MergedFrame {
 pub struct ScriptStack<'a> {
     /// The frames of script functions.
     pub frames: &'a [ScriptFrame],
-    /// True if the outermost frames are missing.
-    pub is_cut: bool,
+    /// The reason why the outermost frames are missing, if they are.
+    pub cut: Option<StopReason>,
     /// True if the innermost loop is known to have no frame.
     pub is_entering: bool,
 }
@@ -63,7 +64,7 @@ pub fn merge(
     if scripts.is_entering {
         groups.insert(0, 0..0);
     }
-    if !is_native_complete || scripts.is_cut {
+    if !is_native_complete || scripts.cut.is_some() {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
         let compiled = natives[..first].iter().position(|kind| *kind == NativeKind::Compiled);
         let shown = compiled.filter(|_| !keep_interpreter).unwrap_or(first);
@@ -120,7 +121,7 @@ fn split_groups(frames: &[ScriptFrame]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MergedFrame, NativeKind, ScriptFrame, ScriptStack, merge};
+    use super::{MergedFrame, NativeKind, ScriptFrame, ScriptStack, StopReason, merge};
 
     /// Merges stacks that are written innermost first: natives as `L` for a loop, `i` for another function of the
     /// interpreter, `j` for a compiled function and `c` for others, scripts as letters, with `|` behind the outermost of a
@@ -148,7 +149,8 @@ mod tests {
         let frames: Vec<ScriptFrame> = frames.collect();
         let [is_cut, is_entering, is_truncated, keeps_interpreter] =
             ["cut", "entering", "truncated", "keep"].map(|option| options.contains(option));
-        let stack = ScriptStack { frames: &frames, is_cut, is_entering };
+        let cut = is_cut.then_some(StopReason::TooDeep);
+        let stack = ScriptStack { frames: &frames, cut, is_entering };
         let found = merge(&kinds, !is_truncated, stack, keeps_interpreter)?;
         let names = found.into_iter().map(|frame| match frame {
             MergedFrame::Native(index) => natives.as_bytes()[index] as char,

@@ -16,7 +16,7 @@ use super::interpreter::{
 };
 use super::loop_frame::LoopFrame;
 use super::merge::NativeKind;
-use super::sleeping::{SleepingThread, Step, WalkedScripts};
+use super::sleeping::{MAX_FRAMES, SleepingThread, Step, WalkedScripts};
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
 
@@ -56,6 +56,11 @@ const CLASS: u64 = 16;
 const CLASS_NAME: u64 = 8;
 const STRING_LENGTH: u64 = 16;
 const STRING_DATA: u64 = 24;
+
+/// The places of the frame, of the generator to which it delegates, and of its placeholder among the frames, in a generator.
+const GENERATOR_FRAME: u64 = 56;
+const GENERATOR_PARENT: u64 = 152;
+const GENERATOR_PLACEHOLDER: u64 = 184;
 
 /// The type of functions in C.
 const INTERNAL_FUNCTION: u64 = 1;
@@ -165,7 +170,8 @@ impl Interpreter for Php {
     }
 
     fn walk_sleeping(&self, memory: Memory, state: u64, _: SleepingThread) -> Option<WalkedScripts> {
-        Some(WalkedScripts::walk(state, |frame| self.read_frame(memory, frame)))
+        let mut walk = SleepingWalk { php: self, memory, generators: Vec::new(), caller: 0 };
+        Some(WalkedScripts::walk(state, |frame| walk.step(frame)))
     }
 
     fn find_line(&self, _: &Function, instruction: i32) -> Option<u32> {
@@ -195,8 +201,7 @@ impl Php {
 }
 
 impl Php {
-    /// Reads a frame of a thread that sleeps: see `step_php` in the BPF program. `None` for the placeholder of generators that
-    /// delegate to others.
+    /// Reads a frame of a thread that sleeps. `None` for the placeholder of generators that delegate to others.
     fn read_frame(&self, memory: Memory, frame: u64) -> Option<Step> {
         let [instruction, code, flags, caller] = [0, 24, 40, 48].map(|offset| memory.field(frame, offset));
         let (instruction, code, flags, caller) = (instruction?, code.filter(|code| *code != 0)?, flags?, caller?);
@@ -224,6 +229,59 @@ impl Php {
         let (first, count) = (memory.field(function, opcodes)?, memory.field(function, count)? & 0xffff_ffff);
         let is_inside = instruction.wrapping_sub(first) < count * OPCODE_SIZE;
         if is_inside { memory.field(instruction, 24).map(|line| line as u32) } else { Some(0) }
+    }
+}
+
+/// A walk over the frames of a thread that sleeps: see `step_php` in the BPF program.
+struct SleepingWalk<'a> {
+    php: &'a Php,
+    memory: Memory,
+    /// The generators that delegate to others and were not stepped to yet, from the outermost one on.
+    generators: Vec<u64>,
+    /// The frame that called the outermost of them.
+    caller: u64,
+}
+
+impl SleepingWalk<'_> {
+    fn step(&mut self, frame: u64) -> Option<Step> {
+        if self.memory.field(frame, 24)? == 0 {
+            return self.enter_generators(frame);
+        }
+        let step = self.php.read_frame(self.memory, frame)?;
+        let (Some(_), Step::Frame(function, _)) = (self.generators.pop(), &step) else { return Some(step) };
+        let function = ScriptFrame { is_outermost: self.generators.is_empty(), ..*function };
+        Some(Step::Frame(function, self.next_generator()?))
+    }
+
+    /// Keeps the generators for which a placeholder is among the frames.
+    fn enter_generators(&mut self, placeholder: u64) -> Option<Step> {
+        let mut generator = self.memory.field(placeholder, 32)?;
+        if !self.generators.is_empty() || placeholder != generator.checked_add(GENERATOR_PLACEHOLDER)? {
+            return None;
+        }
+        self.caller = self.memory.field(placeholder, 48)?;
+        loop {
+            let parent = self.memory.field(generator, GENERATOR_PARENT)?;
+            if parent == 0 {
+                break;
+            }
+            self.generators.push(generator);
+            generator = parent;
+            if self.generators.len() > MAX_FRAMES {
+                return None;
+            }
+        }
+        let has_generators = !self.generators.is_empty();
+        let next = self.next_generator()?;
+        Some(if has_generators { Step::SameLoop(next) } else { Step::Hidden(next) })
+    }
+
+    /// Returns the frame of the innermost generator that was not stepped to yet, or that of the caller.
+    fn next_generator(&self) -> Option<u64> {
+        match self.generators.last() {
+            Some(generator) => self.memory.field(*generator, GENERATOR_FRAME).filter(|frame| *frame != 0),
+            None => Some(self.caller),
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use super::processes::Interpreters;
 use super::thread_anchor::ThreadAnchor;
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::registry::Objects;
+use crate::perf::stop_reason::StopReason;
 
 /// The largest number of script frames: that of the BPF program.
-const MAX_FRAMES: usize = 4096;
+pub(super) const MAX_FRAMES: usize = 4096;
 
 /// A thread that sleeps.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ pub struct SleepingThread {
 #[derive(Clone, Debug, Default)]
 pub struct WalkedScripts {
     frames: Vec<ScriptFrame>,
-    is_cut: bool,
+    cut: Option<StopReason>,
     is_entering: bool,
 }
 
@@ -40,6 +41,8 @@ pub(super) enum Step {
     LoopEntry(u64),
     /// Nothing that is shown, before the frame at this address.
     Hidden(u64),
+    /// Nothing that is shown, before the frame at this address. The same loop runs it and the frame before.
+    SameLoop(u64),
 }
 
 impl WalkedScripts {
@@ -65,16 +68,21 @@ impl WalkedScripts {
                     next = caller;
                 }
                 Some(Step::Hidden(caller)) => next = caller,
+                Some(Step::SameLoop(caller)) => {
+                    scripts.frames.iter_mut().last().into_iter().for_each(|last| last.is_outermost = false);
+                    next = caller;
+                }
                 None => break,
             }
         }
-        scripts.is_cut = true;
+        let is_full = scripts.frames.len() >= MAX_FRAMES;
+        scripts.cut = Some(if is_full { StopReason::TooDeep } else { StopReason::NotResident });
         scripts
     }
 
     /// Returns the frames for merging.
     pub fn stack(&self) -> ScriptStack<'_> {
-        ScriptStack { frames: &self.frames, is_cut: self.is_cut, is_entering: self.is_entering }
+        ScriptStack { frames: &self.frames, cut: self.cut, is_entering: self.is_entering }
     }
 }
 
@@ -127,7 +135,7 @@ fn find_state(anchor: ThreadAnchor, library: Library<'_>, is_musl: bool, thread:
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_FRAMES, ScriptFrame, Step, WalkedScripts};
+    use super::{MAX_FRAMES, ScriptFrame, Step, StopReason, WalkedScripts};
 
     fn frame(code: u64) -> ScriptFrame {
         ScriptFrame { code, instruction: 0, first_line: 0, hash: 0, is_outermost: false, native: 0 }
@@ -145,16 +153,16 @@ mod tests {
         let stack = scripts.stack();
         let frames: Vec<(u64, bool)> = stack.frames.iter().map(|frame| (frame.code, frame.is_outermost)).collect();
         assert_eq!(frames, [(8, false), (7, true), (5, false), (3, false), (2, false), (1, false)]);
-        assert!(stack.is_entering && !stack.is_cut);
+        assert!(stack.is_entering && stack.cut.is_none());
     }
 
     #[test]
     fn a_walk_ends_where_memory_cannot_be_read_and_in_circles() {
         let scripts = WalkedScripts::walk(3, |address| (address > 1).then(|| Step::Frame(frame(address), address - 1)));
-        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (2, true));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (2, Some(StopReason::NotResident)));
         let scripts = WalkedScripts::walk(3, |address| Some(Step::Frame(frame(address), address)));
-        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (MAX_FRAMES, true));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (MAX_FRAMES, Some(StopReason::TooDeep)));
         let scripts = WalkedScripts::walk(3, |address| Some(Step::Hidden(address)));
-        assert_eq!((scripts.stack().frames.len(), scripts.stack().is_cut), (0, true));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (0, Some(StopReason::NotResident)));
     }
 }

@@ -138,6 +138,7 @@ static __always_inline void end_loop(struct scratch *s) {
     if (s->script_n) s->record[HEAD + last] |= OUTERMOST;
 }
 
+// Ends a walk at a frame that cannot be read.
 static __always_inline int cut_script(struct scratch *s) {
     s->script_flags |= SCRIPT_CUT;
     return 1;
@@ -191,7 +192,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     s->script_frame = state;
     s->script_base = base;
     s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
-    s->generators = 0;
+    s->generator_count = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);
     } else if (interpreter->kind == RUBY) {
@@ -209,6 +210,6 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
         s->script_frame = frame;
         bpf_loop(2 * SCRIPT_FRAMES, step_python, &walk, 0);
     }
-    if (s->script_frame && s->script_n >= SCRIPT_FRAMES) s->script_flags |= SCRIPT_CUT;
+    if (s->script_n >= SCRIPT_FRAMES) s->script_flags |= SCRIPT_DEEP | (s->script_frame ? SCRIPT_CUT : 0);
     return s->script_words;
 }

@@ -3,21 +3,22 @@
 // In PHP: the type of a function in C, a flag of frames that are the outermost of a loop, and the size of an instruction.
 enum { INTERNAL_FUNCTION = 1, CALL_TOP = 0x20000, OPCODE = 32 };
 // The places of the frame, of the generator to which it delegates, and of its placeholder among the frames, in a generator.
-enum { GENERATOR_FRAME = 56, GENERATOR_PARENT = 152, GENERATOR_PLACEHOLDER = 184, MAX_GENERATORS = 8 };
+enum { GENERATOR_FRAME = 56, GENERATOR_PARENT = 152, GENERATOR_PLACEHOLDER = 184 };
 
-// Returns the generator to which another one delegates over so many others, and notes over how many it does. The last one
-// delegates to none.
-__attribute__((noinline)) u64 find_generator(u64 generator, u32 distance) {
+// Keeps the generators that delegate to others, from the outermost one on. Returns their number; NONE if they cannot be read, or
+// are too many, which is noted.
+__attribute__((noinline)) u32 keep_generators(u64 generator) {
     struct scratch *s = this_scratch();
-    if (!s) return 0;
-    u32 found = 0;
-    for (; found < MAX_GENERATORS && found < distance; found++) {
-        u64 parent = read_word(generator + GENERATOR_PARENT);
-        if (!parent) break;
+    if (!s) return NONE;
+    for (u32 n = 0; n < GENERATORS; n++) {
+        u64 parent = 0;
+        if (bpf_probe_read_user(&parent, 8, (void *)(generator + GENERATOR_PARENT))) return NONE;
+        if (!parent) return n;
+        s->generators[n] = generator;
         generator = parent;
     }
-    s->generator_distance = found;
-    return generator;
+    s->script_flags |= SCRIPT_DEEP;
+    return NONE;
 }
 
 // Reads a string of PHP; the empty one if there is none. Returns its hash.
@@ -35,28 +36,31 @@ static __always_inline u64 read_php_text(struct scratch *s, u64 object, struct s
 static long step_php(u32 i, struct script_walk *walk) {
     u32 *f = walk->interpreter->field;
     struct scratch *s = walk->scratch;
-    u64 frame = s->script_frame, n = s->script_n, generators = s->generators;
-    if (generators) frame = read_word(find_generator(s->generator, generators - 1) + GENERATOR_FRAME);
+    u64 frame = s->script_frame, n = s->script_n, generators = s->generator_count;
+    if (generators) {
+        u64 last = generators - 1;
+        BOUND(last, GENERATORS - 1);
+        frame = read_word(s->generators[last] + GENERATOR_FRAME);
+        if (!frame) return cut_script(s);
+    }
     if (!frame) return 1;
     u64 place = n >= SCRIPT_FRAMES ? 0 : read_near(s, FRAMES_WINDOW, frame, 56, 0);
     if (!place) return cut_script(s);
     u64 instruction = s->page[place], callee = s->page[place + 3], caller = s->page[place + 6];
     u32 flags = s->page[place + 5];
-    if (generators) s->generators = generators - 1;
+    if (generators) s->generator_count = generators - 1;
     else s->script_frame = caller;
     if (!callee) {
         // A placeholder for the generators that delegate to the one before. It is part of the outermost of them.
         u64 outermost = s->page[place + 4];
         if (generators || frame != outermost + GENERATOR_PLACEHOLDER) return cut_script(s);
-        find_generator(outermost, MAX_GENERATORS);
-        u64 distance = s->generator_distance;
-        if (distance >= MAX_GENERATORS) return cut_script(s);
-        s->generator = outermost;
-        s->generators = distance;
+        u32 count = keep_generators(outermost);
+        if (count == NONE) return cut_script(s);
+        s->generator_count = count;
         // The loop runs the generator before for all of them.
         u64 last = s->script_last;
         BOUND(last, RECORD - 1);
-        if (n && distance) s->record[HEAD + last] &= ~OUTERMOST;
+        if (n && count) s->record[HEAD + last] &= ~OUTERMOST;
         return 0;
     }
     struct met *met = find_met(s, callee);

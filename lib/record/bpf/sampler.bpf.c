@@ -78,6 +78,7 @@ enum {
     TASK_UNKNOWN = 1024,    // the thread may run a task (tasks.bpf.h) that was not read
     UNKNOWN_PROCESS = 2048, // the recorder has not published the process
     OUTDATED = 4096,        // the mappings have changed since `published`: nothing was walked
+    SCRIPT_DEEP = 8192,     // if script frames are missing, there are more than fit
 };
 
 struct target { u64 task; u64 state; };
@@ -130,6 +131,7 @@ struct script_function { u64 code, instruction, first_line; struct string name, 
 // What a runtime has at an address, and was met in the stack with this number: a function, a text or a class.
 struct met { u64 address, stack, hash, first_line, line, word[3]; struct string text; };
 #define MET 1024
+#define GENERATORS 256u   // generators that delegate to each other
 
 struct scratch {
     u64 page[512];
@@ -138,8 +140,9 @@ struct scratch {
     struct probed_return probed;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     volatile u64 is_locked, is_nested, lost_records;
-    volatile u64 script_frame, script_n, script_base, script_words, script_last, script_flags, script_end, generator, generators;
-    volatile u64 generator_distance;
+    volatile u64 script_frame, script_n, script_base, script_words, script_last, script_flags, script_end;
+    volatile u64 generator_count;
+    u64 generators[GENERATORS];  // of PHP that delegate to others and were not stepped to yet, from the outermost on
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted, v8_count;
     volatile u64 text_bits;      // those of the texts that were hashed, in one word
     volatile u64 is_unpacking;   // HotSpot makes interpreted frames of a compiled one
