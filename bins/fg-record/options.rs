@@ -167,7 +167,9 @@ pub struct SamplingArgs {
 
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
-    /// The rate rises again when the share falls. Stacks are weighted by their periods, as with `--weight period`.
+    /// The rate rises again when the share falls. Stacks are weighted by their periods, as with `--weight period`. The share
+    /// is that of fg-record itself, without the time for which the recorded program stops while its stacks are taken: lower
+    /// -F to reduce that, because samples of clocks, of threads and with -c are left out only after their stacks were taken.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
