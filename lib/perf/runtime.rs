@@ -11,6 +11,8 @@ pub enum Runtime {
     Python,
     /// .NET.
     DotNet,
+    /// Ruby, which generates code with YJIT.
+    Ruby,
 }
 
 impl Runtime {
@@ -22,6 +24,8 @@ impl Runtime {
             b"node" | b"nodejs" => Some(Self::Node),
             b"libcoreclr.so" => Some(Self::DotNet),
             _ if name.starts_with(b"libnode.so") => Some(Self::Node),
+            _ if name.starts_with(b"libruby") => Some(Self::Ruby),
+            _ if name.strip_prefix(b"ruby").is_some_and(is_version) => Some(Self::Ruby),
             _ if name.starts_with(b"libpython3") => Some(Self::Python),
             _ if name.strip_prefix(b"python").is_some_and(is_version) => Some(Self::Python),
             _ => None,
@@ -50,7 +54,9 @@ mod tests {
         assert_eq!(runtime("/usr/bin/python3.12"), Some(Runtime::Python));
         assert_eq!(runtime("/usr/lib/libpython3.11.so.1.0"), Some(Runtime::Python));
         assert_eq!(runtime("/opt/dotnet/libcoreclr.so"), Some(Runtime::DotNet));
-        for other in ["/usr/bin/pythonista", "/usr/bin/nodes", "/bin/sh", "", "//anon"] {
+        assert_eq!(runtime("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2"), Some(Runtime::Ruby));
+        assert_eq!(runtime("/usr/local/bin/ruby"), Some(Runtime::Ruby));
+        for other in ["/usr/bin/rubygems", "/usr/bin/pythonista", "/usr/bin/nodes", "/bin/sh", "", "//anon"] {
             assert_eq!(runtime(other), None, "{other}");
         }
     }

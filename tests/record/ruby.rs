@@ -56,16 +56,34 @@ fn shows_the_methods_of_a_command_and_of_a_process_that_runs_already() {
     assert!(scripts * 100 >= total * 95, "{scripts} of {total}: {profile:?}");
 }
 
+/// True if the Ruby of this machine can compile methods. Otherwise reports the test as skipped.
+#[track_caller]
+fn has_yjit() -> bool {
+    let mut check = command("ruby");
+    check.args(["--yjit", "-e", "exit RubyVM::YJIT.enabled?"]).stderr(Stdio::null());
+    let has_yjit = check.status().is_ok_and(|status| status.success());
+    if !has_yjit {
+        skip_optional("no YJIT");
+    }
+    has_yjit
+}
+
+#[test]
+fn says_what_names_the_code_of_yjit() {
+    if !can_record() || !has_ruby() || !has_yjit() {
+        return;
+    }
+    let code = "def work(n) = n.times { |i| n ^= i }\n100_000.times { work(50) }";
+    let outcome = record(["--call-graph", "fp", "-F", "997", "--", "ruby", "--yjit", "-e", code]).ok();
+    let hint = "of stacks have frames without names in code that YJIT generated; start Ruby 3.3 or later with --yjit-perf; as root";
+    assert_eq!(outcome.stderr.matches(hint).count(), 1, "{}", outcome.stderr);
+}
+
 /// YJIT compiles methods, whose frames the interpreter keeps.
 #[test]
 fn compiled_methods_have_no_frames_of_their_own() {
-    if !can_record() || !has_ruby() {
+    if !can_record() || !has_ruby() || !has_yjit() {
         return;
-    }
-    let has_compiler =
-        command("ruby").args(["--yjit", "-e", "exit RubyVM::YJIT.enabled?"]).stderr(Stdio::null()).status();
-    if !has_compiler.is_ok_and(|status| status.success()) {
-        return skip_optional("no YJIT");
     }
     let folder = directory();
     let path = folder.path().join("compiled.rb");

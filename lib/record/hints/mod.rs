@@ -223,6 +223,10 @@ impl Hints<'_> {
             Object::Elf(elf) if Runtime::from_path(elf.path()) == Some(Runtime::Node) => {
                 format!("built-in code of {name}, which has no unwind information; use --call-graph fp")
             }
+            // The interpreter has unwind information, but not the compiled code that calls it.
+            Object::Elf(elf) if Runtime::from_path(elf.path()) == Some(Runtime::Ruby) && self.has_yjit() => {
+                format!("functions of {name} that code of YJIT calls, which has no unwind information")
+            }
             Object::Elf(_) => format!(
                 "code without unwind information in {name}: assembler, or built without -fasynchronous-unwind-tables"
             ),
@@ -250,6 +254,7 @@ impl Hints<'_> {
                         ("java".to_owned(), help)
                     }
                     Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp".to_owned()),
+                    Some(Runtime::Ruby) => ("YJIT".to_owned(), "start ruby without --yjit".to_owned()),
                     _ => (format!("process {pid}"), "--call-graph fp helps if it keeps frame pointers".to_owned()),
                 };
                 format!("code that {program} generated, without unwind information; {help}")
@@ -265,6 +270,11 @@ impl Hints<'_> {
             }
         };
         Some(format!("{share} of stacks end in {place}"))
+    }
+
+    /// True if Ruby has generated code in a process that was recorded.
+    fn has_yjit(&self) -> bool {
+        !self.finished.recording.processes_with(Runtime::Ruby).is_empty()
     }
 
     fn no_frame_pointers(&self) -> Option<String> {

@@ -46,6 +46,9 @@ impl Hints<'_> {
                 ("java", format!("{help}{}", self.suggest_bpf("names")))
             }
             Some(Runtime::Node) => ("node", format!("start node with --perf-basic-prof{}", self.suggest_bpf("names"))),
+            Some(Runtime::Ruby) => {
+                ("YJIT", format!("start Ruby 3.3 or later with --yjit-perf{}", self.suggest_bpf("names")))
+            }
             Some(Runtime::DotNet) => (".NET", "set DOTNET_PerfMapEnabled=1".to_owned()),
             Some(Runtime::Python) | None => ("a process", format!("it writes no names to /tmp/perf-{pid}.map")),
         };
