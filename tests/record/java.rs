@@ -108,6 +108,48 @@ fn shows_the_lines_of_calls_in_a_command() {
     }
 }
 
+/// The groups of functions of `Recursion.java` that call each other in turn: their class, and their number.
+const TURNS: [(&str, usize); 3] = [("Recursion$Static.f", 7), ("Recursion$S", 3), ("Recursion$Throw.f", 3)];
+const DEPTH: usize = 81;
+
+/// Asserts that the functions that call each other in turn are complete from the first one on. Returns true if there are any.
+#[track_caller]
+fn assert_turns(stack: &Stack) -> bool {
+    for (class, count) in TURNS {
+        let number_of = |frame: &String| frame.strip_prefix(class)?.get(..1)?.parse::<usize>().ok();
+        let numbers: Vec<usize> = stack.frames.iter().filter_map(number_of).collect();
+        if numbers.is_empty() {
+            continue;
+        }
+        assert!(numbers.iter().enumerate().all(|(index, number)| *number == index % count), "{numbers:?}: {stack:?}");
+        let is_innermost = stack.frames.iter().any(|frame| frame.starts_with("Recursion.work"));
+        let (first, last) = if is_innermost { (DEPTH, DEPTH + 1) } else { (1, DEPTH + 1) };
+        assert!((first..=last).contains(&numbers.len()), "{}: {stack:?}", numbers.len());
+        return true;
+    }
+    false
+}
+
+/// Interrupts methods everywhere: where they are called and left, stopped, compiled and thrown away.
+#[test]
+fn every_stack_of_a_recursion_is_true_or_marked() {
+    if !can_record() || !has_java() {
+        return;
+    }
+    let program = sources().join("Recursion.java").display().to_string();
+    for mode in ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation", "-XX:-TieredCompilation"] {
+        // What was inlined is as exact as the compiler's records.
+        let outcome = record(["-v", "-F", "4999", "--", "java", mode, "-XX:-Inline", &program, "2"]).ok();
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let is_marked = |stack: &&Stack| stack.frames.iter().any(|frame| frame == "[truncated]" || frame == "[java]");
+        let stacks = Profile::from_stdout(&outcome).0;
+        let met = stacks.iter().filter(|stack| !is_marked(stack)).filter(|stack| assert_turns(stack)).count();
+        assert!(met > 0, "{mode}: {outcome:?}");
+    }
+}
+
 /// True if Java can be asked for the names of its methods. Otherwise reports the test as skipped.
 #[track_caller]
 fn answers_requests() -> bool {

@@ -26,6 +26,9 @@ __attribute__((noinline)) int is_generated_code(u32 process, u64 address) {
     return is_made && address >= mapping->start && address < mapping->end;
 }
 
+// Instructions at the start and the end of a function.
+enum { PUSH_BP = 0x55, POP_BP = 0x5d, RETURN = 0xc3, RETURN_N = 0xc2, MOV_BP_SP = 0xe58948, MOV_BP_SP_2 = 0xec8b48 };
+
 #include "hotspot.bpf.h"
 #include "php.bpf.h"
 #include "v8.bpf.h"

@@ -31,6 +31,9 @@ enum { INTERPRETED = 1, COMPILED = 2, NATIVE_METHOD = 3, STUB = 4, CALL_STUB = 5
 #define VTABLE_CHUNKS 0x6320656c62617476ull   // "vtable c"
 #define DEOPTIMIZATION 0x696d6974706f6544ull   // "Deoptimi": replaces a compiled frame by interpreted ones
 #define UNCOMMON_TRAP 0x6e6f6d6d6f636e55ull   // "Uncommon": likewise
+#define EXCEPTION 0x6f69747065637845ull       // "Exceptio"
+#define ADAPTERS 0x204932432f433249ull        // "I2C/C2I ": between interpreted and compiled code
+#define METHOD_HANDLES 0x6148646f6874654dull  // "MethodHa": what is called in place of a method handle's method
 
 #define HEAPS_MAX 3
 #define BLOB 128         // the place of the blob's description in the page, in words
@@ -96,61 +99,11 @@ __attribute__((noinline)) u64 find_blob(u32 process, u64 at) {
     return 0;
 }
 
-// What the code from the innermost frame's instruction on contains, up to where the frame is complete.
-enum { SAVES_BP = 1, MAKES_FRAME = 2 };
-
 // Keeps clang from knowing anything of a value, by which it would make branches.
 #define HIDE(x) asm volatile("" : "+r"(x))
 
-// Searches `count` bytes of the code that was read, from the instruction on.
-__attribute__((noinline)) int scan_prologue(u64 count) {
-    struct scratch *s = this_scratch();
-    if (!s) return 0;
-    u8 *code = (u8 *)&s->page[CODE] + 64;
-    u64 found = 0;
-    for (u32 i = 0; i < 60; i++) {
-        // No branches: each would double the ways that the verifier follows.
-        u64 inside = i, saves = code[i] ^ 0x55;
-        u64 makes = (code[i] ^ 0x48) | ((code[i + 1] ^ 0x81) & ~2u) | (code[i + 2] ^ 0xec);
-        HIDE(inside);
-        HIDE(saves);
-        HIDE(makes);
-        found |= (((inside - count) & (saves - 1)) >> 63) * SAVES_BP | (((inside - count) & (makes - 1)) >> 63) * MAKES_FRAME;
-    }
-    return found;
-}
-
-// Where the innermost frame of compiled code keeps its caller.
-enum { IN_FRAME, AT_SP, ABOVE_SAVED_BP, IN_FRAME_WITHOUT_BP };
-
-// Returns the state of a frame from its code: the frame may not be there yet, or be gone already.
-__attribute__((noinline)) int find_state(u64 pc, u64 complete) {
-    struct scratch *s = this_scratch();
-    if (!s || bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) return IN_FRAME;
-    u8 *code = (u8 *)&s->page[CODE] + 64;
-    u32 word = *(u32 *)code;
-    int is_saved = code[-1] == 0x55 || (code[-4] == 0x55 && code[-3] == 0x48 && code[-2] == 0x8b && code[-1] == 0xec);
-    if (pc < complete) {
-        int ahead = scan_prologue(complete - pc > 60 ? 60 : complete - pc);
-        if (ahead & SAVES_BP) return AT_SP;
-        if (is_saved) return ABOVE_SAVED_BP;
-        if (ahead & MAKES_FRAME) return AT_SP;
-        // mov [rsp + N], rbp
-        if ((word & 0xffffff) == 0x6c8948 || word == 0x24ac8948) return IN_FRAME_WITHOUT_BP;
-        return IN_FRAME;
-    }
-    // pop rbp, ret
-    if (code[0] == 0x5d) return ABOVE_SAVED_BP;
-    if (code[0] == 0xc3) return AT_SP;
-    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test,
-    // up to JDK 8 test [rip + N].
-    if ((word & 0xffff) == 0x0585 && code[-1] == 0x5d) return AT_SP;
-    if (code[-1] == 0x5d && ((word & 0xffffff) == 0xa73b49 || (word & 0xffffff) == 0x673b49 || (word & 0xffffff) == 0x978b4d))
-        return AT_SP;
-    if (code[0] == 0x0f && code[1] == 0x87 && (code[-8] == 0x5d || code[-5] == 0x5d)) return AT_SP;
-    if ((word & 0xffffff) == 0x028541 && code[-8] == 0x5d) return AT_SP;
-    return IN_FRAME;
-}
+#include "hotspot_code.bpf.h"
+#include "hotspot_frames.bpf.h"
 
 // Reads the text of a symbol, which has a length of 16 bits. Returns its hash.
 static __always_inline u64 read_symbol(struct scratch *s, u32 *f, u64 symbol, struct string *text) {
@@ -207,102 +160,6 @@ __attribute__((noinline)) int note_method(u32 process) {
     return add_generated(s, noted, hash);
 }
 
-// Steps from an interpreted frame to its caller. The frame has the saved rbp and the return address above it, below it the
-// stack pointer of the caller, and the method two words further down. Has the method noted, or if the frame is being filled in,
-// `blob`.
-__attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
-    struct scratch *s = this_scratch();
-    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter) return 1;
-    struct walk *w = &s->walk;
-    u32 *f = interpreter->field;
-    u64 bp = w->bp, slot = f[BYTECODE_SLOT] & 15, place = read_near(s, FRAMES_WINDOW, bp - 8 * slot, 8 * (slot + 2), 1);
-    if (!place) return 1;
-    u64 bytecode = s->page[place], method = s->page[place + slot - 3 & 511], sender = s->page[place + slot - 1 & 511];
-    u64 saved = s->page[place + slot & 511], pc = s->page[place + slot + 1 & 511];
-    // A method handle's call (`linkTo…`) removes its last argument, so that the return address may be in that place.
-    if (bp < w->sp || sender < bp + 8 || sender - bp > MAX_INTERPRETED) return 1;
-    if (w->exact) {
-        u64 constant = read_word(method + f[CONST_METHOD]), start = constant + f[CONST_METHOD_SIZE];
-        u64 size = read_u32(constant + f[BYTECODE_SIZE]) & 0xffff;
-        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-        if (regs->r13 - start < size) bytecode = regs->r13;
-    }
-    struct script_function *noted = &s->noted;
-    if (s->is_unpacking) {
-        *noted = (struct script_function){.code = blob, .first_line = UNPACKED};
-        add_generated(s, noted, mix(0, UNPACKED));
-    } else {
-        noted->code = s->method = method;
-        noted->first_line = INTERPRETED;
-        noted->instruction = bytecode;
-        s->code_identity = 0;
-    }
-    w->sp = sender;
-    w->bp = saved;
-    w->pc = pc;
-    w->exact = 0;
-    return 0;
-}
-
-static __always_inline int step_by_bp(struct walk *w) {
-    u64 frame[2];
-    if (w->bp < w->sp || bpf_probe_read_user(frame, 16, (void *)w->bp)) return 1;
-    w->sp = w->bp + 16;
-    w->bp = frame[0];
-    w->pc = frame[1];
-    w->exact = 0;
-    return 0;
-}
-
-// Steps to the caller of a frame of `size` words, which is in a state.
-static __always_inline int step_compiled(struct scratch *s, u64 size, int state) {
-    struct walk *w = &s->walk;
-    u64 frame[2], bp = w->bp, cfa = w->sp + 8 * size;
-    if (state == AT_SP) cfa = w->sp + 8;
-    if (state == ABOVE_SAVED_BP) cfa = w->sp + 16;
-    if (read_two(s, cfa - 16, frame)) return 1;
-    if (state == IN_FRAME || state == ABOVE_SAVED_BP) bp = frame[0];
-    w->sp = cfa;
-    w->bp = bp;
-    w->pc = frame[1];
-    w->exact = 0;
-    return 0;
-}
-
-// C2's code for comparing strings pushes a word, and pops it at its end. Returns how many bytes the return address of a frame is
-// above its place, if its frame is there. Methods return to the code cache only.
-__attribute__((noinline)) u64 find_pushed(u32 process, u64 place) {
-    if (find_blob(process, read_word(place) - 1)) return 0;
-    read_heaps(process);
-    for (u32 pushed = 0; pushed <= 16; pushed += 8)
-        if (find_blob(process, read_word(place + pushed) - 1)) return pushed;
-    return 0;
-}
-
-// Steps to the caller of a stub. `size` is that of its frame, if it has one.
-__attribute__((noinline)) int step_stub(u32 process, u64 blob, u64 name, s64 size) {
-    struct scratch *s = this_scratch();
-    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!s || !interpreter || s->script_words > OUT) return 1;
-    struct walk *w = &s->walk;
-    u64 pc = w->pc, call_stub_return = read_word(interpreter->anchor + (s64)(int)interpreter->field[CALL_STUB_RETURN]);
-    // The instruction says whether the stub has called the frame before.
-    struct script_function function = {.code = blob, .first_line = STUB, .instruction = !w->exact};
-    int is_call_stub = !w->exact && pc == call_stub_return;
-    if (is_call_stub) function.first_line = CALL_STUB;
-    add_generated(s, &function, mix(mix(0, blob), function.first_line));
-    if (is_call_stub) return step_by_bp(w);
-    if (name == VTABLE_CHUNKS) return step_compiled(s, 1, AT_SP);
-    if (size > 0) return step_compiled(s, size, w->exact ? find_state(pc, 0) : IN_FRAME);
-    if (w->exact && !bpf_probe_read_user(&s->page[CODE], 128, (void *)(pc - 64))) {
-        u8 *bytes = (u8 *)&s->page[CODE] + 64;
-        if (bytes[0] == 0x55 || bytes[0] == 0xc3) return step_compiled(s, 1, AT_SP);
-        if (bytes[-1] == 0x55) return step_compiled(s, 2, ABOVE_SAVED_BP);
-    }
-    return step_by_bp(w);
-}
-
 // Steps through code that was not met in this stack, or that is interrupted. Has its method noted, if it is one.
 __attribute__((noinline)) int step_code(u32 process) {
     struct scratch *s = this_scratch();
@@ -331,7 +188,10 @@ __attribute__((noinline)) int step_code(u32 process) {
     s->is_unpacking = name == DEOPTIMIZATION || name == UNCOMMON_TRAP;
     u64 are_short = f[ARE_SHORT];
     s64 size = are_short & 1 ? BLOB_FIELD(short, s, f[FRAME_WORDS_OF_BLOB]) : BLOB_FIELD(int, s, f[FRAME_WORDS_OF_BLOB]);
-    if (name != NMETHOD && name != NATIVE_NMETHOD) return step_stub(process, blob, name, size);
+    if (name != NMETHOD && name != NATIVE_NMETHOD) {
+        int is_end = step_stub(process, blob, name, size);
+        return is_end == UNDESCRIBED ? step_undescribed_stub(process, blob) : is_end;
+    }
     s64 complete = are_short & 2 ? BLOB_FIELD(short, s, f[FRAME_COMPLETE]) : BLOB_FIELD(int, s, f[FRAME_COMPLETE]);
     u64 is_offset = f[IS_CODE_OFFSET];
     u64 code = is_offset ? blob + BLOB_FIELD(u32, s, f[CODE_BEGIN]) : BLOB_FIELD(u64, s, f[CODE_BEGIN]);
@@ -345,10 +205,9 @@ __attribute__((noinline)) int step_code(u32 process) {
     s->frame_size = size;
     s->noted.code = blob;
     s->noted.first_line = name == NMETHOD ? COMPILED : NATIVE_METHOD;
-    s->noted.instruction = running - code;
-    int state = w->exact ? find_state(pc, code + complete) : IN_FRAME;
-    if (w->exact && state == IN_FRAME) w->sp += find_pushed(process, w->sp + 8 * size - 8);
-    return step_compiled(s, size, state);
+    // Before its frame is complete, it runs nothing that was inlined.
+    s->noted.instruction = w->exact && pc < code + complete ? -1 : running - code;
+    return step_compiled(process, size, code + complete);
 }
 
 // Steps through a frame of HotSpot. What is known of code that was called: its kind and its blob, of that of methods also the
@@ -357,11 +216,13 @@ static __always_inline int step_hotspot(struct scratch *s, u32 process) {
     struct walk *w = &s->walk;
     struct met *met = find_met(s, w->pc);
     s->method = 0;
-    int is_known = !w->exact && is_met(s, met, w->pc), is_end;
+    int is_known = is_called_method(s) && is_met(s, met, w->pc), is_end;
     if (is_known && met->first_line != INTERPRETED) {
         s->is_unpacking = 0;
         note_generated(s, met->word[0], met->line << 32 | (u32)met->first_line, met->hash);
-        return step_compiled(s, met->word[1], IN_FRAME);
+        if (step_to(s, w->sp + 8 * met->word[1], 1)) return 1;
+        note_method_call(s);
+        return 0;
     }
     is_end = is_known ? step_interpreted(process, met->word[0]) : step_code(process);
     if (s->method && note_method(process)) add_name();

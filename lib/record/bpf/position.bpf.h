@@ -58,6 +58,10 @@ static __always_inline void interrupt_at(struct walk *w, u64 ip, u64 ax, u64 beh
 
 // Sets the code at which a walk begins.
 static __always_inline void begin_at(struct walk *w, struct pt_regs___kernel *regs, u64 probed) {
+    w->r13 = regs->r13;
+    w->ax = regs->ax;
+    w->bx = regs->bx;
+    w->dx = regs->dx;
     interrupt_at(w, regs->ip, regs->ax, regs->cx, regs->r11, regs->flags);
     if (probed && w->pc == regs->ip) w->pc = probed;
 }

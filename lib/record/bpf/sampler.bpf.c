@@ -40,7 +40,7 @@ struct task_struct {
     struct thread_struct thread;
     struct uprobe_task *utask;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, r13, bp, r11, ax, cx, di, ip, cs, flags, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, bx, r11, ax, cx, dx, di, ip, cs, flags, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096, SYSCALL = 0x050f };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -116,7 +116,7 @@ struct head {
 
 // The state of a walk or a scan is in a map: in registers or on the BPF stack the verifier would follow every value
 // through every frame.
-struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
+struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process, r13, ax, bx, dx; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 layout; };
 // The next return that is probed (probed_returns.bpf.h): the place of its address in the stack, and that address.
 struct probed_return { u64 place, address; struct return_instance *next; };
@@ -146,6 +146,8 @@ struct scratch {
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted, v8_count;
     volatile u64 text_bits;      // those of the texts that were hashed, in one word
     volatile u64 is_unpacking;   // HotSpot makes interpreted frames of a compiled one
+    volatile u64 method_frame, bytecode; // of HotSpot: the last frame, from 1 on, that was called as methods are; and the position
+                                 // in an interpreted method
     volatile u64 method, code_identity; // of HotSpot's frame that was stepped from: the method that is to be noted, 0 if there is
                                  // none, and what tells its code from other code that was at the address
     volatile u64 called_at, frame_size; // where its code was called, 0 if it is interrupted, and the size of the frame in words
@@ -599,6 +601,10 @@ static long step(u32 i, struct walking *walking) {
         *kept = pc | EXACT;
         w->bp = s->page[10];
         w->sp = s->page[15];
+        w->r13 = s->page[5];
+        w->bx = s->page[11];
+        w->dx = s->page[12];
+        w->ax = s->page[13];
         interrupt_at(w, s->page[16], s->page[13], s->page[14], s->page[3], s->page[17]);
         return 0;
     } else if (kind == BY_BP_DEREF) {
@@ -707,6 +713,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
     s->script_base = FRAMES;
     s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
+    s->method_frame = NOTHING;
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {
         head->flags = NO_STACK;

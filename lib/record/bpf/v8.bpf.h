@@ -29,8 +29,6 @@ enum { V8_MAX_LOCALS = 75 };
 enum { V8_REPRESENTATION = 7, V8_SEQUENTIAL = 0, V8_CONS = 1, V8_THIN = 5, V8_ONE_BYTE = 8 };
 // The kind of a position: unknown, an offset in the bytecode, a return address, an instruction pointer.
 enum { V8_NO_POSITION, V8_BYTECODE, V8_RETURN, V8_EXACT };
-// Instructions at the start and the end of a function.
-enum { PUSH_BP = 0x55, POP_BP = 0x5d, RETURN = 0xc3, RETURN_N = 0xc2, MOV_BP_SP = 0xe58948, MOV_BP_SP_2 = 0xec8b48 };
 // The words of a frame that are read, from the offset in the bytecode to the return address.
 enum { V8_OFFSET, V8_BYTECODES, V8_COUNT, V8_FUNCTION, V8_CONTEXT, V8_SAVED_BP, V8_CALLER, V8_FRAME_WORDS };
 
