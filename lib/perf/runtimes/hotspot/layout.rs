@@ -15,6 +15,8 @@ pub(super) struct HotSpotLayout {
     pub(super) methods: MethodPlaces,
     pub(super) code: CodePlaces,
     pub(super) debug: DebugPlaces,
+    /// The address in the file (SVMA) of the option by which the compilers leave rows of all instructions.
+    pub(super) all_rows_option: Option<u64>,
 }
 
 /// The places of what names a method.
@@ -48,11 +50,13 @@ pub(super) struct CodePlaces {
 pub(super) struct DebugPlaces {
     /// The place of the pointer to the tables in a blob; `None` if they are in the blob itself.
     pub(super) base: Option<u64>,
+    /// The code.
+    pub(super) code: Place,
     /// The offsets of the table of instructions, and of its end.
     pub(super) pcs: u64,
     pub(super) pcs_end: u64,
     /// The pointer to the scopes, or their offset.
-    pub(super) scopes: Scopes,
+    pub(super) scopes: Place,
     /// The pointer to the table that the offset of the methods refers to; `None` if it is the blob.
     pub(super) metadata_base: Option<u64>,
     pub(super) metadata: u64,
@@ -60,10 +64,12 @@ pub(super) struct DebugPlaces {
     pub(super) excluded: u8,
 }
 
-/// The place of the scopes.
+/// The place of something that belongs to a blob.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scopes {
+pub(super) enum Place {
+    /// The place of a pointer to it in the blob.
     Pointer(u64),
+    /// The place of its offset in the blob.
     Offset(u64),
 }
 
@@ -91,7 +97,8 @@ impl HotSpotLayout {
             compile_id: vm.field("nmethod", "_compile_id")?,
         };
         let layout = bpf_layout(vm, bias, &methods, &code)?;
-        Some(Self { layout, debug: debug_places(vm, memory)?, methods, code })
+        let all_rows_option = vm.find_option(b"DebugNonSafepoints", memory).map(|option| option.wrapping_sub(bias));
+        Some(Self { layout, debug: debug_places(vm, memory)?, all_rows_option, methods, code })
     }
 }
 
@@ -147,7 +154,7 @@ fn bpf_layout(vm: &VmStructs, bias: u64, methods: &MethodPlaces, code: &CodePlac
 
 fn debug_places(vm: &VmStructs, memory: Memory) -> Option<DebugPlaces> {
     let base = vm.field("nmethod", "_immutable_data");
-    let scopes = vm.field("CompiledMethod", "_scopes_data_begin").map(Scopes::Pointer);
+    let scopes = vm.field("CompiledMethod", "_scopes_data_begin").map(Place::Pointer);
     let pcs_end = if base.is_some() {
         vm.field("nmethod", "_scopes_data_offset")
     } else {
@@ -159,11 +166,13 @@ fn debug_places(vm: &VmStructs, memory: Memory) -> Option<DebugPlaces> {
     } else {
         vm.field("nmethod", "_metadata_offset")
     };
+    let code = vm.field("CodeBlob", "_code_offset").map(Place::Offset);
     Some(DebugPlaces {
         base,
+        code: code.or_else(|| vm.field("CodeBlob", "_code_begin").map(Place::Pointer))?,
         pcs: vm.field("nmethod", "_scopes_pcs_offset")?,
         pcs_end: pcs_end?,
-        scopes: scopes.or_else(|| vm.field("nmethod", "_scopes_data_offset").map(Scopes::Offset))?,
+        scopes: scopes.or_else(|| vm.field("nmethod", "_scopes_data_offset").map(Place::Offset))?,
         metadata_base,
         metadata: metadata?,
         excluded: u8::from(find_version(vm, memory)? >= 20),

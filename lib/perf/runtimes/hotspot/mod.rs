@@ -8,6 +8,7 @@ mod compressed;
 mod inlining;
 mod layout;
 mod methods;
+mod next_rows;
 mod vm_structs;
 
 use std::sync::{Arc, OnceLock};
@@ -84,7 +85,8 @@ impl Interpreter for HotSpot {
         sent: Option<&Function>,
         with_lines: bool,
     ) -> Option<Vec<GeneratedFrame>> {
-        let reader = FrameReader { layout: self.find_layout(library)?, memory: library.memory, frame, with_lines };
+        let Library { bias, memory, .. } = library;
+        let reader = FrameReader { layout: self.find_layout(library)?, bias, memory, frame, with_lines };
         match frame.first_line {
             INTERPRETED | COMPILED | NATIVE_METHOD => reader
                 .read_methods()
@@ -113,6 +115,7 @@ fn without_debug_information(name: Vec<u8>, kind: u32) -> Vec<GeneratedFrame> {
 /// Reads what belongs to a frame.
 struct FrameReader<'a> {
     layout: &'a HotSpotLayout,
+    bias: u64,
     memory: Memory,
     frame: ScriptFrame,
     with_lines: bool,
@@ -134,7 +137,8 @@ impl FrameReader<'_> {
         let mut activations = vec![(method, if is_interpreted { self.frame.instruction } else { -1 })];
         if kind == COMPILED {
             // The outermost one is the method itself. There are none in code that no bytecode was compiled to.
-            let found = find_activations(&self.layout.debug, self.memory, code, self.frame.instruction)?;
+            let (places, has_all_rows) = (&self.layout.debug, self.has_all_rows());
+            let found = find_activations(places, self.memory, code, self.frame.instruction, has_all_rows)?;
             if !found.is_empty() {
                 activations = Some(found).filter(|found| found.last().is_some_and(|(last, _)| *last == method))?;
             }
@@ -161,6 +165,12 @@ impl FrameReader<'_> {
 
     fn blob_word(&self, offset: u64) -> Option<u64> {
         self.memory.field(self.frame.code, offset)
+    }
+
+    /// True if the compilers leave rows of all instructions in the process.
+    fn has_all_rows(&self) -> bool {
+        let address = self.layout.all_rows_option.map(|option| self.bias.wrapping_add(option));
+        address.and_then(|address| self.memory.bytes(address, 1)).is_some_and(|value| value == [1])
     }
 
     fn read_stub_name(&self) -> Option<Vec<u8>> {

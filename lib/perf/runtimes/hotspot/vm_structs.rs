@@ -99,6 +99,21 @@ impl VmStructs {
         self.sizes.get(name.as_bytes()).copied()
     }
 
+    /// Returns the address of an option's value.
+    pub(super) fn find_option(&self, name: &[u8], memory: Memory) -> Option<u64> {
+        // Up to JDK 14 the type is `Flag`.
+        let of = ["JVMFlag", "Flag"].into_iter().find(|of| self.field(of, "flags").is_some())?;
+        let (flags, count) = (memory.u64(self.field(of, "flags")?)?, memory.u64(self.field(of, "numFlags")?)?);
+        let (size, count) = (self.size(of)? as usize, count.min(MAX_ROWS as u64) as usize);
+        let (name_place, value_place) = (self.field(of, "_name")? as usize, self.field(of, "_addr")? as usize);
+        let options = memory.bytes(flags, size.checked_mul(count)?)?;
+        let is_named = |address| read_c_string(memory, address, MAX_NAME).is_some_and(|found| found == name);
+        let option = options
+            .chunks_exact(size.max(1))
+            .find(|option| option.len() >= name_place.max(value_place) + 8 && is_named(word(option, name_place)))?;
+        Some(word(option, value_place))
+    }
+
     fn find(&self, names: &[(&str, &str)]) -> Option<&Field> {
         names.iter().find_map(|(of, name)| self.fields.get(&(of.as_bytes().to_vec(), name.as_bytes().to_vec())))
     }
