@@ -348,5 +348,9 @@ mod tests {
         assert_eq!(find(&path("3.11", "beta"), &path("3.12", "beta")), [pair("/opt/3.11", "/opt/3.12")]);
         assert_eq!(find("/srv/src/beta", &path("3.12", "beta")), [pair("/srv/src", "/opt/3.12/site-packages")]);
         assert_eq!(find("/srv/old", "/srv/new"), [pair("/srv/old", "/srv/new")]);
+        let gem = |version: &str| format!("/var/lib/gems/3.1.0/gems/{version}/lib");
+        let gems = ["rack-2.1.4", "rack-3.0.8"].map(gem);
+        assert_eq!(find(&gems[0], &gems[1]).len(), 1, "versions of a package");
+        assert_eq!(find(&gem("rack-2.1.4"), &gem("rackup-2.1.4")), []);
     }
 }

@@ -90,7 +90,7 @@ impl Copies {
     fn may_be_one(&self, old: &str, new: &str) -> bool {
         match [old, new].map(origin_of_source) {
             [SourceOrigin::Package(package), SourceOrigin::Package(other)] => {
-                package == other
+                without_version(package) == without_version(other)
                     || [(old, package), (new, other)].iter().all(|(path, package)| self.may_be_own(path, package))
             }
             [SourceOrigin::Package(package), SourceOrigin::Own(_)] => self.is_of_package(old, package, new),
@@ -108,6 +108,12 @@ impl Copies {
     fn is_of_package(&self, path: &str, package: &str, other: &str) -> bool {
         self.may_be_own(path, package) || other.contains(&format!("/{package}/"))
     }
+}
+
+/// Returns the name of a package without its version, which the folders of Ruby's gems and of Python's eggs have: `rack-3.0.8`.
+fn without_version(package: &str) -> &str {
+    let has_version = |start: &usize| package[start + 1..].starts_with(|first: char| first.is_ascii_digit());
+    package.match_indices('-').map(|(start, _)| start).find(has_version).map_or(package, |start| &package[..start])
 }
 
 fn is_own(path: &str) -> bool {
