@@ -161,6 +161,27 @@ __attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
     return go_to_caller(s, pc, sender);
 }
 
+#define MAX_MOVED 64   // bytes by which C2's code for searching strings moves the stack pointer
+
+// Returns the place of the return address of a method's frame, which is `place` if the stack pointer is the frame's, and `distance`
+// above the stack pointer of the frame in any case. 0 if it is not known: an address of an earlier call may be elsewhere too.
+//
+// C2's code for searching strings keeps the stack pointer in rcx, makes room for copies of short strings, pushes three registers and
+// rcx, and pops the stack pointer at its end.
+__attribute__((noinline)) u64 find_return(u32 process, u64 distance, u64 place) {
+    struct scratch *s = this_scratch();
+    if (!s) return 0;
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+    u64 sp = s->walk.sp, pushed = read_word(sp), kept = regs->cx, unmoved = is_call_of_method(process, place) ? place : 0;
+    if (!s->walk.exact) return unmoved;
+    if (!(pushed & 15) && pushed - sp - 32 <= MAX_MOVED - 32 && is_call_of_method(process, pushed + distance))
+        return pushed + distance;
+    // Other code may have an address of its frame in rcx too: the place of a lock.
+    if (kept & 15 || kept - sp - 8 > MAX_MOVED - 8 || kept + distance == place) return unmoved;
+    if (!is_call_of_method(process, kept + distance)) return unmoved;
+    return unmoved ? 0 : kept + distance;
+}
+
 // Steps from the frame of a method's code, of `size` words, to its caller.
 __attribute__((noinline)) int step_compiled(u32 process, u64 size, u64 complete) {
     struct scratch *s = this_scratch();
@@ -185,11 +206,10 @@ __attribute__((noinline)) int step_compiled(u32 process, u64 size, u64 complete)
     if (state == ABOVE_SAVED_BP) cfa = w->sp + 16;
     if (state == IN_FRAME_BELOW_PUSHED) cfa += 8;
     // What methods do not call may move the stack pointer before: barriers of garbage collectors save registers.
-    if (!is_called_method(s) && !is_call_of_method(process, cfa - 8)) {
-        // C2's code for searching strings pushes the stack pointer last.
-        u64 former = read_word(w->sp);
-        cfa = former + 8 * size;
-        if (!w->exact || former - w->sp - 16 > 64 || former & 15 || !is_call_of_method(process, cfa - 8)) return 1;
+    if (!is_called_method(s)) {
+        u64 place = find_return(process, 8 * size - 8, cfa - 8);
+        if (!place) return 1;
+        cfa = place + 8;
     }
     if (step_to(s, cfa, state != AT_SP && state != IN_FRAME_WITHOUT_BP)) return 1;
     note_method_call(s);
