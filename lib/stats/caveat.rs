@@ -71,9 +71,6 @@ impl WeightSurvey {
         let [before, after] = [self.total_before, self.total].map(|total| total / sample.millionths().max(1));
         let are_few = (before.min(after) as f64) < PLENTY_OF_SAMPLES * EFFECTIVE_SAMPLES_PER_RUN;
         if matches!(kind, WeightKind::LargeCounts(_)) {
-            if self.hardly_depends_on_sample() {
-                return None;
-            }
             let text = "few weights are small, but they are taken for numbers of samples; if the weights are durations or periods, give \
                         that of one sample with --per-sample, or compare several runs per side with --before and --after";
             return Some(text.into());

@@ -223,18 +223,12 @@ impl WeightSurvey {
                 WeightKind::Periods(period().min(Weight::from_millionths(typical * divisor / MANY_SAMPLES as u128)))
             }
             VARYING.. => WeightKind::Periods(period()),
-            _ if self.pairs.vary_as_counts(divisor) => WeightKind::Samples(sample),
-            _ if are_few && typical < LARGE_OF_FEW || vary_little(1) => WeightKind::LargeCounts(sample),
+            _ if self.pairs.are_proven_counts(divisor) => WeightKind::Samples(sample),
+            _ if self.pairs.vary_as_counts(divisor) || are_few && typical < LARGE_OF_FEW || vary_little(1) => {
+                WeightKind::LargeCounts(sample)
+            }
             _ => WeightKind::LikelySamples(period()),
         }
-    }
-
-    /// True if the weights of stacks differ so little between the sides that it hardly matters what a sample weighs, but not less than
-    /// numbers of samples do.
-    pub(super) fn hardly_depends_on_sample(&self) -> bool {
-        let typical = self.comparable_sizes().quantile(2);
-        let (divisor, _) = self.divisor_and_smallest();
-        self.pairs.vary_little(typical, FEWEST_SPREADS) && !self.pairs.vary_less_than_counts(divisor)
     }
 
     /// Returns the weight that is taken for that of one sample if samples have several.

@@ -65,11 +65,11 @@ fn counts_of_long_runs_vary_little() {
     };
     for scale in [1, 3] {
         let mut sides = counts(scale);
-        assert_eq!(kind(&sides), WeightKind::Samples(Weight::ONE), "{sides:?}");
+        assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE), "{sides:?}");
         // Some have grown, or are new.
         sides[3].1 *= 3;
         sides.extend([(0, 9000), (30_000, 80_000)]);
-        assert_eq!(kind(&sides), WeightKind::Samples(Weight::ONE));
+        assert_eq!(kind(&sides), WeightKind::LargeCounts(Weight::ONE));
         // Of a program that varies.
         let varying: Vec<(u64, u64)> =
             sides.iter().map(|(before, after)| (*before, after + before % 7 * after / 100)).collect();
@@ -77,12 +77,12 @@ fn counts_of_long_runs_vary_little() {
     }
     // Larger ones, and smaller ones of which none is small.
     let large = [(20_113, 20_240), (47_093, 46_871), (33_870, 33_702), (89_991, 90_317), (61_003, 61_250)];
-    assert_eq!(kind(&large), WeightKind::Samples(Weight::ONE));
+    assert_eq!(kind(&large), WeightKind::LargeCounts(Weight::ONE));
     let smaller = (0..25_u64)
         .map(|n| (300 + n * 40, n * 7919 % 11))
         .map(|(count, part)| (count, count + part * count.isqrt() / 5));
     let smaller: Vec<(u64, u64)> = smaller.collect();
-    assert_eq!(kind(&smaller), WeightKind::Samples(Weight::ONE));
+    assert_eq!(kind(&smaller), WeightKind::LargeCounts(Weight::ONE));
     let varying: Vec<(u64, u64)> = (0..25).map(|n| (300 + n * 40, 300 + n * 40 + n * 7919 % 1500)).collect();
     assert_eq!(kind(&varying), WeightKind::LikelySamples(Weight::new(300)));
     // So few that all of them but one are alike.
@@ -90,6 +90,26 @@ fn counts_of_long_runs_vary_little() {
     assert_eq!(kind(&few), WeightKind::LargeCounts(Weight::ONE));
     let periods: Vec<(u64, u64)> = (0..45).map(|n: u64| (n % 3 * 5003, n % 5 * 4999)).collect();
     assert!(matches!(kind(&periods), WeightKind::LikelySamples(_)), "{:?}", kind(&periods));
+}
+
+#[test]
+fn only_counts_differ_as_much_whatever_their_size() {
+    // Quantiles of the normal distribution, in an order that has nothing to do with the sizes.
+    let quantiles = [-1.6, 0.3, 0.9, -0.5, 1.3, -0.1, 0.5, -0.9, 0.1, 1.6, -0.3, -1.3];
+    let stacks = |count: usize, largest: f64, noise: &dyn Fn(f64) -> f64| {
+        let stack = |number: usize| {
+            let size = 300.0 * (largest / 300.0_f64).powf(number as f64 / count as f64);
+            (size as u64, (size + quantiles[number * 5 % quantiles.len()] * noise(size)) as u64)
+        };
+        (0..count).map(stack).collect::<Vec<_>>()
+    };
+    let as_counts = |size: f64| (2.0 * size).sqrt();
+    assert_eq!(kind(&stacks(60, 30_000.0, &as_counts)), WeightKind::Samples(Weight::ONE));
+    // Durations that vary by a part of their size, about as much as counts.
+    assert_eq!(kind(&stacks(60, 30_000.0, &|size| 0.03 * size)), WeightKind::LargeCounts(Weight::ONE));
+    // Too few, or too much of one size to tell.
+    assert_eq!(kind(&stacks(18, 30_000.0, &as_counts)), WeightKind::LargeCounts(Weight::ONE));
+    assert_eq!(kind(&stacks(60, 600.0, &as_counts)), WeightKind::LargeCounts(Weight::ONE));
 }
 
 #[test]
