@@ -74,9 +74,9 @@ struct NameArgs {
     /// Pair renamed functions, and compare them under their new names
     ///
     /// A function that vanished is paired with a new one if the two have similar callers, callees and weights, and no
-    /// other function does. They must also call the same functions of the program, or functions of libraries that hardly
-    /// any other one calls, or have names that are alike: `parse_v1` and `parse`. Each pair is printed. Functions are not
-    /// paired if their weights differ significantly, or if they have so few samples that chance alone may put them on one
+    /// other function does. They must also call the same functions of the program, which hardly any other one calls, or have
+    /// names that differ only in a version or the way of writing, as no others do: `parse_v1` and `parse`. Each pair is
+    /// printed. Functions are not paired if their weights differ significantly, or if they have so few samples that chance alone may put them on one
     /// side. The rest must show that both sides are versions of one program: of its own functions with 1 % of the weight
     /// or more, two or more have the same name and about the same weight, or four or more the same or another name; most
     /// functions are such, and have half of the weight. So none is paired in a program of two functions. All threads

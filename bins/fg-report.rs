@@ -189,7 +189,8 @@ const PARTS: &[(&str, &str)] = &[
     (
         "renamed?",
         "In a comparison: functions that probably have a different name after, found as by fg-diff --match-renames: they have \
-         their callers and weight in common, and call the same functions or have names that are alike. \
+         their callers and weight in common, and call the same functions of the program, which hardly any other one calls, or \
+         have names that differ only in a version or the way of writing. \
          They count as one function that has neither grown nor shrunk. If a crate, namespace, package or type has a different \
          name, all names that contain it are compared under those after, and the two are listed as `names`. Where most functions are \
          others, or where there are two, it is not known to be one program with other names, and none is paired. --exact-names keeps them apart.",

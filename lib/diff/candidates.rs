@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::name_words::NameWords;
 use super::relations::NamedRelations;
 use super::renamed::Matching;
 use crate::profile::FrameId;
@@ -50,7 +49,6 @@ struct Side {
 /// A function with those of the other side that are alike.
 struct Compared {
     relations: NamedRelations,
-    name: NameWords,
     candidates: BTreeMap<FrameId, Candidate>,
 }
 
@@ -168,7 +166,6 @@ impl Candidates {
             others.extend(self.sides[1 - side].by_caller.get(&caller).into_iter().flatten());
             self.sides[side].by_caller.entry(caller).or_default().insert(function);
         }
-        let name = NameWords::parse(matching.frames.name(function));
         let mut candidates = BTreeMap::new();
         for other in others {
             let Some(compared) = self.sides[1 - side].compared.get_mut(&other) else { continue };
@@ -178,14 +175,14 @@ impl Candidates {
             let (vanished, new) = if side == 0 { (function, other) } else { (other, function) };
             let similarity = before.similarity(after).filter(|_| matching.may_be_one(vanished, new));
             if let Some(similarity) = similarity {
-                let candidate = Candidate { similarity, has_like_name: name.is_like(&compared.name) };
+                let candidate = Candidate { similarity, has_like_name: matching.like_names.are_alike(vanished, new) };
                 candidates.insert(other, candidate);
                 compared.candidates.insert(function, candidate);
                 self.changed[1 - side].insert(other);
             }
         }
         self.changed[side].insert(function);
-        self.sides[side].compared.insert(function, Compared { relations, name, candidates });
+        self.sides[side].compared.insert(function, Compared { relations, candidates });
     }
 }
 

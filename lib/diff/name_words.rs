@@ -1,105 +1,228 @@
-//! The words of function names, by which functions are alike that may be one under another name.
+//! The names of functions without versions, by which functions are alike that may be one under another name.
 
-use super::modules::COMMON_NAMES;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
 use super::path_name::PathName;
+use super::relations::Relations;
 use super::substitution::{split_file, words};
+use crate::profile::{FrameId, Frames};
 
-/// Fewest letters of a name that is part of another one.
-const MIN_LETTERS: usize = 3;
+/// Last words of versions of a function, of which the other version has none.
+const VARIANTS: [&str; 5] = ["impl", "fast", "simd", "orig", "optimized"];
 
-/// Fewest letters of a word that another one begins with: `init` and `initialize`.
-const MIN_PREFIX: usize = 4;
+/// What compilers add to the names of functions and of their copies, before a number.
+const SUFFIXES: [&str; 7] = ["constprop", "isra", "part", "cold", "llvm", "lto_priv", "clone"];
 
-/// Words that tell versions of a function apart.
-const VERSIONS: [&str; 2] = ["old", "new"];
+/// Names of functions that have none, or that of the function that they are in.
+const NAMELESS: [&str; 6] = ["closure", "lambda", "func", "genexpr", "listcomp", "const"];
 
-/// What compilers add to the names of functions and of their copies.
-const SUFFIXES: [&str; 8] = ["constprop", "isra", "part", "cold", "llvm", "lto_priv", "clone", "const"];
+/// Largest number that tells versions apart: `crc32` is no version of `crc`.
+const MAX_VERSION: u32 = 9;
 
-/// The words of the name of a function, without its module, type, file and arguments.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Numbers of protocols, not of versions of a function.
+const PROTOCOLS: [u32; 2] = [4, 6];
+
+/// Hexadecimal digits of the hash in a name of Rust.
+const HASH_DIGITS: usize = 16;
+
+/// The name of a function without its version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NameWords {
-    /// In lower case, without versions.
-    words: Vec<String>,
-    /// Numbers that are no versions.
-    numbers: Vec<String>,
-    /// What many functions are called, in a type or function that the words are of: `new`, `closure`.
-    common: Vec<String>,
+    /// The module, type, file and template arguments, and the closures inside.
+    place: [String; 3],
+    /// The words of the function in lower case, without versions.
+    words: String,
+}
+
+/// What tells a function from others with the same [`NameWords`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Version {
+    /// `old` or `new` at the beginning; at the end, it is left out.
+    age: Option<String>,
+    /// One of [`VARIANTS`].
+    variant: Option<String>,
+    /// The number behind `v`.
+    version: Option<u32>,
+    /// A number without it.
+    number: Option<u32>,
 }
 
 impl NameWords {
-    pub fn parse(name: &[u8]) -> Self {
+    /// Parses a name; `None` if the function has none.
+    pub fn parse(name: &[u8]) -> Option<(Self, Version)> {
         let text = String::from_utf8_lossy(name);
-        let function = PathName::parse(&text).and_then(|path| path.function_name()).unwrap_or(&text);
-        let plain = without_brackets(split_file(function).0);
-        let mut found = Self::default();
-        for segment in words(&plain).into_iter().rev().map(|word| &plain[word]) {
-            let stem = segment.trim_end_matches(|letter: char| letter.is_ascii_digit());
-            match stem {
-                "" => {}
-                _ if SUFFIXES.contains(&stem) => {}
-                _ if stem == "func" || COMMON_NAMES.contains(&stem) => found.common.push(stem.to_owned()),
-                _ => {
-                    found.add_segment(segment);
-                    break;
+        let by_path = PathName::parse(&text).and_then(|path| Some(text.split_at(path.function_name()?.len())));
+        let (function, file) = by_path.unwrap_or_else(|| split_file(&text));
+        let function = without_suffixes(function);
+        let masked = without_brackets(function);
+        let word =
+            words(&masked).into_iter().rev().find(|word| is_name(&masked[..word.start], &masked[word.clone()]))?;
+        let (words, version) = Version::split(&function[word.clone()])?;
+        let before = match function[..word.start].strip_prefix("JS:") {
+            // The compiler of the code.
+            Some(rest) => rest.trim_start_matches(['*', '~', '^', '+']),
+            None => &function[..word.start],
+        };
+        let place = [before.to_owned(), without_arguments(&function[word.end..]), without_lines(file)];
+        Some((Self { place, words }, version))
+    }
+}
+
+impl Version {
+    /// Splits the name of a function into its words and its version; `None` if it has no words.
+    fn split(name: &str) -> Option<(String, Self)> {
+        let mut parts = split_words(name);
+        let mut version = Self::default();
+        let last_number =
+            parts.last().and_then(|last| last.parse::<u32>().ok()).filter(|number| *number <= MAX_VERSION);
+        if let (Some(number), [.., _, _]) = (last_number, &parts[..]) {
+            let has_letter = parts[parts.len() - 2] == "v";
+            // `copy2` and `log2` are other functions, `copy_row2` and `copy_2` versions.
+            if has_letter && parts.len() > 2 {
+                version.version = Some(number);
+                parts.truncate(parts.len() - 2);
+            } else if !has_letter
+                && (parts.len() > 2 || name.trim_end_matches(|letter: char| letter.is_ascii_digit()).ends_with('_'))
+            {
+                version.number = Some(number);
+                parts.pop();
+            }
+        }
+        let is_age = |part: &String| part == "old" || part == "new";
+        if parts.len() > 1 && parts.last().is_some_and(is_age) {
+            parts.pop();
+        } else if parts.len() > 1 && is_age(&parts[0]) {
+            version.age = Some(parts.remove(0));
+        }
+        if parts.len() > 1 && parts.last().is_some_and(|last| VARIANTS.contains(&last.as_str())) {
+            version.variant = parts.pop();
+        }
+        // `step_2_1` and `step_21` differ.
+        let mut words = String::new();
+        for part in &parts {
+            if words.ends_with(is_digit) && part.starts_with(is_digit) {
+                words.push('_');
+            }
+            words.push_str(part);
+        }
+        (!words.is_empty()).then_some((words, version))
+    }
+
+    /// True if functions with the same words and these versions may be one.
+    pub fn may_become(&self, after: &Self) -> bool {
+        let is_new = |version: &Self| version.age.as_deref() == Some("new");
+        // `new_list` makes a list.
+        let are_ages = is_new(self) == is_new(after) || self.age.is_some() && after.age.is_some();
+        let are_variants = self.variant == after.variant || self.variant.is_none() || after.variant.is_none();
+        let are_numbers = self.number == after.number || self.number.is_none() || after.number.is_none();
+        let are_versions = match (self.version, after.version) {
+            (Some(one), Some(other)) => one == other || ![one, other].iter().all(|number| PROTOCOLS.contains(number)),
+            _ => true,
+        };
+        are_ages && are_variants && are_numbers && are_versions
+    }
+}
+
+/// The functions that are alike by their names, and alone so.
+#[derive(Clone, Debug)]
+pub(super) struct LikeNames(Rc<FxHashMap<FrameId, (usize, Version)>>);
+
+impl LikeNames {
+    /// Finds the functions before and after that alone have their words on their side.
+    pub fn find(frames: &Frames, relations: &[std::collections::BTreeMap<FrameId, Relations>; 2]) -> Self {
+        let mut groups = HashMap::<NameWords, [Vec<(FrameId, Version)>; 2]>::new();
+        for (frame, name) in frames.iter() {
+            let Some((words, version)) = NameWords::parse(name) else { continue };
+            let group = groups.entry(words).or_default();
+            for side in (0..2).filter(|side| relations[*side].contains_key(&frame)) {
+                group[side].push((frame, version.clone()));
+            }
+        }
+        let single = groups.into_values().filter(|sides| sides.iter().all(|functions| functions.len() == 1));
+        let numbered = single.enumerate().flat_map(|(number, sides)| {
+            sides.into_iter().flatten().map(move |(frame, version)| (frame, (number, version)))
+        });
+        Self(Rc::new(numbered.collect()))
+    }
+
+    /// True if a function before and one after are alike, and no others are alike with them.
+    pub fn are_alike(&self, vanished: FrameId, new: FrameId) -> bool {
+        let (Some((one, before)), Some((other, after))) = (self.0.get(&vanished), self.0.get(&new)) else {
+            return false;
+        };
+        one == other && before.may_become(after)
+    }
+}
+
+/// True for a word by which a function is called, behind a text.
+fn is_name(before: &str, word: &str) -> bool {
+    let stem = word.trim_end_matches(is_digit);
+    let is_call_of_lambda = word == "operator" && before.ends_with("}::");
+    !stem.is_empty() && !NAMELESS.contains(&stem) && !is_call_of_lambda
+}
+
+fn is_digit(letter: char) -> bool {
+    letter.is_ascii_digit()
+}
+
+/// Returns a name without the hash of Rust and the suffixes of compilers.
+fn without_suffixes(mut name: &str) -> &str {
+    let hash = name.rfind("::h").filter(|at| {
+        let digits = &name[at + 3..];
+        digits.len() == HASH_DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    });
+    name = &name[..hash.unwrap_or(name.len())];
+    loop {
+        let shorter = match name.strip_suffix(']').and_then(|name| name.rsplit_once(" [")) {
+            Some((shorter, suffix)) if suffix.starts_with("clone ") => shorter,
+            _ => {
+                let end = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+                let end = if name[end.len()..].starts_with('.') { end } else { name };
+                match end.rsplit_once('.') {
+                    Some((shorter, suffix)) if SUFFIXES.contains(&suffix) => shorter,
+                    _ => return name,
                 }
             }
-        }
-        found
-    }
-
-    fn add_segment(&mut self, segment: &str) {
-        let parts = split_words(segment);
-        let mut parts = parts.iter().peekable();
-        while let Some(part) = parts.next() {
-            match part.starts_with(|first: char| first.is_ascii_digit()) {
-                true => self.numbers.push(part.clone()),
-                false
-                    if part == "v"
-                        && parts.next_if(|next| next.starts_with(|first: char| first.is_ascii_digit())).is_some() => {}
-                false => self.words.push(part.clone()),
-            }
-        }
-        if self.words.iter().any(|word| !VERSIONS.contains(&word.as_str())) {
-            self.words.retain(|word| !VERSIONS.contains(&word.as_str()));
-        }
-    }
-
-    /// True if the names are equal but for versions and the way of writing, or if all words of one are those of the other, which has at
-    /// most twice as many.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let [one, two] = [self, other].map(|name| name.words.concat());
-        if one.is_empty() || two.is_empty() || self.common != other.common {
-            return false;
-        }
-        if !self.numbers.is_empty() && !other.numbers.is_empty() && self.numbers != other.numbers {
-            return false;
-        }
-        let [few, many] = if self.words.len() <= other.words.len() { [self, other] } else { [other, self] };
-        let is_part = few.words.iter().all(|word| many.words.iter().any(|other| are_forms(word, other)));
-        one == two || is_part && one.len().min(two.len()) >= MIN_LETTERS && many.words.len() <= 2 * few.words.len()
+        };
+        name = shorter;
     }
 }
 
-/// True for two forms of a word.
-fn are_forms(one: &str, other: &str) -> bool {
-    let [short, long] = if one.len() <= other.len() { [one, other] } else { [other, one] };
-    let rest = long.strip_prefix(short);
-    rest.is_some_and(|rest| short.len() >= MIN_PREFIX || ["", "s", "es"].contains(&rest))
-}
-
-/// Returns a name without what is in brackets: arguments, and the type of a method of Go.
+/// Returns a name with spaces in place of what is in brackets: arguments, and the type of a method of Go.
 fn without_brackets(name: &str) -> String {
-    let (mut plain, mut depth) = (String::with_capacity(name.len()), 0_usize);
+    let (mut masked, mut depth) = (String::with_capacity(name.len()), 0_usize);
     for letter in name.chars() {
-        match letter {
-            '(' | '<' | '[' => depth += 1,
-            ')' | '>' | ']' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => plain.push(letter),
-            _ => {}
+        depth += usize::from(matches!(letter, '(' | '<' | '['));
+        match depth {
+            0 => masked.push(letter),
+            _ => masked.extend(std::iter::repeat_n(' ', letter.len_utf8())),
         }
+        depth = depth.saturating_sub(usize::from(matches!(letter, ')' | '>' | ']')));
     }
-    plain
+    masked
+}
+
+/// Returns the text behind the name of a function without arguments.
+fn without_arguments(text: &str) -> String {
+    let mut depth = 0_usize;
+    let kept = text.chars().filter(|letter| {
+        depth += usize::from(*letter == '(');
+        let is_kept = depth == 0;
+        depth = depth.saturating_sub(usize::from(*letter == ')'));
+        is_kept
+    });
+    kept.collect()
+}
+
+/// Returns the file of a function without the line and column.
+fn without_lines(file: &str) -> String {
+    let end = file.trim_end_matches([')', ' ']);
+    let is_place = |letter: char| is_digit(letter) || letter == ':';
+    let path = end.trim_end_matches(is_place);
+    if end[path.len()..].starts_with(':') { path.to_owned() } else { end.to_owned() }
 }
 
 /// Splits `parseHeader2` and `parse_header_2` into words and numbers in lower case.
@@ -130,33 +253,41 @@ mod tests {
 
     fn are_alike(one: &str, other: &str) -> bool {
         let [one, other] = [one, other].map(|name| NameWords::parse(name.as_bytes()));
-        assert_eq!(one.is_like(&other), other.is_like(&one));
-        one.is_like(&other)
+        let (Some((one, version)), Some((other, new))) = (one, other) else { return false };
+        assert_eq!(version.may_become(&new), new.may_become(&version));
+        one == other && version.may_become(&new)
     }
 
     #[test]
-    fn names_that_differ_in_a_word_or_the_way_of_writing_are_alike() {
+    fn names_that_differ_in_a_version_or_the_way_of_writing_are_alike() {
         for (one, other) in [
             ("parse_v1", "parse"),
             ("parse_v1", "parse_v2"),
             ("parse_old", "parse_new"),
+            ("old_merge", "new_merge"),
+            ("old_merge", "merge"),
+            ("parse", "parse_fast"),
+            ("parse_impl", "parse"),
+            ("parse_row", "parse_row2"),
+            ("copy", "copy_2"),
             ("sum", "sum.constprop.0"),
+            ("sum.part.0", "sum.isra.0.cold"),
+            ("sum(int) [clone .isra.0]", "sum(int)"),
+            ("app::render::h0123456789abcdef", "app::render::hfedcba9876543210"),
             ("computeTotal", "compute_total"),
             ("doWork", "dowork"),
+            ("XMLRead", "XmlRead"),
+            ("_draw", "draw"),
             ("insertCell", "insertCellFast"),
-            ("calc_sum", "calculate_sum"),
-            ("render (app.py)", "render (views.py:12)"),
-            ("render (/srv/a/app.py)", "render_page (/srv/a/app.py)"),
-            ("JS:*render /srv/app.js:12:5", "JS:*renderPage /srv/app.js:14:5"),
-            ("shop::tax<int>(int)", "shop::taxes<long>(long)"),
-            ("main.(*Index).Add", "main.(*Catalog).AddAll"),
-            ("Foo::new", "FooV2::new"),
-            ("load::{closure#0}", "load_v2::{closure#1}"),
+            ("render (/srv/a/app.py:7)", "renderV2 (/srv/a/app.py:12)"),
+            ("JS:*render /srv/app.js:12:5", "JS:~render_v2 /srv/app.js:14:5"),
+            ("shop::tax<int>(int)", "shop::tax_v2<int>(long)"),
+            ("main.(*Index).Add", "main.(*Index).AddV2"),
+            ("load::{closure#0}", "load_v2::{closure#0}"),
             (
                 "load(int)::{lambda(int)#1}::operator()(int) const",
-                "loadAll(int)::{lambda(int)#2}::operator()(int) const",
+                "load_v2(int)::{lambda(int)#1}::operator()(int) const",
             ),
-            ("f (a.py)", "f (b.py)"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }
@@ -169,17 +300,40 @@ mod tests {
             ("parse_header", "parse_body"),
             ("encode", "decode"),
             ("compress", "decompress"),
-            ("encode_json_array", "encode_json_object"),
-            ("get", "get_user_name_by_id"),
             ("sha256", "sha512"),
+            ("crc", "crc32"),
+            ("copy", "copy2"),
             ("step1", "step2"),
+            ("step_1", "step_2"),
+            ("parse_v4", "parse_v6"),
+            ("list", "new_list"),
+            ("alloc_fast", "alloc_simd"),
+            ("conf", "confirm"),
+            ("save", "save_all"),
+            ("is_valid", "is_not_valid"),
+            ("rgb_to_yuv", "yuv_to_rgb"),
+            ("comp_page", "compare_page"),
+            ("get_user", "get_users"),
+            ("Order::total", "Invoice::total"),
+            ("Order::total", "total"),
+            ("com/acme/OrderService.find", "com/acme/UserService.find"),
+            ("main.(*Order).Total", "main.(*Invoice).Total"),
+            ("shop::orders::list", "shop::users::list"),
+            ("api::v1::list", "api::v2::list"),
             ("Foo::new", "Bar::new"),
+            ("Store::Store", "Store::~Store"),
+            ("Row::operator<", "Row::operator>"),
+            ("<A as Cost>::total", "<B as Cost>::total"),
+            ("sort<User>(int)", "sort<Order>(int)"),
             ("main.load.func1", "main.save.func1"),
             ("main.load", "main.load.func1"),
             ("load::{closure#0}", "save::{closure#0}"),
+            ("load::{closure#0}", "load::{closure#1}"),
             ("load::{closure#0}", "load"),
             ("<lambda> (a.py:1)", "<lambda> (b.py:7)"),
             ("f", "f_inner"),
+            ("f (a.py)", "f (b.py)"),
+            ("render (/srv/a.py:12)", "render (/srv/b.py:12)"),
             ("std::map<a, b>::next", "std::set<a>::next"),
         ] {
             assert!(!are_alike(one, other), "{one} {other}");

@@ -34,12 +34,6 @@ impl OwnFrames {
         Self { is_evidence: names.collect(), origins: Origins::find(profile, Categories::of_default(), None) }
     }
 
-    /// True for a function whose name says what it does, other than one of the kernel or of a run time.
-    fn says_something(&self, frame: FrameId) -> bool {
-        let is_function = self.origins.says_something(frame) && !self.origins.is_run_time(frame);
-        is_function && self.is_evidence[frame.index()] && !self.origins.is_kernel(frame)
-    }
-
     /// Returns those of a stack, root first. The root is a program or a thread.
     pub fn find<'s>(&'s self, stack: &'s [FrameId]) -> impl Iterator<Item = FrameId> + 's {
         let open = self.origins.place(stack).open;
@@ -69,17 +63,13 @@ pub(super) struct OwnFunctions {
     roots: FxHashMap<FrameId, FxHashSet<FrameId>>,
     /// The weight before and after of the stacks of a program or thread whose innermost own function is this one.
     weights: BTreeMap<FrameId, BTreeMap<FrameId, [f64; 2]>>,
-    /// The functions whose names say what they do, other than those of the kernel and of run times.
-    telling: FxHashSet<FrameId>,
 }
 
 impl OwnFunctions {
     /// Finds the own functions.
     pub fn new(both: &Profile) -> Self {
         let own = OwnFrames::new(both);
-        let frames = both.frames.iter().map(|(frame, _)| frame);
-        let telling = frames.filter(|frame| own.says_something(*frame)).collect();
-        let mut found = Self { roots: FxHashMap::default(), weights: BTreeMap::new(), telling };
+        let mut found = Self { roots: FxHashMap::default(), weights: BTreeMap::new() };
         let _ = both.for_each(|stack, weights| {
             let Some(root) = stack.first() else { return Ok::<(), ()>(()) };
             let mut innermost = None;
@@ -100,11 +90,6 @@ impl OwnFunctions {
     /// True for an own function.
     pub fn contains(&self, function: FrameId) -> bool {
         self.roots.contains_key(&function)
-    }
-
-    /// True for a function whose name says what it does, other than one of the kernel or of a run time.
-    pub fn says_something(&self, function: FrameId) -> bool {
-        self.telling.contains(&function)
     }
 
     /// Returns the programs and threads in which a function was seen.

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bstr::ByteSlice as _;
 
 use super::candidates::Candidates;
+use super::name_words::LikeNames;
 use super::own_functions::{Agreement, OwnFunctions, Presence};
 use super::relations::{NamedRelations, Relations, find_relations};
 use crate::Error;
@@ -53,6 +54,7 @@ pub(super) fn find_renamed(both: &Profile, distinct: &BTreeSet<Vec<u8>>) -> Resu
 pub(super) struct Matching<'p> {
     pub frames: &'p Frames,
     pub own: OwnFunctions,
+    pub like_names: LikeNames,
     /// The relations of all functions before and after.
     pub relations: [BTreeMap<FrameId, Relations>; 2],
     /// The functions whose weight on one side only is no chance.
@@ -81,8 +83,9 @@ impl<'p> Matching<'p> {
         });
         let distinct = both.frames.iter().filter(|(_, name)| distinct.contains(*name)).map(|(frame, _)| frame);
         let distinct = distinct.collect();
+        let like_names = LikeNames::find(&both.frames, &relations);
         let (names, probable, versions) = Default::default();
-        Ok(Self { frames: &both.frames, own, relations, distinct, unmatched, names, probable, versions })
+        Ok(Self { frames: &both.frames, own, like_names, relations, distinct, unmatched, names, probable, versions })
     }
 
     /// Returns the own functions of a side that have no other name.

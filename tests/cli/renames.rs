@@ -41,7 +41,7 @@ fn simulate_rare_functions(random: &mut Random, samples: u32, renamed: Option<&s
             _ => format!("f{number}"),
         };
         if count > 0 {
-            text.push_str(&format!("main;g{caller};{name};leaf{} {count}\n", number % 7));
+            text.push_str(&format!("main;g{caller};{name};leaf{number} {count}\n"));
         }
     }
     text

@@ -22,15 +22,23 @@ fn pairs_of_lines(lines: &[&str]) -> Vec<String> {
 
 #[test]
 fn pairs_functions_with_equal_relations() {
-    assert_eq!(pairs(&["main;old;read 50 0", "main;new;read 0 52", "main;other 30 30"]), ["old>new"]);
+    assert_eq!(pairs(&["main;old;step 50 0", "main;new;step 0 52", "main;other 30 30"]), ["old>new"]);
     // The caller of the second function was renamed too.
-    let chain = ["main;a;b;read 50 0", "main;a;c 20 0", "main;x;y;read 0 50", "main;x;c 0 21"];
+    let chain = ["main;a;b;step 50 0", "main;a;c 20 0", "main;x;y;step 0 50", "main;x;c 0 21"];
     assert_eq!(pairs(&chain), ["a>x", "b>y"]);
 }
 
 #[test]
 fn pairs_functions_that_call_little_by_their_names() {
     assert_eq!(pairs(&["main;parse_v1 50 0", "main;parse 0 52"]), ["parse_v1>parse"]);
+    // Names with a hash of the build.
+    let hashed = ["main;app::draw::h0123456789abcdef 50 0", "main;app::draw::hfedcba9876543210 0 52"];
+    assert_eq!(pairs(&hashed), ["app::draw::h0123456789abcdef>app::draw::hfedcba9876543210"]);
+    // Others are alike, too.
+    for others in [&["main;parse_v2 40 41"][..], &["main;parse_v2 9 0"], &["main;parse_v3 0 9"], &["x;parse_v2 1 1"]] {
+        let lines = [&["main;parse_v1 50 0", "main;parse 0 52"], others].concat();
+        assert_eq!(pairs(&lines), [""; 0], "{others:?}");
+    }
     // Another one at the same place is as heavy.
     let two = ["main;parse_v1 50 0", "main;render 49 0", "main;parse 0 52", "main;warm_cache 0 50"];
     assert_eq!(pairs(&two), ["parse_v1>parse"]);
@@ -69,6 +77,9 @@ fn pairs_nothing_in_doubt() {
         &["main;old 50 0", "main;new 0 50"],
         // Others call it as much, or all functions do.
         &["main;old 80 0", "main;old;log_it 20 0", "main;new 0 80", "main;new;log_it 0 20", "main;a;log_it 30 30"],
+        &["main;old 50 0", "main;old;log_it 50 0", "main;new 0 50", "main;new;log_it 0 50", "main;a;log_it 30 30"],
+        // A library, which they alone call.
+        &["main;old 20 0", "main;old;memcpy 50 0", "main;new 0 20", "main;new;memcpy 0 50"],
         &["main;old 50 0", "main;old;qsort 50 0", "main;new 0 50", "main;new;qsort 0 50", "main;a;qsort 99 99"],
         &["main;old;do_fault_[k] 50 0", "main;new;do_fault_[k] 0 50"],
         // Their callers are not the same.
@@ -121,19 +132,20 @@ fn most_of_the_program_may_have_another_name() {
     let rest = ["main;a 60 61", "main;b 50 52", "main;c 9 8"];
     let with_rest = |lines: &[&'static str]| [&rest[..], lines].concat();
     // More than half of the weight.
-    assert_eq!(pairs_of_lines(&with_rest(&["main;old;read 200 0", "main;new;read 0 204"])), ["old>new"]);
+    assert_eq!(pairs_of_lines(&with_rest(&["main;old;step 200 0", "main;new;step 0 204"])), ["old>new"]);
     assert_eq!(pairs_of_lines(&with_rest(&["main;old 200 0", "main;new 0 204"])), [""; 0], "by weight alone");
     assert_eq!(pairs_of_lines(&with_rest(&["main;join_v1 200 0", "main;join 0 204"])), ["join_v1>join"]);
     let leaves = ["main;f 200 0", "main;g 90 0", "main;h 30 0", "main;x 0 204", "main;y 0 91", "main;z 0 29"];
     assert_eq!(pairs_of_lines(&with_rest(&leaves)), [""; 0], "by weight alone");
     // Most functions, if all are alike.
-    let others = ["main;f;read 80 0", "main;g;write 40 0", "main;x;read 0 79", "main;y;write 0 42"];
-    let three = [&others[..], &["main;h;malloc 20 0", "main;z;malloc 0 19", "main;a 60 61"]].concat();
-    assert_eq!(pairs_of_lines(&three), ["f>x", "g>y", "h>z"]);
+    let others =
+        ["main;fold_v1;read 80 0", "main;gather_v1;write 40 0", "main;fold;read 0 79", "main;gather;write 0 42"];
+    let three = [&others[..], &["main;hop_v1;malloc 20 0", "main;hop;malloc 0 19", "main;a 60 61"]].concat();
+    assert_eq!(pairs_of_lines(&three), ["fold_v1>fold", "gather_v1>gather", "hop_v1>hop"]);
     assert_eq!(pairs_of_lines(&[&others[..], &rest[..1]].concat()), [""; 0], "three functions may be chance");
     // Some functions of two programs are alike.
     let chance =
-        [&others[..2], &["main;h 70 0", "main;x;read 0 79", "main;y;memcpy 0 45", "main;z;malloc 0 66"]].concat();
+        [&others[..2], &["main;h 70 0", "main;fold;read 0 79", "main;y;memcpy 0 45", "main;z;malloc 0 66"]].concat();
     assert_eq!(pairs_of_lines(&[&rest[..2], &chance].concat()), [""; 0]);
     let costs = ["main;a 60 61", "main;b 50 9", "main;c 9 80"];
     assert_eq!(pairs_of_lines(&[&costs[..], &others].concat()), [""; 0], "what both have costs other than before");
@@ -143,17 +155,17 @@ fn most_of_the_program_may_have_another_name() {
 fn all_threads_tell_if_two_sides_are_versions() {
     let threads = ["w0;load;read 30 31", "w1;rank;memcpy 40 39", "w2;pack 35 34"];
     let with_threads = |lines: &[&'static str]| pairs_of_lines(&[&threads[..], lines].concat());
-    assert_eq!(with_threads(&["w3;dump;write 50 0", "w3;emit;write 0 51"]), ["dump>emit"]);
-    assert_eq!(with_threads(&["w3;dump;write 50 0", "w4;emit;write 0 51"]), [""; 0], "another thread");
-    let other = ["w3;dump;write 50 0", "w3;emit;write 0 51", "w3;f;read 90 0", "w3;g;write 0 70"];
+    assert_eq!(with_threads(&["w3;dump_v1;write 50 0", "w3;dump;write 0 51"]), ["dump_v1>dump"]);
+    assert_eq!(with_threads(&["w3;dump_v1;write 50 0", "w4;dump;write 0 51"]), [""; 0], "another thread");
+    let other = ["w3;dump_v1;write 50 0", "w3;dump;write 0 51", "w3;f;read 90 0", "w3;g;write 0 70"];
     assert_eq!(with_threads(&other), [""; 0], "most of the thread is another");
-    let lines = ["w0;load 30 0", "w1;rank 40 39", "w2;pack 0 34", "w3;dump;write 50 0", "w3;emit;write 0 51"];
+    let lines = ["w0;load 30 0", "w1;rank 40 39", "w2;pack 0 34", "w3;dump_v1;write 50 0", "w3;dump;write 0 51"];
     assert_eq!(pairs_of_lines(&lines), [""; 0], "two programs");
 }
 
 #[test]
 fn only_functions_of_the_program_make_two_sides_versions() {
-    let lines = ["main;old;read 100 0", "main;new;read 0 102", "main;a 60 61", "main;b 50 52", "main;c 9 8"];
+    let lines = ["main;old;step 100 0", "main;new;step 0 102", "main;a 60 61", "main;b 50 52", "main;c 9 8"];
     assert_eq!(pairs_of_lines(&lines), ["old>new"]);
     // Functions of libraries, of run times and of allocators are none of the program.
     let libraries =
