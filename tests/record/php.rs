@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::sources;
-use crate::support::recording::{Profile, Stack, can_record, record, record_process};
+use crate::support::recording::{Profile, Stack, can_record, record, record_process, recorder};
 use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
-use crate::support::{Outcome, command, directory, skip_optional};
+use crate::support::{Outcome, command, directory, run_bounded, skip_optional};
 
 /// The functions of `functions.php` that compute.
 const CALLERS: Callers<'_> = &[
@@ -58,21 +58,20 @@ fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
     assert!(scripts * 100 >= total * 98, "{scripts} of {total}: {profile:?}");
 }
 
-/// Records a program in which so many generators delegate to another one each, which calls `burn`. They are `g_0` to `g_6` by
+/// Records a program in which so many generators delegate to another one each, which does `innermost`. They are `g_0` to `g_6` by
 /// turns, `g_0` is the outermost.
-fn record_generators(count: usize) -> Outcome {
+fn record_generators(count: usize, innermost: &str, options: &[&str]) -> Outcome {
     let generators = (0..7).map(|own| {
         let next = (own + 1) % 7;
-        format!(
-            "function g_{own}($n) {{ if ($n) yield from g_{next}($n - 1); else while (true) yield burn(20000); }}\n"
-        )
+        format!("function g_{own}($n) {{ if ($n) yield from g_{next}($n - 1); else {innermost} }}\n")
     });
     let folder = directory();
     let program = folder.path().join("generators.php");
     let rest = "function burn($n) { for ($i = $s = 0; $i < $n; $i++) $s = ($s * 31 + $i) & 0xffffff; return $s; }
-        function run($count) { $end = hrtime(true) + 4e8; foreach (g_0($count) as $_) if (hrtime(true) > $end) break; }";
-    std::fs::write(&program, format!("<?php\n{}{rest}\nrun({count});\n", generators.collect::<String>())).unwrap();
-    record(["-v", "-F", "997", "--", "php", &program.display().to_string()]).ok()
+        function run($count, $end) { foreach (g_0($count) as $_) if (hrtime(true) > $end) break; }
+        for ($end = hrtime(true) + 4e8; hrtime(true) < $end;) run";
+    std::fs::write(&program, format!("<?php\n{}{rest}({count}, $end);\n", generators.collect::<String>())).unwrap();
+    run_bounded(recorder(["-v"]).args(options).args(["--", "php"]).arg(program)).ok()
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn shows_generators_that_delegate_to_others() {
     }
     let generators = |count: usize| (0..=count).rev().map(|number| format!("g_{}", number % 7));
     for count in [1, 9, 255] {
-        let outcome = record_generators(count);
+        let outcome = record_generators(count, "while (true) yield burn(20000);", &["-F", "997"]);
         if !walked_scripts(&outcome) {
             return;
         }
@@ -91,7 +90,7 @@ fn shows_generators_that_delegate_to_others() {
         assert_callers(&Profile::from_stdout(&outcome), &[("burn", &callers)], &format!("{count} generators"));
     }
     // More than are read.
-    let outcome = record_generators(256);
+    let outcome = record_generators(256, "while (true) yield burn(20000);", &["-F", "997"]);
     let profile = Profile::from_stdout(&outcome);
     assert_callers(&profile, &[("burn", &["g_4"])], "256 generators");
     let in_burn = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.starts_with("burn (")));
@@ -100,6 +99,38 @@ fn shows_generators_that_delegate_to_others() {
     let details = outcome.stderr.lines().find(|line| line.contains("stacks truncated:")).unwrap();
     let deep = details.rsplit(", ").next().and_then(|deep| deep.strip_suffix(" too deep")?.parse::<u64>().ok());
     assert!(cut > 0 && deep >= Some(cut), "{cut}: {details}");
+}
+
+#[test]
+fn generators_that_begin_and_end_have_their_callers() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    // They are linked while the innermost one runs, and resumed before they have a caller.
+    for count in [9, 60, 200] {
+        let outcome = record_generators(count, "for ($i = 0; $i < 40; $i++) yield burn(2);", &["-F", "4999"]);
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let mut complete = 0;
+        for stack in &Profile::from_stdout(&outcome).0 {
+            let names = stack.frames.iter().filter_map(|frame| frame.split(' ').next());
+            let scripts: Vec<&str> = names.skip_while(|name| *name != "{main}").collect();
+            let is_generator = |frame: &String| frame.starts_with("g_");
+            let Some(first) = stack.frames.iter().position(is_generator) else { continue };
+            if stack.contains(&["[truncated]"]) || stack.contains(&["[php]"]) {
+                continue;
+            }
+            assert_eq!(scripts.get(1), Some(&"run"), "{count}: {stack:?}");
+            assert!(stack.frames[first - 1].starts_with("run ("), "{count}: {stack:?}");
+            let generators: Vec<&str> = scripts[2..].iter().copied().filter(|name| name.starts_with("g_")).collect();
+            let expected: Vec<String> = (0..generators.len()).map(|depth| format!("g_{}", depth % 7)).collect();
+            assert_eq!(generators, expected, "{count}");
+            assert!(generators.len() <= count + 1, "{count}: {stack:?}");
+            complete += stack.weight;
+        }
+        assert!(complete > 0, "{count}");
+    }
 }
 
 /// Options that have functions compiled while they run.

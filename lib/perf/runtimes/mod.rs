@@ -22,6 +22,7 @@ pub mod merge;
 mod php;
 pub mod processes;
 mod python;
+mod resumed_generators;
 mod ruby;
 pub mod sleeping;
 mod thread_anchor;

@@ -16,6 +16,7 @@ use super::interpreter::{
 };
 use super::loop_frame::LoopFrame;
 use super::merge::NativeKind;
+use super::resumed_generators::{RESUME, RUNS, find_generator_flags, find_resume_registers};
 use super::sleeping::{MAX_FRAMES, SleepingThread, Step, WalkedScripts};
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
@@ -62,6 +63,9 @@ const GENERATOR_FRAME: u64 = 56;
 const GENERATOR_PARENT: u64 = 152;
 const GENERATOR_PLACEHOLDER: u64 = 184;
 
+/// The size of the placeholder, before the generator's flags.
+const PLACEHOLDER_SIZE: u64 = 72;
+
 /// The type of functions in C.
 const INTERNAL_FUNCTION: u64 = 1;
 
@@ -73,8 +77,17 @@ const OPCODES: usize = 1;
 const OPCODE_COUNT: usize = 2;
 const OPCODE_SIZE: u64 = 32;
 
-/// A flag of frames that are the outermost of a loop.
+/// The field with the place of the flags in a generator. The next ones are the distance of the function that resumes generators
+/// from the anchor, its size, and what it has in registers. 0 if they are not known.
+const GENERATOR_FLAGS: usize = 7;
+
+/// Flags of frames that are the outermost of a loop, and of generators.
 const CALL_TOP: u64 = 0x20000;
+const CALL_GENERATOR: u64 = 0x100_0000;
+
+/// The places of the generator and of the caller in a frame.
+const GENERATOR_OF_FRAME: u64 = 16;
+const CALLER: u64 = 48;
 
 /// The longest name or path that is read.
 const MAX_LENGTH: u64 = 1 << 16;
@@ -105,10 +118,25 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
     if let Some(frame) = find_frame_of_compiled(file) {
         fields[LOOP_FRAME_SIZE..][..2].copy_from_slice(&[frame.size, frame.saved_bp.cast_unsigned()]);
     }
+    if let Some(resume) = read_resume(file, globals.start + CURRENT_FRAME) {
+        fields[GENERATOR_FLAGS..][..4].copy_from_slice(&resume);
+    }
     let anchor = ThreadAnchor::MainThread(globals.start + CURRENT_FRAME);
     let layout = Layout { kind: KIND, anchor, fields };
     let loops = find_parts(file, function);
     Recognition::Found(Arc::new(Php { layout, loops, file: path.into(), first_line: first_line.into() }))
+}
+
+/// Returns the fields from `GENERATOR_FLAGS` on.
+fn read_resume(file: &InterpreterFile<'_>, anchor: u64) -> Option<[u32; 4]> {
+    let resume = file.symbol(RESUME)?;
+    let size = resume.end - resume.start;
+    let code = file.elf.code_from(resume.start);
+    let code = code.get(..(size as usize).min(code.len()))?;
+    let flags = find_generator_flags(code, (GENERATOR_PLACEHOLDER + PLACEHOLDER_SIZE) as u32);
+    let distance = i32::try_from(resume.start.wrapping_sub(anchor).cast_signed()).ok()?;
+    let registers = find_resume_registers(code, (GENERATOR_PLACEHOLDER + CALLER) as u32);
+    Some([flags.unwrap_or(0), distance.cast_unsigned(), u32::try_from(size).ok()?, registers.unwrap_or(0)])
 }
 
 /// Returns the version in a file: up to 8 characters of it.
@@ -170,7 +198,7 @@ impl Interpreter for Php {
     }
 
     fn walk_sleeping(&self, memory: Memory, state: u64, _: SleepingThread) -> Option<WalkedScripts> {
-        let mut walk = SleepingWalk { php: self, memory, generators: Vec::new(), caller: 0 };
+        let mut walk = SleepingWalk { php: self, memory, generators: Vec::new(), caller: 0, innermost: None };
         Some(WalkedScripts::walk(state, |frame| walk.step(frame)))
     }
 
@@ -203,7 +231,7 @@ impl Php {
 impl Php {
     /// Reads a frame of a thread that sleeps. `None` for the placeholder of generators that delegate to others.
     fn read_frame(&self, memory: Memory, frame: u64) -> Option<Step> {
-        let [instruction, code, flags, caller] = [0, 24, 40, 48].map(|offset| memory.field(frame, offset));
+        let [instruction, code, flags, caller] = [0, 24, 40, CALLER].map(|offset| memory.field(frame, offset));
         let (instruction, code, flags, caller) = (instruction?, code.filter(|code| *code != 0)?, flags?, caller?);
         let is_internal = memory.u64(code)? & 0xff == INTERNAL_FUNCTION;
         let parts = self.read_parts(memory, code)?;
@@ -240,6 +268,8 @@ struct SleepingWalk<'a> {
     generators: Vec<u64>,
     /// The frame that called the outermost of them.
     caller: u64,
+    /// The generator of the frame before; 0 if it has none. `None` before the first frame.
+    innermost: Option<u64>,
 }
 
 impl SleepingWalk<'_> {
@@ -248,22 +278,44 @@ impl SleepingWalk<'_> {
             return self.enter_generators(frame);
         }
         let step = self.php.read_frame(self.memory, frame)?;
-        let (Some(_), Step::Frame(function, _)) = (self.generators.pop(), &step) else { return Some(step) };
-        let function = ScriptFrame { is_outermost: self.generators.is_empty(), ..*function };
-        Some(Step::Frame(function, self.next_generator()?))
+        let Step::Frame(function, caller) = step else { return Some(step) };
+        let is_generator = self.memory.field(frame, 40)? & CALL_GENERATOR != 0;
+        let generator = if is_generator { self.memory.field(frame, GENERATOR_OF_FRAME)? } else { 0 };
+        let is_first = self.innermost.replace(generator).is_none();
+        if self.generators.pop().is_some() {
+            let function = ScriptFrame { is_outermost: self.generators.is_empty(), ..function };
+            return Some(Step::Frame(function, self.next_generator()?));
+        }
+        // A generator is called by another frame, which it has while a loop runs it.
+        let has_caller = caller != 0 && (!is_first || self.is_running(generator, frame).unwrap_or(false));
+        Some(if generator == 0 || has_caller { step } else { Step::Cut(function) })
     }
 
-    /// Keeps the generators for which a placeholder is among the frames.
+    /// True if a loop runs the generator with this frame. Before and after that, the frame may still have the caller of the time
+    /// before, or none.
+    fn is_running(&self, generator: u64, frame: u64) -> Option<bool> {
+        let place = self.php.layout.fields[GENERATOR_FLAGS];
+        let own = self.memory.field(generator, GENERATOR_FRAME)?;
+        // One that ends has no frame.
+        let is_own = own == frame || own == 0;
+        Some(place != 0 && is_own && self.memory.field(generator, place.into())? & RUNS != 0)
+    }
+
+    /// Keeps the generators for which a placeholder is among the frames: those that delegate to the one of the frame before.
     fn enter_generators(&mut self, placeholder: u64) -> Option<Step> {
         let mut generator = self.memory.field(placeholder, 32)?;
         if !self.generators.is_empty() || placeholder != generator.checked_add(GENERATOR_PLACEHOLDER)? {
             return None;
         }
-        self.caller = self.memory.field(placeholder, 48)?;
-        loop {
+        self.caller = self.memory.field(placeholder, CALLER).filter(|caller| *caller != 0)?;
+        let innermost = self.innermost.unwrap_or(0);
+        // The innermost one may be about to delegate, too: then it has a parent, which does not run yet.
+        while generator != innermost {
             let parent = self.memory.field(generator, GENERATOR_PARENT)?;
             if parent == 0 {
-                break;
+                // One that ends has no frame. What runs meanwhile are destructors.
+                let is_end = innermost == 0 || self.memory.field(generator, GENERATOR_FRAME)? == 0;
+                if is_end { break } else { return None }
             }
             self.generators.push(generator);
             generator = parent;
@@ -271,9 +323,8 @@ impl SleepingWalk<'_> {
                 return None;
             }
         }
-        let has_generators = !self.generators.is_empty();
-        let next = self.next_generator()?;
-        Some(if has_generators { Step::SameLoop(next) } else { Step::Hidden(next) })
+        self.generators.last()?;
+        Some(Step::SameLoop(self.next_generator()?))
     }
 
     /// Returns the frame of the innermost generator that was not stepped to yet, or that of the caller.

@@ -43,6 +43,8 @@ pub(super) enum Step {
     Hidden(u64),
     /// Nothing that is shown, before the frame at this address. The same loop runs it and the frame before.
     SameLoop(u64),
+    /// A frame whose caller is not known.
+    Cut(ScriptFrame),
 }
 
 impl WalkedScripts {
@@ -71,6 +73,10 @@ impl WalkedScripts {
                 Some(Step::SameLoop(caller)) => {
                     scripts.frames.iter_mut().last().into_iter().for_each(|last| last.is_outermost = false);
                     next = caller;
+                }
+                Some(Step::Cut(frame)) => {
+                    scripts.frames.push(frame);
+                    break;
                 }
                 None => break,
             }
@@ -162,6 +168,8 @@ mod tests {
         assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (2, Some(StopReason::NotResident)));
         let scripts = WalkedScripts::walk(3, |address| Some(Step::Frame(frame(address), address)));
         assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (MAX_FRAMES, Some(StopReason::TooDeep)));
+        let scripts = WalkedScripts::walk(3, |address| Some(Step::Cut(frame(address))));
+        assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (1, Some(StopReason::NotResident)));
         let scripts = WalkedScripts::walk(3, |address| Some(Step::Hidden(address)));
         assert_eq!((scripts.stack().frames.len(), scripts.stack().cut), (0, Some(StopReason::NotResident)));
     }

@@ -42,8 +42,12 @@ enum {
     INT_TAG, INT_DIGITS,           // in a number
     FIELDS = 48, CACHED = 12
 };
-// The fields of PHP's structures: offsets in a function, and the frame of the loop (php.bpf.h).
-enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE, LOOP_FRAME_SIZE, LOOP_SAVED_BP };
+// The fields of PHP's structures: offsets in a function, the frame of the loop (php.bpf.h), an offset in a generator, and the
+// function that resumes generators: its distance from the anchor, its size, and what it has in registers.
+enum {
+    FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE, LOOP_FRAME_SIZE, LOOP_SAVED_BP,
+    GENERATOR_FLAGS, RESUME, RESUME_SIZE, RESUME_REGISTERS
+};
 // Ruby: the size of a frame, 1 if the first line of a method is a tagged number, and 1 if the length of a short string is in
 // its flags.
 enum { RUBY_FRAME_SIZE, IS_LINE_TAGGED, IS_LENGTH_IN_FLAGS };
@@ -192,7 +196,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     s->script_frame = state;
     s->script_base = base;
     s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
-    s->generator_count = 0;
+    s->generator_count = s->script_generator = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);
     } else if (interpreter->kind == RUBY) {

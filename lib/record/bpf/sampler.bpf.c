@@ -142,6 +142,7 @@ struct scratch {
     volatile u64 is_locked, is_nested, lost_records;
     volatile u64 script_frame, script_n, script_base, script_words, script_last, script_flags, script_end;
     volatile u64 generator_count;
+    volatile u64 script_generator; // that of the frame of PHP that was noted last, 0 if it has none
     u64 generators[GENERATORS];  // of PHP that delegate to others and were not stepped to yet, from the outermost on
     volatile u64 v8_function, v8_position, v8_is_pending, v8_is_noted, v8_count;
     volatile u64 text_bits;      // those of the texts that were hashed, in one word
