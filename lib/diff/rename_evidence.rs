@@ -9,10 +9,10 @@ use super::renamed::Matching;
 use crate::profile::FrameId;
 
 /// Least part of the weight of both functions that goes to the same callees which are theirs.
-const MIN_COMMON: f64 = 0.2;
+const MIN_COMMON: f64 = 0.1;
 
-/// The same relative to the weight that goes to any function of the program.
-const MIN_OF_CALLEES: f64 = 0.5;
+/// The same relative to the weight that goes to any callees which are theirs.
+const MIN_OF_THEIRS: f64 = 0.5;
 
 /// A callee is theirs if at least this part of its weight before, and after, is called by them.
 const MOST_CALLS: f64 = 0.9;
@@ -36,28 +36,29 @@ impl Matching<'_> {
     }
 
     fn have_common_callees(&self, old: FrameId, new: FrameId) -> bool {
-        let sides = [self.own_callees(0, old), self.own_callees(1, new)];
+        let sides = [self.callees_of_theirs(0, old), self.callees_of_theirs(1, new)];
         let [before, after] = sides.each_ref().map(|callees| callees.values().map(|callee| callee.part).sum::<f64>());
         let common = sides[0].iter().filter_map(|(name, before)| {
-            let after = sides[1].get(name).filter(|after| before.is_evidence && after.is_evidence)?;
+            let after = sides[1].get(name).filter(|after| before.is_known && after.is_known)?;
             Some(before.part.min(after.part))
         });
         let common: f64 = common.sum();
-        common >= MIN_COMMON && common >= MIN_OF_CALLEES * before.max(after)
+        common >= MIN_COMMON && common >= MIN_OF_THEIRS * before.max(after)
     }
 
-    /// Returns the callees of a function that are functions of the program, by their names after.
-    fn own_callees(&self, side: usize, function: FrameId) -> BTreeMap<FrameId, Callee> {
+    /// Returns the functions of the program that hardly any other function calls, by their names after.
+    fn callees_of_theirs(&self, side: usize, function: FrameId) -> BTreeMap<FrameId, Callee> {
         let relations = &self.relations[side];
         let callees = relations[&function].callees().filter(|(callee, _)| *callee != function);
-        let own = callees.filter(|(callee, _)| self.own.contains(*callee));
-        own.map(|(callee, weight)| {
-            let is_theirs = weight >= MOST_CALLS * relations[&callee].inclusive;
-            let part = weight / relations[&function].inclusive;
-            let is_evidence = is_theirs && !self.unmatched(side).contains(&callee);
-            (self.name_after(callee), Callee { part, is_evidence })
-        })
-        .collect()
+        let theirs = callees.filter(|(callee, weight)| {
+            self.own.contains(*callee) && *weight >= MOST_CALLS * relations[callee].inclusive
+        });
+        theirs
+            .map(|(callee, weight)| {
+                let part = weight / relations[&function].inclusive;
+                (self.name_after(callee), Callee { part, is_known: !self.unmatched(side).contains(&callee) })
+            })
+            .collect()
     }
 }
 
@@ -65,6 +66,6 @@ impl Matching<'_> {
 struct Callee {
     /// The part of the function's weight that it has.
     part: f64,
-    /// True if most of its calls are those of the function, and its name on the other side is known.
-    is_evidence: bool,
+    /// True if its name on the other side is known.
+    is_known: bool,
 }

@@ -26,6 +26,14 @@ fn pairs_functions_with_equal_relations() {
     // The caller of the second function was renamed too.
     let chain = ["main;a;b;step 50 0", "main;a;c 20 0", "main;x;y;step 0 50", "main;x;c 0 21"];
     assert_eq!(pairs(&chain), ["a>x", "b>y"]);
+    // Most of what they call, others call, too.
+    let sharing = |price: &str| {
+        let lines =
+            ["main;add;db 60 0", "main;add;cost 24 0", "main;put;db 0 60", "main;list;db 55 56", "main;add 9 0"];
+        pairs(&[&lines[..], &["main;put 0 9", &format!("main;put;{price} 0 24")]].concat())
+    };
+    assert_eq!(sharing("cost"), ["add>put"]);
+    assert_eq!(sharing("price"), [""; 0]);
 }
 
 #[test]
