@@ -134,7 +134,9 @@ end
         let methods = stack.frames.iter().filter(|name| is_method(name)).cloned().collect::<Vec<String>>();
         if methods.last() == Some(&frame("burn")) {
             assert!(!stack.frames.contains(&"[anon]".to_owned()), "{stack:?}");
-            if chains.iter().any(|chain| methods[..methods.len() - 1].ends_with(chain)) {
+            let has_callers_of =
+                |chain: &Vec<String>| (1..=chain.len()).any(|count| methods[..methods.len() - 1] == chain[..count]);
+            if chains.iter().any(has_callers_of) && !chains.contains(&methods) {
                 unfilled += stack.weight;
             } else {
                 assert!(chains.iter().any(|chain| methods.ends_with(chain)), "{stack:?}");

@@ -164,7 +164,8 @@ __attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
 #define MAX_MOVED 64   // bytes by which C2's code for searching strings moves the stack pointer
 
 // Returns the place of the return address of a method's frame, which is `place` if the stack pointer is the frame's, and `distance`
-// above the stack pointer of the frame in any case. 0 if it is not known: an address of an earlier call may be elsewhere too.
+// above the stack pointer of the frame in any case. 0 if it is not known: an address of an earlier call may be elsewhere too. Of
+// a frame that is not complete, `distance` is 0.
 //
 // C2's code for searching strings keeps the stack pointer in rcx, makes room for copies of short strings, pushes three registers and
 // rcx, and pops the stack pointer at its end.
@@ -173,7 +174,8 @@ __attribute__((noinline)) u64 find_return(u32 process, u64 distance, u64 place) 
     if (!s) return 0;
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
     u64 sp = s->walk.sp, pushed = read_word(sp), kept = regs->cx, unmoved = is_call_of_method(process, place) ? place : 0;
-    if (!s->walk.exact) return unmoved;
+    // A frame of two words has the saved rbp at the stack pointer.
+    if (!s->walk.exact || !distance || (unmoved && distance == 8)) return unmoved;
     if (!(pushed & 15) && pushed - sp - 32 <= MAX_MOVED - 32 && is_call_of_method(process, pushed + distance))
         return pushed + distance;
     // Other code may have an address of its frame in rcx too: the place of a lock.
@@ -204,10 +206,13 @@ __attribute__((noinline)) int step_compiled(u32 process, u64 size, u64 complete)
     }
     if (state == AT_SP) cfa = w->sp + 8;
     if (state == ABOVE_SAVED_BP) cfa = w->sp + 16;
+    // Or the frame is gone, if there is a return address.
+    if (state == IN_FRAME_BELOW_PUSHED && is_call_of_method(process, w->sp)) return 1;
     if (state == IN_FRAME_BELOW_PUSHED) cfa += 8;
     // What methods do not call may move the stack pointer before: barriers of garbage collectors save registers.
     if (!is_called_method(s)) {
-        u64 place = find_return(process, 8 * size - 8, cfa - 8);
+        int is_complete = state == IN_FRAME || state == IN_FRAME_BELOW_PUSHED;
+        u64 place = find_return(process, is_complete ? 8 * size - 8 : 0, cfa - 8);
         if (!place) return 1;
         cfa = place + 8;
     }
