@@ -13,7 +13,7 @@ use crate::profile::{FrameId, Frames};
 /// Last words of versions of a function, of which the other version has none.
 const VARIANTS: [&str; 5] = ["impl", "fast", "simd", "orig", "optimized"];
 
-/// What compilers add to the names of functions and of their copies, before a number.
+/// Suffixes that compilers add to the names of functions and of their copies, before a number.
 const SUFFIXES: [&str; 7] = ["constprop", "isra", "part", "cold", "llvm", "lto_priv", "clone"];
 
 /// Names of functions that have none, or that of the function that they are in.
@@ -37,7 +37,7 @@ pub(super) struct NameWords {
     words: String,
 }
 
-/// What tells a function from others with the same [`NameWords`].
+/// The rest of a name, which tells a function from others with the same [`NameWords`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Version {
     /// `old` or `new` at the beginning; at the end, it is left out.

@@ -125,9 +125,9 @@ impl Counted {
 
 /// The growth of the stacks that begin with a path, up to each of its functions, in millionths.
 struct PathSums {
-    /// Of all stacks.
+    /// For all stacks.
     all: Vec<u128>,
-    /// Of those whose own function is one that grew.
+    /// For those whose own function is one that grew.
     counted: Vec<u128>,
     /// The same of all paths.
     total: u128,

@@ -177,7 +177,7 @@ __attribute__((noinline)) u64 find_return(u32 process, u64 distance, u64 place) 
     // A frame of two words has the saved rbp at the stack pointer.
     if (!s->walk.exact || !distance || (unmoved && distance == 8)) return unmoved;
     if (!(pushed & 15) && pushed - sp - 32 <= MAX_MOVED - 32 && is_call_of_method(process, pushed + distance))
-        return pushed + distance;
+        return unmoved ? 0 : pushed + distance;
     // Other code may have an address of its frame in rcx too: the place of a lock.
     if (kept & 15 || kept - sp - 8 > MAX_MOVED - 8 || kept + distance == place) return unmoved;
     if (!is_call_of_method(process, kept + distance)) return unmoved;

@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) enum CodeKind {
     /// Each instruction of the bytecode, one after the other.
     Baseline,
-    /// Of several functions: calls were inlined. Maglev notes wrong positions in loops: those after a first iteration that is apart
+    /// Several functions: calls were inlined. Maglev notes wrong positions in loops: those after a first iteration that is apart
     /// are the loop's.
     Optimized { has_lines: bool },
     /// A regular expression.
