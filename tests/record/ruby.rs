@@ -127,16 +127,17 @@ end
         let chain: Vec<&str> = chain.iter().map(String::as_str).collect();
         profile.assert_contains(&chain);
     }
-    // For a few instructions, methods that Ruby 3.1 has compiled publish a frame that still has the method of an earlier call.
+    // For a few instructions, methods that Ruby 3.1 has compiled publish a frame that still has the method of an earlier call:
+    // `burn` was at the depth of the innermost `deep`, and at that of what it calls itself.
+    let burn = [frame("burn")];
+    let unfilled_chains = [&chains[0][..4], &chains[0][..], &chains[1][..]].map(|callers| [callers, &burn].concat());
     let mut unfilled = 0;
     for stack in &profile.0 {
         let is_method = |name: &String| name.contains(" (");
         let methods = stack.frames.iter().filter(|name| is_method(name)).cloned().collect::<Vec<String>>();
         if methods.last() == Some(&frame("burn")) {
             assert!(!stack.frames.contains(&"[anon]".to_owned()), "{stack:?}");
-            let has_callers_of =
-                |chain: &Vec<String>| (1..=chain.len()).any(|count| methods[..methods.len() - 1] == chain[..count]);
-            if chains.iter().any(has_callers_of) && !chains.contains(&methods) {
+            if unfilled_chains.iter().any(|chain| methods.ends_with(chain)) {
                 unfilled += stack.weight;
             } else {
                 assert!(chains.iter().any(|chain| methods.ends_with(chain)), "{stack:?}");
