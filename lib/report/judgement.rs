@@ -184,8 +184,7 @@ impl Judgement {
         let Some(FunctionJudgement { judged, selfs, inclusive, is_uncertain, caveat }) = context.judged else {
             return Ok(Self::unknown(None));
         };
-        let rows: Vec<Row> =
-            functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
+        let rows: Vec<Row> = functions.map(|(frame, weights)| Row::new(vec![frame], weights)).collect();
         let observations = context.evidence.observe(context.origins, &rows)?;
         let Some(judged) = judged else {
             return Ok(Self::unknown(caveat.clone()));

@@ -1,5 +1,6 @@
 //! The sums by each kind of key.
 
+use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -81,7 +82,7 @@ impl Counter for Functions {
         });
         let rows = functions.map(|(frame, function)| Row {
             frames: vec![frame],
-            weights: vec![function.self_weights, function.inclusive],
+            weights: ArrayVec::from([function.self_weights, function.inclusive]),
         });
         Ok(rows.collect())
     }
@@ -99,7 +100,7 @@ impl Counter for Commands {
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         let commands = (0..).map(FrameId::from_index).zip(&self.0);
-        Ok(commands.map(|(comm, weights)| Row { frames: vec![comm], weights: vec![*weights] }).collect())
+        Ok(commands.map(|(comm, weights)| Row::new(vec![comm], *weights)).collect())
     }
 }
 
@@ -126,7 +127,7 @@ impl Counter for Stacks {
         self.profile.add_batch(&mut self.batch)?;
         let mut rows = Vec::with_capacity(self.profile.len());
         self.profile.for_each(|frames, weights| {
-            rows.push(Row { frames: frames.to_vec(), weights: vec![weights] });
+            rows.push(Row::new(frames.to_vec(), weights));
             Ok::<(), Error>(())
         })?;
         Ok(rows)
@@ -150,7 +151,7 @@ impl Counter for Edges {
         for call in stack.windows(2).filter(|call| !call.iter().any(|frame| charging.is_separator(*frame))) {
             let (number, last_seen) = self.numbers.entry([call[0], call[1]]).or_insert((self.rows.len(), 0));
             if *number == self.rows.len() {
-                self.rows.push(Row { frames: call.to_vec(), weights: vec![Weights::default()] });
+                self.rows.push(Row::new(call.to_vec(), Weights::default()));
             }
             if std::mem::replace(last_seen, self.stacks) != self.stacks {
                 self.rows[*number].weights[0].add(weights)?;
@@ -179,10 +180,10 @@ impl Counter for Leaves {
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let rows = self.sums.iter().map(|((charged, state), weights)| Row {
-            frames: [*charged].into_iter().chain(*state).collect(),
-            weights: vec![*weights],
-        });
+        let rows = self
+            .sums
+            .iter()
+            .map(|((charged, state), weights)| Row::new([*charged].into_iter().chain(*state).collect(), *weights));
         Ok(rows.collect())
     }
 }
@@ -200,9 +201,8 @@ impl Counter for Wakers {
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let rows = self.0.iter().map(|((comm, waker, more), weights)| Row {
-            frames: [*comm, *waker].into_iter().chain(*more).collect(),
-            weights: vec![*weights],
+        let rows = self.0.iter().map(|((comm, waker, more), weights)| {
+            Row::new([*comm, *waker].into_iter().chain(*more).collect(), *weights)
         });
         Ok(rows.collect())
     }

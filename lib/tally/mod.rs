@@ -6,6 +6,8 @@ mod counters;
 mod judge;
 mod observe;
 
+use arrayvec::ArrayVec;
+
 use self::counters::{Commands, Counter, Edges, Functions, Leaves, OwnStacks, Stacks, Wakers};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Weights};
@@ -52,7 +54,14 @@ pub struct Row {
     /// of a chain that was cut), or function and state.
     pub frames: Vec<FrameId>,
     /// Self and inclusive weight of a function; one weight of any other key.
-    pub weights: Vec<Weights>,
+    pub weights: ArrayVec<Weights, 2>,
+}
+
+impl Row {
+    /// Creates the sum of a key that has one weight.
+    pub(crate) fn new(frames: Vec<FrameId>, weights: Weights) -> Self {
+        Self { frames, weights: [weights].into_iter().collect() }
+    }
 }
 
 /// Sums of weights by one kind of key.
