@@ -266,6 +266,47 @@ mod tests {
     }
 
     #[test]
+    fn finds_the_file_of_scripts_without_folders() {
+        let stack = |file: &str, functions: &[&str]| {
+            let functions = functions.iter().map(|name| format!("{name} ({file})"));
+            ["python3".to_owned()].into_iter().chain(functions).collect::<Vec<_>>().join(";")
+        };
+        let find = |[before, after]: [&str; 2], all: &[&str]| find(&[&stack(before, all)], &[&stack(after, all)]);
+        let all = ["<module>", "checkout", "price"];
+        for [before, after] in [["cart.py", "basket.py"], ["cart.js", "basket.js"], ["cart.rb", "shop/basket.rb"]] {
+            assert_eq!(find([before, after], &all), [pair(before, after)]);
+        }
+        assert_eq!(find(["cart.py:3", "basket.py:4"], &all), [pair("cart.py", "basket.py")]);
+        assert_eq!(find(["cart.py", "basket.py"], &all[..2]), [], "one name may be chance");
+        assert_eq!(
+            find(["cart.py", "basket.py"], &["main", "run", "__init__", "load", "save"]),
+            [],
+            "any script has these"
+        );
+        assert_eq!(find(["cart.py", "json.py"], &all), [], "a module of the standard library");
+        // Another file has functions of these names.
+        let plugins = |file: &str| [stack(file, &all), stack("view.py", &all)];
+        let [before, after] = ["cart.py", "basket.py"].map(plugins);
+        assert_eq!(super::tests::find(&[&before[0], &before[1]], &[&after[0], &after[1]]), []);
+    }
+
+    #[test]
+    fn files_with_versions_are_of_one_package_by_name() {
+        let stack = |file: &str| ["load", "decode", "top"].map(|name| format!("{name} ({file})")).join(";");
+        for (before, after, is_pair) in [
+            ("/r/guava-31.1-jre.jar", "/r/guava-32.0-jre.jar", true),
+            ("/lib/libssl-1.1.so", "/lib/libssl-3.so", true),
+            ("/r/log4j-1.2.jar", "/r/logback-1.2.jar", false),
+            ("/gems/3.1.0/x/etc-1.3.0.gemspec", "/gems/3.1.0/x/prettyprint-0.1.1.gemspec", false),
+            ("plugins/csv.py", "plugins/json.py", false),
+            ("/usr/lib/python3.11/json/decoder.py", "/usr/lib/python3.11/csv/decoder.py", false),
+        ] {
+            let expected: Vec<_> = is_pair.then(|| pair(before, after)).into_iter().collect();
+            assert_eq!(find(&[&stack(before)], &[&stack(after)]), expected);
+        }
+    }
+
+    #[test]
     fn finds_the_folder_of_the_sources() {
         let found = find(
             &["python3;<module> (/w/old/app.py);run (/w/old/lib/x.py:3);sort (/usr/lib/python3/sort.py)"],

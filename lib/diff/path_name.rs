@@ -1,8 +1,9 @@
 //! Names with the path of a source file.
 
 use super::program::is_evidence;
+use crate::script_source::{SourceOrigin, origin_of_source, source_of, without_line};
 
-/// A name with the path of a source file, such as `parse (/src/app.py:12)`.
+/// A name with the path of a source file, such as `parse (/src/app.py:12)`, or with that of a script alone: `parse (app.py:12)`.
 #[derive(Clone, Copy)]
 pub(super) struct PathName<'a> {
     pub path: &'a str,
@@ -18,11 +19,19 @@ pub(super) fn is_end(letter: char) -> bool {
 impl<'a> PathName<'a> {
     /// Returns the first path of a name; `None` if it has none.
     pub fn parse(name: &'a str) -> Option<Self> {
-        let slash = name.find('/')?;
+        let Some(slash) = name.find('/') else { return Self::parse_script(name) };
         let start = name[..slash].rfind(is_end).map_or(0, |at| at + 1);
         let end = name[slash..].find(is_end).map_or(name.len(), |at| slash + at);
         let path = &name[start..end];
         (!path.ends_with('/')).then_some(Self { path, around: (&name[..start], &name[end..]) })
+    }
+
+    /// Returns the script of a name without folders.
+    fn parse_script(name: &'a str) -> Option<Self> {
+        let path = without_line(source_of(name)?);
+        let is_file = path.contains('.') && matches!(origin_of_source(path), SourceOrigin::Own(_));
+        let start = name.rfind(path).filter(|_| is_file)?;
+        Some(Self { path, around: (&name[..start], &name[start + path.len()..]) })
     }
 
     /// Returns what is the same in both copies: the name of the file, and the function.

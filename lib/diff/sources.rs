@@ -7,16 +7,22 @@ use std::ops::Bound;
 use rustc_hash::FxHashMap;
 
 use super::counterpart::{Counterpart, NamePart};
+use super::modules::COMMON_NAMES;
 use super::path_name::{PathName, common_end};
-use super::program::is_evidence;
+use super::program::{self, is_evidence};
 use crate::own_code::is_known_package;
 use crate::script_source::{SourceOrigin, origin_of_source};
 
 /// Fewest names of functions that are the same in both folders or files, and their smallest share of the weight of each. Names that
-/// start each program, such as `<module>` and `main`, do not count. In folders, whose files have equal names, too, one is enough if
-/// there is no other.
+/// start each program, such as `<module>` and `main`, do not count, and for files, neither do names that many files have. In folders,
+/// whose files have equal names, too, one is enough if there is no other.
 const MIN_NAMES: usize = 2;
 const MIN_SHARE: f64 = 0.5;
+
+/// Names of functions by which the files of plugins, readers and the like are called, besides those that types of all programs have.
+const INTERFACE_NAMES: &str = "\
+    load save read write open close parse format encode decode serialize deserialize dump loads dumps start stop setup teardown step \
+    reset update apply call execute process handle create delete add remove build register configure";
 
 /// A function that is in more files says little about any.
 const MAX_FILES: usize = 16;
@@ -95,7 +101,11 @@ impl Copies {
             }
             [SourceOrigin::Package(package), SourceOrigin::Own(_)] => self.is_of_package(old, package, new),
             [SourceOrigin::Own(_), SourceOrigin::Package(package)] => self.is_of_package(new, package, old),
-            [old, new] => matches!(old, SourceOrigin::Own(_)) == matches!(new, SourceOrigin::Own(_)),
+            [SourceOrigin::StandardLibrary, SourceOrigin::StandardLibrary] => {
+                path_in_library(old) == path_in_library(new)
+            }
+            [SourceOrigin::Own(_), SourceOrigin::Own(_)] => true,
+            _ => false,
         }
     }
 
@@ -108,6 +118,19 @@ impl Copies {
     fn is_of_package(&self, path: &str, package: &str, other: &str) -> bool {
         self.may_be_own(path, package) || other.contains(&format!("/{package}/"))
     }
+}
+
+/// True unless one of two files or folders has a version, and the other one another name: `etc-1.3.0.gemspec`, `log4j-1.2.jar`.
+fn may_be_versions(old: &str, new: &str) -> bool {
+    let [old_name, new_name] = [old, new].map(without_version);
+    old_name == new_name || old_name == old && new_name == new
+}
+
+/// Returns the path of a file of a standard library without the folder of the library, which has its version.
+fn path_in_library(path: &str) -> &str {
+    let folders = ["/lib/python", "/lib/ruby/"];
+    let start = folders.into_iter().find_map(|folder| Some(path.rfind(folder)? + folder.len()));
+    start.and_then(|start| path[start..].split_once('/')).map_or(path, |(_, rest)| rest)
 }
 
 /// Returns the name of a package without its version, which the folders of Ruby's gems and of Python's eggs have: `rack-3.0.8`.
@@ -185,6 +208,35 @@ impl<'a> Namesakes<'a> {
     }
 }
 
+/// The files of both sides by the names of their functions.
+struct FileNamesakes<'a>(BTreeMap<(&'a str, String), BTreeSet<&'a str>>);
+
+impl<'a> FileNamesakes<'a> {
+    fn new(sides: [&'a Functions; 2]) -> Self {
+        let mut files = BTreeMap::<_, BTreeSet<_>>::new();
+        for name in sides.into_iter().flat_map(|side| side.0.keys()).filter_map(|name| PathName::parse(name)) {
+            files.entry(name.function()).or_default().insert(name.path);
+        }
+        Self(files)
+    }
+
+    /// True if the equal name of a function in two files tells that they are one: if no other file has such a function, and if it is
+    /// no name of an interface. For versions of a file, any name does.
+    fn tell(&self, old: &PathName<'_>, new: &PathName<'_>) -> bool {
+        if program::without_version(old.file()) == program::without_version(new.file()) {
+            return true;
+        }
+        let others = self.0.get(&old.function()).into_iter().flatten();
+        let is_interface = |name: &str| {
+            name.starts_with("__")
+                || COMMON_NAMES.contains(&name)
+                || INTERFACE_NAMES.split_whitespace().any(|one| one == name)
+        };
+        let name = old.function_name().unwrap_or_default();
+        !is_interface(name) && others.filter(|path| ![old.path, new.path].contains(*path)).count() == 0
+    }
+}
+
 /// Functions of a folder or file that both sides have, whose names are evidence.
 struct Match {
     names: BTreeSet<String>,
@@ -201,8 +253,11 @@ impl Default for Match {
 }
 
 impl Match {
-    fn add(&mut self, name: &PathName<'_>, weight: f64, weight_after: f64) {
-        self.names.insert(format!("{:?}", (name.path, name.function())));
+    /// Adds a function. `counts` is true if its name tells that the folder or file is the same.
+    fn add(&mut self, name: &PathName<'_>, counts: bool, weight: f64, weight_after: f64) {
+        if counts {
+            self.names.insert(format!("{:?}", (name.path, name.function())));
+        }
         self.are_functions &= name.function_name().is_some();
         self.weights.0 += weight;
         self.weights.1 += weight_after;
@@ -226,7 +281,7 @@ pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counter
             continue;
         };
         if let Some(folder) = folders_of(&old, best) {
-            matches.entry(folder).or_default().add(&old, weight, *weight_after);
+            matches.entry(folder).or_default().add(&old, true, weight, *weight_after);
         }
     }
     let mut folders: Vec<(Counterpart, Match)> = matches.into_iter().collect();
@@ -247,6 +302,9 @@ pub(super) fn find_folders(before: &Functions, after: &Functions) -> Vec<Counter
 
 /// Returns the folders of two files, without the end of the paths that is equal; `None` if they are in the same folder.
 fn folders_of(old: &PathName<'_>, new: &PathName<'_>) -> Option<Counterpart> {
+    if old.folder().is_empty() || new.folder().is_empty() {
+        return None;
+    }
     let [old, new] = match old.file() == new.file() {
         true => [old.path, new.path],
         false => [old.folder(), new.folder()],
@@ -265,15 +323,18 @@ fn folders_of(old: &PathName<'_>, new: &PathName<'_>) -> Option<Counterpart> {
 pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpart> {
     let new = after.paths_by(before, PathName::function);
     let copies = Copies::new([before, after]);
+    let namesakes = FileNamesakes::new([before, after]);
     let mut matches = BTreeMap::<(Counterpart, Option<Counterpart>), Match>::new();
     let old = before.paths_only_here(after);
     for (old, weight) in old.filter(|(old, _)| old.function_name().is_some_and(is_evidence)) {
         let candidates = new.get(&old.function()).filter(|files| files.len() <= MAX_FILES).into_iter().flatten();
-        for (candidate, weight_after) in candidates.filter(|(new, _)| copies.may_be_one(old.path, new.path)) {
+        let may_be_one =
+            |new: &PathName<'_>| copies.may_be_one(old.path, new.path) && may_be_versions(old.file(), new.file());
+        for (candidate, weight_after) in candidates.filter(|(new, _)| may_be_one(new)) {
             let [before, after] = [old.path, candidate.path].map(str::to_owned);
             let file = Counterpart { before, after, part: NamePart::File };
             let found = matches.entry((file, folders_of(&old, candidate))).or_default();
-            found.add(&old, weight, *weight_after);
+            found.add(&old, namesakes.tell(&old, candidate), weight, *weight_after);
         }
     }
     let mut files: Vec<_> = matches.into_iter().collect();
