@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::renamed::Matching;
+use crate::own_code::may_be_of_run_time;
 use crate::profile::FrameId;
 
 /// Least part of the weight of both functions that goes to the same callees which are theirs.
@@ -51,7 +52,10 @@ impl Matching<'_> {
         let relations = &self.relations[side];
         let callees = relations[&function].callees().filter(|(callee, _)| *callee != function);
         let theirs = callees.filter(|(callee, weight)| {
-            self.own.contains(*callee) && *weight >= MOST_CALLS * relations[callee].inclusive
+            // A name such as `fmt.Sprintf` is no evidence, even if nothing else shows that its run time runs.
+            self.own.contains(*callee)
+                && !may_be_of_run_time(self.frames.name(*callee))
+                && *weight >= MOST_CALLS * relations[callee].inclusive
         });
         theirs
             .map(|(callee, weight)| {

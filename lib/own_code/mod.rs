@@ -11,6 +11,7 @@ mod interpreters;
 mod run_time_names;
 
 pub(crate) use self::by_name::{Origin, is_known_package};
+pub(crate) use self::run_time_names::may_be_of_run_time;
 
 use self::by_name::{Calls, Classifier, INTERPRETER, KERNEL, Known, OTHER, OWN_CODE};
 use self::interpreters::Interpreters;

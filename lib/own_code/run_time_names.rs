@@ -39,6 +39,6 @@ impl AbsentRunTimes {
 }
 
 /// True for a name of a function of any run time, if it runs.
-pub(super) fn may_be_of_run_time(name: &[u8]) -> bool {
+pub(crate) fn may_be_of_run_time(name: &[u8]) -> bool {
     PATTERNS.iter().any(|patterns| patterns.is_match(name))
 }

@@ -30,6 +30,9 @@ pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
     lines.iter().map(|line| cut_end(line, room)).collect()
 }
 
+/// The text between the two names of a function.
+pub(super) const ARROW: &str = " -> ";
+
 /// Returns a long name without generic, template and call arguments, and without the directories of files.
 pub(super) fn shortened(name: &str) -> String {
     // A number after the name must not hide the suffix `_[k]`, whose brackets are no arguments.
@@ -37,6 +40,23 @@ pub(super) fn shortened(name: &str) -> String {
     if let Some((stem, number)) = name.rsplit_once(' ').filter(|(_, number)| is_number(number)) {
         return format!("{} {number}", shortened(stem));
     }
+    if let Some((before, after)) = split_names(name) {
+        let [short_before, short_after] = [before, after].map(shortened_alone);
+        // They differ by nothing but what is left out.
+        return if short_before == short_after { name.to_owned() } else { [short_before, short_after].join(ARROW) };
+    }
+    shortened_alone(name)
+}
+
+/// Splits the two names of a function.
+fn split_names(text: &str) -> Option<(&str, &str)> {
+    let (before, after) = text.split_once(ARROW)?;
+    // A type may be that of a function.
+    let count = |letters: [char; 3]| before.chars().filter(|letter| letters.contains(letter)).count();
+    (count(['(', '<', '[']) == count([')', '>', ']'])).then_some((before, after))
+}
+
+fn shortened_alone(name: &str) -> String {
     match width(name) > LONG_NAME {
         // It has been shortened by what does not tell it from others.
         true if name.contains('…') => name.to_owned(),
@@ -223,6 +243,13 @@ mod tests {
             ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),
         ] {
             assert_eq!(shortened(name), short);
+        }
+        for (names, short) in [
+            ("parse::rows(std::vec<int> const&) -> parse::lines(int)", "parse::rows -> parse::lines(int)"),
+            ("sort_row(std::vec<int> const&) -> sort_row(std::vec<long> const&)", "="),
+            ("insert_all_of_the_rows(int) -> insert_all_of_the_rows(int, int)", "="),
+        ] {
+            assert_eq!(shortened(names), if short == "=" { names } else { short });
         }
     }
 

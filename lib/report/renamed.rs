@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
+use super::fit::ARROW;
 use super::page::{Fact, Item, Number, Value};
 use super::{Options, Subject};
 use crate::Error;
@@ -108,7 +109,7 @@ impl RenamedFrames {
         // Pairs of equal change stay in the order of their names.
         pairs.sort_by_key(|(_, weights)| Reverse(weights.difference()));
         let items = pairs.into_iter().map(|(pair, weights)| {
-            let name = format!("{} -> {}", context.name(pair.before), context.name(pair.after));
+            let name = [pair.before, pair.after].map(|frame| context.name(frame)).join(ARROW);
             Item::new(name, Some(Number::Change(context.change(weights))))
         });
         (!self.0.is_empty()).then(|| Fact::new("renamed?", Value::List(items.collect())))

@@ -89,6 +89,8 @@ fn pairs_nothing_in_doubt() {
         // A library, which they alone call.
         &["main;old 20 0", "main;old;memcpy 50 0", "main;new 0 20", "main;new;memcpy 0 50"],
         &["main;old 50 0", "main;old;qsort 50 0", "main;new 0 50", "main;new;qsort 0 50", "main;a;qsort 99 99"],
+        &["main;old 20 0", "main;old;fmt.Sprintf 50 0", "main;new 0 20", "main;new;fmt.Sprintf 0 50"],
+        &["main;old 20 0", "main;old;rb_str_append 50 0", "main;new 0 20", "main;new;rb_str_append 0 50"],
         &["main;old;do_fault_[k] 50 0", "main;new;do_fault_[k] 0 50"],
         // Their callers are not the same.
         &["main;a;old 50 0", "main;a;b 99 0", "init;x;new 0 50", "init;x;c 0 300", "main;b 5 5", "init;c 5 5"],

@@ -55,6 +55,15 @@ fn a_function_in_the_place_of_another_one_is_none_with_another_name() {
 }
 
 #[test]
+fn two_names_of_a_function_are_shown_with_what_tells_them_apart() {
+    let text = |name: &str| stacks("app;main", &[("load", 600), ("rank;hash", 610), ("dump", 590), (name, 500)]);
+    for (before, after) in [("sort_row(int)", "sort_row(int, int)"), ("sort_all_the_rows", "sort_all_the_rows.cold")] {
+        let (page, _) = compare(&text(before), &text(after));
+        assert!(page.contains(&format!("renamed?  {before} -> {after} 0.0%")), "{page}");
+    }
+}
+
+#[test]
 fn renamed_functions_are_ordered_by_change_and_never_left_out_silently() {
     let folder = directory();
     let name = |number: usize, side: &str| format!("module::{side}_function_{number}");
