@@ -103,7 +103,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     facts.extend(moved.map(|moved| Fact::new("lines", Value::Text(moved))));
     facts.extend(context.renamed.fact(context));
     facts.push(verdict(context, &changes, &judgement));
-    let wrappers = Wrappers::find(context);
+    let wrappers = Wrappers::find(context)?;
     facts.extend(wrappers.fact(context));
     let grown = find_grown(context, &changes, &judgement, &wrappers);
     facts.extend(growth::path(context, joined, &grown)?);
@@ -210,20 +210,24 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
             .then(|| format!("{} idle {}", format_count(idle), if idle == 1 { "one differs" } else { "ones differ" })),
     );
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
-    let mut text = match (parts.is_empty(), judgement.callees.is_empty(), judgement.inclusive) {
+    let mut text = match (parts.is_empty(), judgement.callees.is_empty(), &judgement.inclusive[..]) {
         (false, ..) => format!("{judged}, of the own functions {}", parts.join(", ")),
         (true, false, _) => format!("{judged}, no own function changed, but some that they call"),
         (true, true, _) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
-        (true, true, Some((frame, weights))) => {
-            let change = format_change(context.change(weights));
-            format!("{judged}, {} with all that it calls {change}, but no function by itself", context.name(frame))
+        (true, true, []) => "nothing changed beyond noise".to_owned(),
+        (true, true, [(frame, weights), opposite @ ..]) => {
+            let change = |weights| format_change(context.change(weights));
+            let opposite =
+                opposite.iter().map(|(frame, weights)| format!(" and {} {}", context.name(*frame), change(*weights)));
+            let opposite = opposite.collect::<String>();
+            let (name, change) = (context.name(*frame), change(*weights));
+            format!("{judged}, {name} with all that it calls {change}{opposite}, but no function by itself")
         }
-        (true, true, None) => "nothing changed beyond noise".to_owned(),
     };
     if noise > 0 {
         text.push_str(&format!("; {} within it", differing(noise)));
     }
-    let has_changed = !parts.is_empty() || !judgement.callees.is_empty() || judgement.inclusive.is_some();
+    let has_changed = !parts.is_empty() || !judgement.callees.is_empty() || !judgement.inclusive.is_empty();
     let single = judgement.is_uncertain.then_some(match has_changed {
         true => "one run a side: a busy machine may cause it",
         false => "one run a side shows large changes only: compare several",
@@ -281,9 +285,9 @@ fn find_grown(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgeme
     let grown_inclusively =
         grown_inclusively.min_by_key(|(frame, weights)| context.inactive.is_inactive_inclusively(*frame, *weights));
     // A wrapper comes last: its growth may be that of nothing.
-    let inclusive =
-        grown_inclusively.copied().or(judgement.inclusive.filter(|(_, weights)| weights.after > weights.before));
-    let inclusive = inclusive.map(|(frame, _)| frame);
+    let of_verdict = || judgement.inclusive.iter().find(|(_, weights)| weights.after > weights.before);
+    let inclusive = grown_inclusively.or_else(of_verdict);
+    let inclusive = inclusive.map(|(frame, _)| *frame);
     let own: Vec<(FrameId, Weights)> = grown.iter().map(|change| (change.frame, change.function.weights)).collect();
     Grown { has_work: has_work || own.is_empty(), own, inclusive }
 }

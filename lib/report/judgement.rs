@@ -27,6 +27,9 @@ const MOST_SAMPLES: u64 = 1_000_000;
 /// An own function has most of the change of a function that it calls from this part on.
 const MOST_OF_CHANGE: (u128, u128) = (1, 2);
 
+/// Least part of the largest change that one in the other direction has which is named beside it.
+const OPPOSITE_PART: (u128, u128) = (1, 2);
+
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount<'a> {
@@ -158,8 +161,9 @@ pub(super) struct Judgement {
     pub(super) chances: Vec<f64>,
     /// The functions of libraries and the kernel whose self weight changed by more than noise, the largest change first.
     pub(super) callees: Vec<(FrameId, Weights)>,
-    /// The function whose inclusive weight changed the most, by more than noise.
-    pub(super) inclusive: Option<(FrameId, Weights)>,
+    /// The function whose inclusive weight changed the most, by more than noise, and the one that changed the most in the other
+    /// direction, if that is about as much: the first may have been replaced by it.
+    pub(super) inclusive: Vec<(FrameId, Weights)>,
     /// True if there is one run a side, and runs may differ.
     pub(super) is_uncertain: bool,
     /// A doubt about the chances, or the reason why there are none.
@@ -168,7 +172,7 @@ pub(super) struct Judgement {
 
 impl Judgement {
     fn unknown(caveat: Option<Caveat>) -> Self {
-        Self { chances: Vec::new(), callees: Vec::new(), inclusive: None, is_uncertain: false, caveat }
+        Self { chances: Vec::new(), callees: Vec::new(), inclusive: Vec::new(), is_uncertain: false, caveat }
     }
 
     /// Judges the change of each own function in up to three ways: with what libraries do below it, by its own weight, and by the
@@ -223,11 +227,22 @@ impl Judgement {
     }
 }
 
-/// Returns the first of these functions whose change is more than that of idle threads and waits for others, if there is one.
-fn largest_of_work(context: &Context<'_>, changes: &[(FrameId, Weights)]) -> Option<(FrameId, Weights)> {
-    let mut changes: Vec<_> = changes.iter().filter(|(frame, _)| !context.renamed.contains(*frame)).collect();
-    changes.sort_by_key(|(frame, weights)| context.inactive.is_inactive_inclusively(*frame, *weights));
-    changes.first().copied().copied()
+/// Returns the first of these functions whose change is more than that of idle threads and waits for others, and the first of those that
+/// changed about as much in the other direction, if there are some.
+fn largest_of_work(context: &Context<'_>, changes: &[(FrameId, Weights)]) -> Vec<(FrameId, Weights)> {
+    let is_inactive =
+        |(frame, weights): &(FrameId, Weights)| context.inactive.is_inactive_inclusively(*frame, *weights);
+    let mut changes: Vec<_> = changes.iter().copied().filter(|(frame, _)| !context.renamed.contains(*frame)).collect();
+    changes.sort_by_key(is_inactive);
+    let Some(largest) = changes.first().copied() else { return Vec::new() };
+    let is_growth = |weights: Weights| weights.after > weights.before;
+    let opposite = changes.into_iter().find(|change| {
+        let [part, whole] = [change.1, largest.1].map(|weights| weights.difference().millionths());
+        is_growth(change.1) != is_growth(largest.1)
+            && is_inactive(change) == is_inactive(&largest)
+            && is_at_least(part, OPPOSITE_PART, whole)
+    });
+    [largest].into_iter().chain(opposite).collect()
 }
 
 /// Returns each of these functions of libraries with the own function that has most of its change, if there is one.

@@ -1,4 +1,6 @@
-//! New functions that only call what was there before, and those that are gone.
+//! New functions between others that were there before, and those that are gone.
+//!
+//! What they call was called without them: by their callers, not by a function that replaced them.
 //!
 //! A new function may also call others more often, while all that was there before becomes less in the same time. What all calls of
 //! these functions cost tells one from the other.
@@ -11,6 +13,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
 use super::page::{Fact, Item, Number, Value};
+use crate::Error;
 use crate::profile::{FrameId, Weights, is_at_least};
 
 /// Most wrappers that are named.
@@ -19,14 +22,18 @@ const MOST_WRAPPERS: usize = 2;
 /// Functions that did not change have at least this part of a wrapper's weight.
 const EQUAL_PART: (u128, u128) = (9, 10);
 
+/// What a wrapper calls has at least this part of its weight without it: of the weight that these callees have on the other side without
+/// functions that only that side has above them, what exceeds the same on this side.
+const CALLED_WITHOUT_PART: (u128, u128) = (1, 2);
+
 /// Callees with less than this part of the wrapper's weight are not named.
 const NAMED_PART: (u128, u128) = (1, 10);
 
 /// Most callees that are named.
 const MOST_CALLEES: usize = 2;
 
-/// The functions of one side that only call functions of both sides whose weight did not change by more than noise, the largest
-/// first.
+/// The functions of one side that only call functions of both sides, whose weight did not change by more than noise and which the other side
+/// calls without them, the largest first.
 #[derive(Debug, Default)]
 pub(super) struct Wrappers(Vec<Wrapper>);
 
@@ -49,7 +56,10 @@ struct Below {
 
 impl Wrappers {
     /// Finds them among the functions whose inclusive weight changed by more than noise.
-    pub(super) fn find(context: &Context<'_>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub(super) fn find(context: &Context<'_>) -> Result<Self, Error> {
         let changed = context.judged.map_or(&[][..], |judged| judged.inclusive());
         let is_candidate = |frame: FrameId, weights: Weights| {
             is_on_one_side(weights) && context.is_own_function(frame) && !context.renamed.contains(frame)
@@ -57,11 +67,12 @@ impl Wrappers {
         let candidates: Vec<(FrameId, Weights)> =
             changed.iter().copied().filter(|(frame, weights)| is_candidate(*frame, *weights)).collect();
         if candidates.is_empty() {
-            return Self::default();
+            return Ok(Self::default());
         }
         let changed: HashSet<FrameId, FxBuildHasher> = changed.iter().map(|(frame, _)| *frame).collect();
         let below = find_below(context, candidates.iter().map(|(frame, _)| *frame).collect());
         let ranks = context.profile.frames.ranks();
+        let direct = weigh_direct_calls(context, &below)?;
         let mut wrappers: Vec<(Wrapper, usize)> = Vec::new();
         for (frame, weights) in candidates {
             let Some(Below { callees, depth }) = below.get(&frame) else { continue };
@@ -70,7 +81,14 @@ impl Wrappers {
                 callees.iter().filter_map(|(callee, weight)| Some(((*callee)?, *weight))).collect();
             callees.retain(|(callee, _)| !changed.contains(callee));
             callees.sort_by_key(|(callee, weight)| (Reverse(*weight), ranks[callee.index()]));
-            let is_wrapper = is_at_least(callees.iter().map(|(_, weight)| weight).sum(), EQUAL_PART, total);
+            let called: u128 = callees.iter().map(|(_, weight)| weight).sum();
+            let without = callees.iter().map(|(callee, _)| {
+                let Weights { before, after } = direct.get(callee).copied().unwrap_or_default();
+                let (this, other) = if weights.before.is_zero() { (after, before) } else { (before, after) };
+                other.millionths().saturating_sub(this.millionths())
+            });
+            let is_wrapper =
+                is_at_least(called, EQUAL_PART, total) && is_at_least(without.sum(), CALLED_WITHOUT_PART, called);
             callees.retain(|(_, weight)| is_at_least(*weight, NAMED_PART, total));
             if is_wrapper && !callees.is_empty() {
                 let callees = callees.into_iter().map(|(callee, _)| callee).collect();
@@ -78,7 +96,7 @@ impl Wrappers {
             }
         }
         wrappers.sort_by_key(|(wrapper, depth)| (Reverse(wrapper.weights.difference()), *depth));
-        Self(wrappers.into_iter().map(|(wrapper, _)| wrapper).collect())
+        Ok(Self(wrappers.into_iter().map(|(wrapper, _)| wrapper).collect()))
     }
 
     /// True if a function is a wrapper.
@@ -104,6 +122,29 @@ impl Wrappers {
         });
         (!shown.is_empty()).then(|| Fact::new("wrapper", Value::List(items.collect())))
     }
+}
+
+/// Returns the weight that each function below others has without own functions of one side above it.
+fn weigh_direct_calls(
+    context: &Context<'_>,
+    below: &HashMap<FrameId, Below, FxBuildHasher>,
+) -> Result<HashMap<FrameId, Weights, FxBuildHasher>, Error> {
+    let callees = below.values().flat_map(|below| below.callees.keys()).flatten();
+    let mut direct: HashMap<FrameId, Weights, FxBuildHasher> =
+        callees.map(|callee| (*callee, Weights::default())).collect();
+    let is_on_one_side = |frame: &FrameId| {
+        is_on_one_side(context.survey.functions[frame.index()].inclusive) && context.is_own_function(*frame)
+    };
+    let mut seen = HashSet::<FrameId, FxBuildHasher>::default();
+    context.profile.for_each(|stack, weights| {
+        seen.clear();
+        let common = stack.iter().take_while(|frame| !is_on_one_side(frame));
+        for frame in common.filter(|frame| seen.insert(**frame)) {
+            direct.get_mut(frame).map_or(Ok(()), |sum| sum.add(weights))?;
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(direct)
 }
 
 fn is_on_one_side(weights: Weights) -> bool {

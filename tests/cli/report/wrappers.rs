@@ -58,6 +58,22 @@ fn a_wrapper_has_a_line_of_its_own() {
     }
 }
 
+/// What it calls is not called by its caller, but by a function that took its place.
+#[test]
+fn a_function_that_was_replaced_is_no_wrapper() {
+    let others =
+        ["orders", "users", "cart"].map(|name| format!("app;serve;{name};query 181\napp;serve;{name};render 119\n"));
+    let with = |name: &str, rest: i32| {
+        let calls = [(";query", 180 + rest), (";render", 130), ("", 20)];
+        let calls = calls.map(|(callee, weight)| format!("app;serve;{name}{callee} {weight}\n"));
+        [&others[..], &calls].concat().concat() + "app;load 1500\n"
+    };
+    let [single, several] = compare(&with("items", 0), &with("invoice", -3), false);
+    assert!(single.contains("items with all that it calls -") && single.contains(" and invoice +"), "{single}");
+    assert!(several.contains("of the own functions 1 appeared, 1 vanished"), "{several}");
+    assert!(!single.contains("wrapper") && !several.contains("wrapper"), "{single}\n{several}");
+}
+
 /// The first functions of stacks that begin with no name of a thread.
 #[test]
 fn a_new_root_that_calls_the_former_one_is_a_function() {
