@@ -73,7 +73,8 @@ struct ContentArgs {
 
     /// Set the unit of weights [default: us if stacks end in thread states, else samples]
     ///
-    /// Weights in microseconds (`us`) are shown in a unit that fits, such as ms or s.
+    /// Weights in microseconds (`us`) are shown in a unit that fits, such as ms or s. In a comparison, weights in a unit of time
+    /// (`ms`, `seconds`) are durations, not numbers of samples, unless --per-sample or --exact is given.
     #[arg(long, value_name = "TEXT", hide_short_help = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     countname: Option<String>,
 
@@ -200,11 +201,13 @@ const PARTS: &[(&str, &str)] = &[
         "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise \
          alone causes such a change, judged together with all functions of the profile. For a function that calls no \
          library, it is the self_chance of fg-csv(1). If a function of a library changed, the change is attributed to \
-         the function of the program that called it for at least half of the change.",
+         the function of the program that called it for at least half of the change. If only functions with all that they \
+         call changed, the largest change is given, and one in the other direction of half of it or more.",
     ),
     (
         "wrapper",
-        "In a comparison: new functions of the program that only call what was there before, and those that are gone. Their \
+        "In a comparison: new functions of the program that only call what was there before and called without them, and those \
+         that are gone; not functions that took each other's place. Their \
          inclusive weight changed by more than noise, and that of the functions of both sides that they call, which have at \
          least nine tenths of it, did not. Either these are called another way, or they are called more often while all else \
          became less in the same time: the change of all their calls, and how much the program did, tell which.",
@@ -303,7 +306,7 @@ impl Tool for Args {
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let weights = self.weights.options();
+        let weights = self.weights.options().with_unit(self.content.countname.as_deref());
         let repeated = self.repeated();
         let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
             Some(compared) => {

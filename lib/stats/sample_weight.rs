@@ -29,6 +29,11 @@ const TELLING: u128 = 1000;
 /// Least total of exact counts: sampled for a quarter of an hour at 1000 Hz.
 const EXACT_TOTAL: u128 = 1_000_000;
 
+/// Names of units of time.
+const TIME_UNITS: &str = "\
+    ns nsec nsecs nanosecond nanoseconds us µs μs usec usecs microsecond microseconds ms msec msecs millisecond milliseconds \
+    s sec secs second seconds min minute minutes h hour hours";
+
 /// Kind of a profile's weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WeightKind {
@@ -89,6 +94,17 @@ pub struct WeightOptions {
     pub per_sample: Option<Weight>,
     /// True if the weights are exact counts.
     pub exact: bool,
+    /// True if the weights are durations, unless `per_sample` or `exact` says otherwise.
+    pub are_durations: bool,
+}
+
+impl WeightOptions {
+    /// Returns the options for weights of a unit that the user has named.
+    #[must_use]
+    pub fn with_unit(self, unit: Option<&str>) -> Self {
+        let is_of_time = |unit: &str| TIME_UNITS.split_whitespace().any(|name| unit.eq_ignore_ascii_case(name));
+        Self { are_durations: self.are_durations || unit.is_some_and(is_of_time), ..self }
+    }
 }
 
 /// Statistics of the weights of stacks, from which their kind follows.
@@ -198,7 +214,8 @@ impl WeightSurvey {
         if let Some(sample) = options.per_sample {
             return WeightKind::Samples(sample);
         }
-        if are_measured_values(frames) || frames.iter().any(|(_, name)| is_thread_state(name)) {
+        if options.are_durations || are_measured_values(frames) || frames.iter().any(|(_, name)| is_thread_state(name))
+        {
             return WeightKind::Durations;
         }
         if self.are_exact() {
@@ -210,7 +227,7 @@ impl WeightSurvey {
         let are_few = u128::from(self.sizes.count()) < ENOUGH;
         let typical = sizes.quantile(2) / divisor;
         let are_large = typical >= LARGE && sizes.are_few_below(ENOUGH * divisor);
-        if !are_large && (are_few || smallest / divisor < ENOUGH) {
+        if !are_large && smallest / divisor < ENOUGH {
             return WeightKind::Samples(sample);
         }
         let vary_little = |fewest| self.pairs.vary_little(typical * divisor, fewest);

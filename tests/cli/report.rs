@@ -111,7 +111,7 @@ fn compares_runs_before_and_after() {
     assert!(apart.contains("1 grew, 1 appeared, 1 vanished; 2 own functions differ"), "{apart}");
     let row_of = |name: &str| apart.lines().find(|line| line.contains(name)).unwrap();
     assert!(row_of("  join_v2").contains("appeared") && row_of("  join_v1").contains("vanished"), "{apart}");
-    assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
+    assert!(row("profiles").contains("old: weight 1,950; new: weight 2,900 (+48.7%)"), "{page}");
     assert!(page.contains("of the own functions 1 grew; 2 own functions differ"), "{page}");
     assert!(page.contains("fg-diff --match-renames old new | fg-svg > flame.svg"), "{page}");
     let piped = run_in("fg-diff", &["old", "new"], b"");

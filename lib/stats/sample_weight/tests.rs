@@ -14,8 +14,8 @@ fn kind(sides: &[(u64, u64)]) -> WeightKind {
 fn the_common_divisor_is_a_sample() {
     assert_eq!(kind(&[(20, 30), (40, 10)]), WeightKind::Samples(Weight::new(10)));
     // One side has few stacks, or weights that happen to have another divisor.
-    assert_eq!(kind(&[(101, 200), (303, 300), (77, 80)]), WeightKind::Samples(Weight::ONE));
-    assert_eq!(kind(&[(200, 101), (300, 303), (80, 77)]), WeightKind::Samples(Weight::ONE));
+    assert_eq!(kind(&[(101, 200), (303, 300), (7, 8)]), WeightKind::Samples(Weight::ONE));
+    assert_eq!(kind(&[(200, 101), (300, 303), (8, 7)]), WeightKind::Samples(Weight::ONE));
     // One sample each of a fixed period.
     assert_eq!(kind(&[(3_009_027, 2_006_018), (0, 1_003_009)]), WeightKind::Samples(Weight::new(1_003_009)));
 }
@@ -118,6 +118,36 @@ fn counts_have_small_weights() {
     assert_eq!(kind(&sides), WeightKind::Samples(Weight::ONE));
     assert_eq!(kind(&[(5000, 5051), (4000, 4900), (1000, 149)]), WeightKind::LargeCounts(Weight::ONE));
     assert_eq!(kind(&[(5000, 5051), (4000, 4900), (10, 14), (9, 12), (1, 0)]), WeightKind::Samples(Weight::ONE));
+}
+
+/// Durations of a few functions in milliseconds have no weight that is too large for a number of samples.
+#[test]
+fn few_weights_prove_no_samples() {
+    let durations =
+        [(912, 905), (301, 310), (244, 240), (1502, 1180), (730, 742), (402, 398), (2210, 2195), (655, 671)];
+    assert_eq!(kind(&durations), WeightKind::LargeCounts(Weight::ONE));
+    assert_eq!(kind(&[&durations[..], &[(11, 13)]].concat()), WeightKind::Samples(Weight::ONE));
+}
+
+#[test]
+fn a_unit_of_time_is_that_of_durations() {
+    let mut survey = WeightSurvey::default();
+    for (before, after) in [(5, 7), (30, 31), (12, 0)] {
+        survey.add_sides(Weights { before: Weight::new(before), after: Weight::new(after) });
+    }
+    let kind = |options: WeightOptions, unit| survey.kind(&Frames::new(), options.with_unit(unit));
+    for (unit, is_time) in
+        [("ms", true), ("MS", true), ("seconds", true), ("µs", true), ("samples", false), ("bytes", false)]
+    {
+        let expected = if is_time { WeightKind::Durations } else { WeightKind::Samples(Weight::ONE) };
+        assert_eq!(kind(WeightOptions::default(), Some(unit)), expected, "{unit}");
+    }
+    let per_sample = Some(Weight::new(10));
+    assert_eq!(
+        kind(WeightOptions { per_sample, ..WeightOptions::default() }, Some("ms")),
+        WeightKind::Samples(Weight::new(10))
+    );
+    assert_eq!(kind(WeightOptions { exact: true, ..WeightOptions::default() }, Some("ms")), WeightKind::Exact);
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn page(options: &[&str], profile: &[u8]) -> String {
 
 #[test]
 fn lost_samples_are_no_part_of_a_comparison() {
-    let folded = b"app;main;a 1001 1001\napp;main;b 500 500\n[lost] 20 9000\n";
+    let folded = b"app;main;a 1001 1001\napp;main;b 491 491\napp;main;c 9 9\n[lost] 20 9000\n";
     let text = page(&[], folded);
     assert!(text.contains("before: 1,501 samples; after: 1,501 samples (0.0%)"), "{text}");
     assert!(text.contains("quality   before: 1.3% of the samples lost; after: 85.7% of the samples lost"), "{text}");
