@@ -5,6 +5,9 @@ use super::path_name::is_end;
 /// Most threads, and most processes, that are named.
 const MOST_NAMES: usize = 3;
 
+/// Most pairs of names that are given.
+const MOST_PAIRS: usize = 8;
+
 /// A part of names before, and what replaces it after.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counterpart {
@@ -49,21 +52,21 @@ pub(super) fn describe_all(counterparts: &[Counterpart]) -> Option<String> {
         names.map(Counterpart::describe).collect::<Vec<_>>()
     };
     let pairs = of_kind(None);
-    let mut texts: Vec<String> = (!pairs.is_empty()).then(|| pairs.join(", ")).into_iter().collect();
+    let mut texts: Vec<String> = (!pairs.is_empty()).then(|| join_first(&pairs, MOST_PAIRS)).into_iter().collect();
     for kind in ["threads", "processes"] {
         let names = of_kind(Some(kind));
         if !names.is_empty() {
-            texts.push(format!("{kind} with other numbers are compared by name: {}", join_first(&names)));
+            texts.push(format!("{kind} with other numbers are compared by name: {}", join_first(&names, MOST_NAMES)));
         }
     }
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// Joins names, and counts those that are too many.
-fn join_first(names: &[String]) -> String {
-    let mut text = names[..names.len().min(MOST_NAMES)].join(", ");
-    if names.len() > MOST_NAMES {
-        text.push_str(&format!(" and {} more", names.len() - MOST_NAMES));
+fn join_first(names: &[String], most: usize) -> String {
+    let mut text = names[..names.len().min(most)].join(", ");
+    if names.len() > most {
+        text.push_str(&format!(" and {} more", names.len() - most));
     }
     text
 }
@@ -121,5 +124,21 @@ impl Counterpart {
         }
         renamed.extend_from_slice(&name[copied..]);
         Some(renamed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counterpart, NamePart, describe_all};
+
+    #[test]
+    fn many_pairs_are_counted() {
+        let pair = |number: usize| {
+            let [before, after] = ["a", "b"].map(|name| format!("{name}{number}.py"));
+            Counterpart { before, after, part: NamePart::File }
+        };
+        let describe = |count: usize| describe_all(&(0..count).map(pair).collect::<Vec<_>>()).unwrap_or_default();
+        assert_eq!(describe(2), "a0.py is compared as b0.py, a1.py is compared as b1.py");
+        assert!(describe(9).ends_with("a7.py is compared as b7.py and 1 more"), "{}", describe(9));
     }
 }

@@ -322,6 +322,9 @@ fn folders_of(old: &PathName<'_>, new: &PathName<'_>) -> Option<Counterpart> {
 /// are their folders: if a file was renamed in a copy, the other files are in the copy, too.
 pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpart> {
     let new = after.paths_by(before, PathName::function);
+    if new.is_empty() {
+        return Vec::new();
+    }
     let copies = Copies::new([before, after]);
     let namesakes = FileNamesakes::new([before, after]);
     let mut matches = BTreeMap::<(Counterpart, Option<Counterpart>), Match>::new();

@@ -123,6 +123,19 @@ fn compares_runs_before_and_after() {
     assert_eq!(judged(&same), judged(&page));
 }
 
+/// One run does not show how much durations vary.
+#[test]
+fn weights_in_a_unit_of_time_are_judged_as_durations() {
+    let folded = b"main;load 211 209\nmain;rank 303 902\nmain;rare 7 8\n";
+    let page = |options: &[&str]| run("fg-report", options, folded).ok().text();
+    for unit in ["ms", "seconds"] {
+        let text = page(&["--countname", unit]);
+        assert!(text.contains("not judged") && text.contains("the weights are durations"), "{text}");
+        assert!(page(&["--countname", unit, "--per-sample=1"]).contains("1 grew"), "{unit}");
+    }
+    assert!(page(&["--countname=hits"]).contains("beyond noise, of the own functions 1 grew"));
+}
+
 #[test]
 fn says_which_functions_of_libraries_changed_and_if_nothing_did() {
     let folder = directory();
