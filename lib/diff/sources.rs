@@ -13,16 +13,17 @@ use super::program::{self, is_evidence};
 use crate::own_code::is_known_package;
 use crate::script_source::{SourceOrigin, origin_of_source};
 
-/// Fewest names of functions that are the same in both folders or files, and their smallest share of the weight of each. Names that
-/// start each program, such as `<module>` and `main`, do not count, and for files, neither do names that many files have. In folders,
-/// whose files have equal names, too, one is enough if there is no other.
+/// Fewest names of functions that are the same in both folders or files, and their smallest share of the weight of each.
+///
+/// Names that start each program, such as `<module>` and `main`, do not count, and for files, neither do names that many files
+/// have. In folders, whose files have equal names, too, one is enough if there is no other.
 const MIN_NAMES: usize = 2;
 const MIN_SHARE: f64 = 0.5;
 
-/// Names of functions by which the files of plugins, readers and the like are called, besides those that types of all programs have.
+/// Names of functions by which plugins, readers and the like are called, besides those that types of all programs have.
 const INTERFACE_NAMES: &str = "\
-    load save read write open close parse format encode decode serialize deserialize dump loads dumps start stop setup teardown step \
-    reset update apply call execute process handle create delete add remove build register configure";
+    load save read write open close parse format encode decode serialize deserialize dump loads dumps start stop setup teardown \
+    step reset update apply call execute process handle create delete add remove build register configure";
 
 /// A function that is in more files says little about any.
 const MAX_FILES: usize = 16;
@@ -220,8 +221,8 @@ impl<'a> FileNamesakes<'a> {
         Self(files)
     }
 
-    /// True if the equal name of a function in two files tells that they are one: if no other file has such a function, and if it is
-    /// no name of an interface. For versions of a file, any name does.
+    /// True if the equal name of a function in two files tells that they are one: if no other file has such a function, and
+    /// if it is no name of an interface. For versions of a file, any name does.
     fn tell(&self, old: &PathName<'_>, new: &PathName<'_>) -> bool {
         if program::without_version(old.file()) == program::without_version(new.file()) {
             return true;

@@ -227,8 +227,8 @@ impl Judgement {
     }
 }
 
-/// Returns the first of these functions whose change is more than that of idle threads and waits for others, and the first of those that
-/// changed about as much in the other direction, if there are some.
+/// Returns the first of these functions whose change is more than that of idle threads and waits for others, and the first of
+/// those that changed about as much in the other direction, if there are some.
 fn largest_of_work(context: &Context<'_>, changes: &[(FrameId, Weights)]) -> Vec<(FrameId, Weights)> {
     let is_inactive =
         |(frame, weights): &(FrameId, Weights)| context.inactive.is_inactive_inclusively(*frame, *weights);

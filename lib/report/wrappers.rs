@@ -22,8 +22,8 @@ const MOST_WRAPPERS: usize = 2;
 /// Functions that did not change have at least this part of a wrapper's weight.
 const EQUAL_PART: (u128, u128) = (9, 10);
 
-/// What a wrapper calls has at least this part of its weight without it: of the weight that these callees have on the other side without
-/// functions that only that side has above them, what exceeds the same on this side.
+/// Least part of what a wrapper calls that the other side calls without it. That is the weight which its callees have there
+/// without functions of one side above them, as far as it exceeds the same weight on this side.
 const CALLED_WITHOUT_PART: (u128, u128) = (1, 2);
 
 /// Callees with less than this part of the wrapper's weight are not named.
@@ -32,8 +32,8 @@ const NAMED_PART: (u128, u128) = (1, 10);
 /// Most callees that are named.
 const MOST_CALLEES: usize = 2;
 
-/// The functions of one side that only call functions of both sides, whose weight did not change by more than noise and which the other side
-/// calls without them, the largest first.
+/// The functions of one side that only call functions of both sides, the largest first. The weight of these did not change by
+/// more than noise, and the other side calls them without the wrapper.
 #[derive(Debug, Default)]
 pub(super) struct Wrappers(Vec<Wrapper>);
 
