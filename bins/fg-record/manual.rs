@@ -117,8 +117,9 @@ const INTERPRETERS_TEXT: &str = "Script functions replace the frames of the inte
 const INTERPRETERS: &[(&str, &str)] = &[
     (
         "Python 3.8 to 3.15",
-        "`NAME (FILE)`, or `[python]` if the name cannot be read. Free-threaded builds are supported from 3.13 on. Tested \
-         with 3.8 to 3.15 and 3.13t.",
+        "`NAME (FILE)`, or `[python]` if the name cannot be read. Free-threaded builds are supported from 3.13 on. From 3.11 \
+         on, the functions of greenlets and subinterpreters are shown too; such a stack is `[truncated]` where the greenlet or the \
+         interpreter began. Tested with 3.8 to 3.15 and 3.13t.",
     ),
     (
         "Ruby 3.0 to 3.4",

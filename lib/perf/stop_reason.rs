@@ -11,6 +11,8 @@ pub enum StopReason {
     StackTooLarge,
     /// The interrupted function's stack is another one than was copied: the signal is handled on an alternate stack.
     OtherStack,
+    /// What is further out on the native stack belongs to another greenlet, or to another interpreter of the process.
+    OtherGreenlet,
     /// The function was unwinding for an exception, and had written over the registers that it had saved.
     Overwritten,
     /// A page of the stack was not in memory.
@@ -21,6 +23,8 @@ pub enum StopReason {
     Execve,
     /// The stack is missing: its record was lost, or the thread's memory was gone because it was exiting.
     Missing,
+    /// The program is a 32-bit one, which has other registers.
+    Abi32,
     /// The code has neither unwind information nor frame pointers.
     NoUnwindInformation,
     /// The stack is deeper than the limit.

@@ -174,15 +174,18 @@ pub fn details(finished: &FinishedRecording, call_graph: CallGraph) -> Vec<Strin
 fn truncation_details(finished: &FinishedRecording) -> String {
     let truncated = &finished.recording.counts.truncated;
     format!(
-        "stacks truncated: {} copy too small, {} stack too large, {} on another stack, {} overwritten, {} not in \
-         memory, {} mapping changed, {} missing, {} no unwind information, {} too deep",
+        "stacks truncated: {} copy too small, {} stack too large, {} on another stack, {} of another greenlet, {} overwritten, {} not in \
+         memory, {} mapping changed, {} missing, {} of 32-bit programs, {} no unwind information, \
+         {} too deep",
         truncated.dump_too_small,
         truncated.stack_too_large,
         truncated.other_stack,
+        truncated.other_greenlet,
         truncated.overwritten,
         truncated.not_resident,
         truncated.stale_mapping,
         truncated.missing,
+        truncated.abi_32,
         truncated.no_unwind_information,
         truncated.too_deep,
     )

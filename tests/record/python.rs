@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
-use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
+use crate::support::script_functions::{Callers, assert_callers, functions, walked_scripts};
 use crate::support::{command, directory, pythons};
 
 /// The functions of `functions.py` that compute, each with its callers, innermost first.
@@ -172,5 +172,59 @@ fn says_which_python_is_not_known() {
     let outcome = record(["-v", "-F", "997", "--", &old.display().to_string(), "-c", "sum(range(10**7))"]).ok();
     if walked_scripts(&outcome) {
         assert!(outcome.stderr.contains("functions are not shown for Python before 3.8"), "{}", outcome.stderr);
+    }
+}
+
+/// A thread that runs another interpreter has script frames of that one only, but the native frames of both.
+#[test]
+fn stacks_of_another_interpreter_end_where_it_began() {
+    if !can_record() {
+        return;
+    }
+    let folder = directory();
+    let path = folder.path().join("interpreters.py");
+    let source = "import sys
+if sys.version_info >= (3, 13):
+    import _interpreters
+    run = _interpreters.exec
+else:
+    import _xxsubinterpreters as _interpreters
+    run = _interpreters.run_string
+
+SOURCE = '''
+def burn_inside():
+    return sum(range(3000))
+
+def call(_):
+    burn_inside()
+    return 0
+
+for _ in range(2000):
+    burn_inside()
+    sorted([3, 1, 2], key=call)
+'''
+
+def outside(interpreter):
+    run(interpreter, SOURCE)
+
+outside(_interpreters.create())
+";
+    std::fs::write(&path, source).unwrap();
+    for python in pythons::supported().into_iter().filter(|python| pythons::is_at_least(python, (3, 12))) {
+        let (python, path) = (python.display().to_string(), path.display().to_string());
+        let outcome = record(["-v", "-F", "1999", "--", &python, &path]).ok();
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let expected = [&["<module>"][..], &["call", "<module>"]];
+        let mut met = [0; 2];
+        for stack in Profile::from_stdout(&outcome).0 {
+            let functions = functions(&stack);
+            let Some(index) = functions.iter().position(|name| *name == "burn_inside") else { continue };
+            let kind = expected.iter().position(|expected| functions[index + 1..] == **expected);
+            let is_cut = stack.frames[1] == "[truncated]";
+            met[kind.filter(|_| is_cut).unwrap_or_else(|| panic!("{python}: {stack:?}"))] += stack.weight;
+        }
+        assert!(met.iter().all(|weight| *weight > 0), "{python}: {met:?}: {outcome:?}");
     }
 }

@@ -237,9 +237,7 @@ impl<'a> StackRecord<'a> {
     /// Returns the reason why unwinding the words stopped, given that it stopped for `stop`.
     pub fn explain(&self, stop: StopReason) -> StopReason {
         match stop {
-            StopReason::Root | StopReason::TooDeep => stop,
-            _ if self.is_unreadable() => StopReason::NotResident,
-            StopReason::NotResident => stop,
+            StopReason::DumpTooSmall if self.is_unreadable() => StopReason::NotResident,
             StopReason::DumpTooSmall if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
             StopReason::DumpTooSmall => StopReason::NoUnwindInformation,
             _ => stop,
@@ -289,23 +287,26 @@ fn words_of(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use super::{FULL, LIMIT, StackRecordPart};
+    use super::{FULL, HOLE, LIMIT, StackRecordPart};
     use crate::perf::stop_reason::StopReason;
 
     #[test]
-    fn only_a_walk_that_needs_more_says_that_a_stack_is_too_large() {
-        let explain = |flags: u32, stop| {
+    fn only_a_walk_that_needs_more_says_what_is_missing() {
+        let explain_word = |word: u64, flags: u32, stop| {
             let mut raw: Vec<u8> = [0x4000, 0x7000_0000, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
             raw.extend([flags, 0, 128, 1].into_iter().flat_map(u32::to_le_bytes));
             raw.extend([0, 1, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes));
-            raw.extend(0x4010u64.to_le_bytes());
+            raw.extend(word.to_le_bytes());
             StackRecordPart::parse(&raw).unwrap().record.explain(stop)
         };
+        let explain = |flags, stop| explain_word(0x4010, flags, stop);
         for flags in [FULL, LIMIT] {
             assert_eq!(explain(flags, StopReason::DumpTooSmall), StopReason::StackTooLarge);
             assert_eq!(explain(flags, StopReason::NoUnwindInformation), StopReason::NoUnwindInformation);
             assert_eq!(explain(flags, StopReason::OtherStack), StopReason::OtherStack);
         }
         assert_eq!(explain(0, StopReason::DumpTooSmall), StopReason::NoUnwindInformation);
+        assert_eq!(explain_word(HOLE, 0, StopReason::DumpTooSmall), StopReason::NotResident);
+        assert_eq!(explain_word(HOLE, 0, StopReason::NoUnwindInformation), StopReason::NoUnwindInformation);
     }
 }

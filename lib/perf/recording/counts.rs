@@ -79,6 +79,8 @@ pub struct Truncated {
     pub stack_too_large: u64,
     /// The stack of the function that a signal interrupted was not copied.
     pub other_stack: u64,
+    /// The callers were of another greenlet or interpreter.
+    pub other_greenlet: u64,
     /// The registers that a function had saved were overwritten for an exception.
     pub overwritten: u64,
     /// A page of the stack was not in memory.
@@ -87,6 +89,8 @@ pub struct Truncated {
     pub stale_mapping: u64,
     /// The stack was missing: its record was lost, or the thread's memory was gone because it was exiting.
     pub missing: u64,
+    /// The program was a 32-bit one.
+    pub abi_32: u64,
     /// The code had no unwind information.
     pub no_unwind_information: u64,
     /// The stack was deeper than the kernel's limit or ours.
@@ -99,10 +103,12 @@ impl Truncated {
         self.dump_too_small
             + self.stack_too_large
             + self.other_stack
+            + self.other_greenlet
             + self.overwritten
             + self.not_resident
             + self.stale_mapping
             + self.missing
+            + self.abi_32
             + self.no_unwind_information
             + self.too_deep
     }
@@ -113,10 +119,12 @@ impl Truncated {
             StopReason::DumpTooSmall => self.dump_too_small += 1,
             StopReason::StackTooLarge => self.stack_too_large += 1,
             StopReason::OtherStack => self.other_stack += 1,
+            StopReason::OtherGreenlet => self.other_greenlet += 1,
             StopReason::Overwritten => self.overwritten += 1,
             StopReason::NotResident => self.not_resident += 1,
             StopReason::StaleMapping => self.stale_mapping += 1,
             StopReason::Missing => self.missing += 1,
+            StopReason::Abi32 => self.abi_32 += 1,
             StopReason::NoUnwindInformation => self.no_unwind_information += 1,
             StopReason::TooDeep => self.too_deep += 1,
         }
@@ -129,20 +137,24 @@ impl std::ops::AddAssign for Truncated {
             dump_too_small,
             stack_too_large,
             other_stack,
+            other_greenlet,
             overwritten,
             not_resident,
             stale_mapping,
             missing,
+            abi_32,
             no_unwind_information,
             too_deep,
         } = other;
         self.dump_too_small += dump_too_small;
         self.stack_too_large += stack_too_large;
         self.other_stack += other_stack;
+        self.other_greenlet += other_greenlet;
         self.overwritten += overwritten;
         self.not_resident += not_resident;
         self.stale_mapping += stale_mapping;
         self.missing += missing;
+        self.abi_32 += abi_32;
         self.no_unwind_information += no_unwind_information;
         self.too_deep += too_deep;
     }

@@ -80,13 +80,14 @@ impl Recording {
         }
         let kinds = native_kinds(&interpreter, frames, stop == StopReason::Root, objects);
         let keep_interpreter = self.options.scripts == ScriptFrameOptions::WithInterpreter;
-        let Some(merged) = merge(&kinds, stop == StopReason::Root, stack, keep_interpreter) else {
+        let is_complete = stop == StopReason::Root;
+        let Some(merged) = merge(&kinds, is_complete, stack, interpreter.places_loops(), keep_interpreter) else {
             self.counts.unmatched_scripts += 1;
             return None;
         };
         let memory = self.memory(stamp.pid);
         let with_lines = self.options.script_lines;
-        let locations = merged.into_iter().map(|frame| match frame {
+        let locations = merged.frames.into_iter().map(|frame| match frame {
             MergedFrame::Native(index) => MergedLocation::Native(index),
             MergedFrame::Script(index) => {
                 let objects = &mut self.objects;
@@ -95,7 +96,8 @@ impl Recording {
             }
         });
         let locations = locations.collect();
-        let stop = if stop == StopReason::Root { stack.cut.unwrap_or(stop) } else { stop };
+        let cut = stack.cut.or(merged.is_cut.then_some(StopReason::OtherGreenlet));
+        let stop = if stop == StopReason::Root { cut.unwrap_or(stop) } else { stop };
         Some(MergedStack { locations, stop })
     }
 

@@ -75,6 +75,11 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// True if the variables of a loop are in memory that tells which native frame it is.
+    fn places_loops(&self) -> bool {
+        false
+    }
+
     /// Returns the frame of a script function whose name cannot be read.
     fn unnamed_frame(&self) -> &'static [u8];
 
@@ -154,7 +159,8 @@ pub struct ScriptFrame {
     pub hash: u64,
     /// True if the frame is the outermost of an interpreter loop.
     pub is_outermost: bool,
-    /// The index of the native frame, innermost first, for code that the runtime generated.
+    /// The index of a native frame, innermost first: its own, for code that the runtime generated; that of its loop, if the frame is
+    /// the outermost one of it and the interpreter tells. More than there are if it is not known.
     pub native: u16,
 }
 

@@ -1,8 +1,10 @@
 //! Merges script frames into the native stack.
 //!
 //! An interpreter runs script functions in a loop. Each activation of the loop is one native frame, and runs a group of
-//! script frames: those up to the next one that is the outermost of its loop. Groups and loops are paired from the root
-//! on. Only the innermost may lack its partner: the loop has just been entered, or is about to be left.
+//! script frames: those up to the next one that is the outermost of its loop. CPython from 3.11 on tells which native frame a loop
+//! is: a thread switches between greenlets and between interpreters, each of which has script frames of its own, so that
+//! loops further out may be of others. With other interpreters, groups and loops are paired from the root on. Only the innermost may
+//! lack its partner: the loop has just been entered, or is about to be left.
 
 use std::ops::Range;
 
@@ -33,6 +35,16 @@ pub enum MergedFrame {
     Script(usize),
 }
 
+/// A stack of native and script frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The frames, innermost first.
+    pub frames: Vec<MergedFrame>,
+    /// True if the callers of the outermost frame are not known: the native frames further out run functions of another greenlet
+    /// or interpreter.
+    pub is_cut: bool,
+}
+
 /// The script frames of a stack, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptStack<'a> {
@@ -50,38 +62,35 @@ pub struct ScriptStack<'a> {
 /// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames,
 /// which are above the interpreter's functions that called them. `keep_interpreter` keeps all of them. If one of the stacks is
 /// cut before its root, they cannot be paired: then the script frames follow the native frames up to the innermost loop.
+/// `is_placed` says that the outermost frames of loops have the indexes of their native frames, where these are known.
 pub fn merge(
     natives: &[NativeKind],
     is_native_complete: bool,
     scripts: ScriptStack<'_>,
+    is_placed: bool,
     keep_interpreter: bool,
-) -> Option<Vec<MergedFrame>> {
-    let mut groups = split_groups(scripts.frames);
+) -> Option<Merged> {
+    let groups = split_groups(scripts.frames);
     if groups.is_empty() {
         return None;
     }
     let loops: Vec<usize> = (0..natives.len()).filter(|index| natives[*index] == NativeKind::Loop).collect();
-    if scripts.is_entering {
-        groups.insert(0, 0..0);
-    }
     if !is_native_complete || scripts.cut.is_some() {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
         let compiled = natives[..first].iter().position(|kind| *kind == NativeKind::Compiled);
         let shown = compiled.filter(|_| !keep_interpreter).unwrap_or(first);
         let natives = (0..shown).map(MergedFrame::Native);
-        return Some(natives.chain((0..scripts.frames.len()).map(MergedFrame::Script)).collect());
+        let frames = natives.chain((0..scripts.frames.len()).map(MergedFrame::Script)).collect();
+        return Some(Merged { frames, is_cut: false });
     }
-    if loops.len() == groups.len() + 1 {
-        groups.insert(0, 0..0);
-    }
-    let has_pending_group = groups.len() == loops.len() + 1;
-    if groups.len() != loops.len() && !has_pending_group {
-        return None;
-    }
+    let places = match is_placed {
+        true => {
+            find_places(&groups, natives, scripts).or_else(|| pair_all(groups.len(), &loops, scripts.is_entering))?
+        }
+        false => pair_from_root(groups.len(), &loops, scripts.is_entering)?,
+    };
     let mut merged = Vec::with_capacity(natives.len() + scripts.frames.len());
-    let mut pending = groups.into_iter();
-    // The group whose loop has not begun, or has ended.
-    let mut extra = if has_pending_group { pending.next() } else { None };
+    let mut pending = groups.into_iter().zip(places).peekable();
     let mut is_below_script = false;
     for (index, kind) in natives.iter().enumerate() {
         if *kind != NativeKind::Loop {
@@ -96,16 +105,59 @@ pub fn merge(
             }
             continue;
         }
-        let group = extra.take().into_iter().chain(pending.next()).collect::<Vec<Range<usize>>>();
-        let is_empty = group.iter().all(Range::is_empty);
+        let mut is_empty = true;
+        while let Some((group, _)) = pending.next_if(|(_, place)| *place == index) {
+            merged.extend(group.map(MergedFrame::Script));
+            is_empty = false;
+        }
         is_below_script |= !is_empty;
-        merged.extend(group.into_iter().flatten().map(MergedFrame::Script));
         if keep_interpreter || is_empty {
             merged.push(MergedFrame::Native(index));
         }
+        if pending.peek().is_none() && loops.last() != Some(&index) {
+            // A greenlet has only a part of the native stack: behind it are the functions that run by now, not those that were
+            // there when it began.
+            return Some(Merged { frames: merged, is_cut: true });
+        }
     }
-    merged.extend(extra.into_iter().flatten().map(MergedFrame::Script));
-    Some(merged)
+    merged.extend(pending.flat_map(|(group, _)| group).map(MergedFrame::Script));
+    Some(Merged { frames: merged, is_cut: false })
+}
+
+/// Returns the native frame of each group that the outermost frame of its loop tells. `None` if one does not, or is wrong.
+fn find_places(groups: &[Range<usize>], natives: &[NativeKind], scripts: ScriptStack<'_>) -> Option<Vec<usize>> {
+    let outermost = groups.iter().map(|group| scripts.frames[group.end - 1]);
+    let places: Option<Vec<usize>> = outermost
+        .map(|frame| {
+            let place = usize::from(frame.native);
+            (frame.is_outermost && natives.get(place) == Some(&NativeKind::Loop)).then_some(place)
+        })
+        .collect();
+    places.filter(|places| places.is_sorted_by(|inner, outer| inner < outer))
+}
+
+/// Pairs groups with as many loops. `is_entering` says that the innermost loop has no group.
+fn pair_all(groups: usize, loops: &[usize], is_entering: bool) -> Option<Vec<usize>> {
+    let loops = loops.get(usize::from(is_entering)..)?;
+    (loops.len() == groups).then(|| loops.to_vec())
+}
+
+/// Pairs groups with loops from the root on. The innermost loop may have no group, or the innermost group no loop.
+fn pair_from_root(groups: usize, loops: &[usize], is_entering: bool) -> Option<Vec<usize>> {
+    let groups = groups + usize::from(is_entering);
+    let mut places = match loops.len().checked_sub(groups) {
+        Some(empty @ (0 | 1)) => loops[empty..].to_vec(),
+        // The function of the group is about to be called, or has returned.
+        None if loops.len() + 1 == groups => {
+            let first = loops.first().copied().unwrap_or(usize::MAX);
+            [&[first], loops].concat()
+        }
+        _ => return None,
+    };
+    if is_entering {
+        places.remove(0);
+    }
+    Some(places)
 }
 
 /// Splits frames after those that are the outermost of a loop.
@@ -127,6 +179,11 @@ mod tests {
     /// interpreter, `j` for a compiled function and `c` for others, scripts as letters, with `|` behind the outermost of a
     /// loop. Returns the names in the same form.
     fn merged(natives: &str, scripts: &str, options: &str) -> Option<String> {
+        merged_at(natives, scripts, None, options)
+    }
+
+    /// The same for an interpreter that places its loops: `places` are the indexes of the native frames of the groups.
+    fn merged_at(natives: &str, scripts: &str, places: Option<&[u16]>, options: &str) -> Option<String> {
         let kinds: Vec<NativeKind> = natives
             .chars()
             .map(|native| match native {
@@ -144,19 +201,22 @@ mod tests {
             first_line: 1,
             hash: 0,
             is_outermost: letters.get(index + 1) == Some(&'|'),
-            native: 0,
+            native: u16::MAX,
         });
-        let frames: Vec<ScriptFrame> = frames.collect();
+        let mut frames: Vec<ScriptFrame> = frames.collect();
+        let outermost = frames.iter_mut().filter(|frame| frame.is_outermost);
+        outermost.zip(places.into_iter().flatten()).for_each(|(frame, place)| frame.native = *place);
         let [is_cut, is_entering, is_truncated, keeps_interpreter] =
             ["cut", "entering", "truncated", "keep"].map(|option| options.contains(option));
         let cut = is_cut.then_some(StopReason::TooDeep);
         let stack = ScriptStack { frames: &frames, cut, is_entering };
-        let found = merge(&kinds, !is_truncated, stack, keeps_interpreter)?;
-        let names = found.into_iter().map(|frame| match frame {
+        let found = merge(&kinds, !is_truncated, stack, places.is_some(), keeps_interpreter)?;
+        let end = found.is_cut.then_some('?');
+        let names = found.frames.into_iter().map(|frame| match frame {
             MergedFrame::Native(index) => natives.as_bytes()[index] as char,
             MergedFrame::Script(index) => letters[names[index]],
         });
-        Some(names.collect())
+        Some(names.chain(end).collect())
     }
 
     #[test]
@@ -185,6 +245,26 @@ mod tests {
         assert_eq!(merged("jjL", "AB|", "").unwrap(), "AB");
         assert_eq!(merged("jL", "A|", "keep").unwrap(), "jAL");
         assert_eq!(merged("jL", "AB", "truncated").unwrap(), "AB");
+    }
+
+    #[test]
+    fn loops_that_are_placed_have_their_frames() {
+        assert_eq!(merged_at("ciLiciLic", "AB|C|", Some(&[2, 6]), "").unwrap(), "ciABcCc");
+        // Another greenlet or interpreter runs the loops further out.
+        assert_eq!(merged_at("ciLicLiL", "AB|", Some(&[2]), "").unwrap(), "ciAB?");
+        assert_eq!(merged_at("LcLL", "A|B|", Some(&[0, 2]), "keep").unwrap(), "ALcBL?");
+        assert_eq!(merged_at("LicL", "A|", Some(&[0]), "").unwrap(), "A?");
+        // The innermost loop has just begun.
+        assert_eq!(merged_at("LicL", "A|", Some(&[3]), "").unwrap(), "LicA");
+    }
+
+    #[test]
+    fn loops_that_are_not_placed_are_paired_only_if_all_are() {
+        let unknown = Some(&[u16::MAX; 2][..]);
+        assert_eq!(merged_at("LcL", "A|B|", unknown, "").unwrap(), "AcB");
+        assert_eq!(merged_at("LcLcL", "A|B|", unknown, "entering").unwrap(), "LcAcB");
+        assert_eq!(merged_at("LcLcL", "A|B|", unknown, ""), None);
+        assert_eq!(merged_at("LcL", "A|B|", Some(&[0, 1]), "").unwrap(), "AcB", "1 is no loop");
     }
 
     #[test]

@@ -199,6 +199,11 @@ impl ProcessInterpreter {
         self.interpreter.generates_code()
     }
 
+    /// True if the outermost frames of loops tell which native frames the loops are.
+    pub fn places_loops(&self) -> bool {
+        self.interpreter.places_loops()
+    }
+
     /// True if the interpreter knows no tasks at all.
     pub fn has_no_tasks(&self) -> bool {
         !self.interpreter.has_tasks()

@@ -103,6 +103,9 @@ impl Unwinder {
     pub fn unwind(&mut self, snapshot: ProcessSnapshot<'_>, user: &UserState<'_>) -> StopReason {
         self.frames.clear();
         self.bare_code.start_stack();
+        if user.mask != 0 && user.registers.is_empty() {
+            return StopReason::Abi32;
+        }
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return StopReason::NoUnwindInformation };
         if let Some(record) = &user.record {
@@ -121,7 +124,7 @@ impl Unwinder {
                     self.frames.clear();
                     StopReason::Execve
                 }
-                _ if stack.has_met_hole() => record.explain(StopReason::NotResident),
+                StopReason::DumpTooSmall if stack.has_met_hole() => StopReason::NotResident,
                 stop => record.explain(stop),
             };
             self.words = words;
@@ -202,5 +205,8 @@ mod tests {
         assert_eq!(unwinder.unwind(snapshot, &user), StopReason::NoUnwindInformation);
         let addresses: Vec<Address> = unwinder.frames.iter().map(|frame| frame.address).collect();
         assert_eq!(addresses, [Address { value: 0, in_kernel: false, exact: true }]);
+
+        let of_32_bits = UserState { registers: &[], ..user };
+        assert_eq!((unwinder.unwind(snapshot, &of_32_bits), unwinder.frames.len()), (StopReason::Abi32, 0));
     }
 }

@@ -5,7 +5,8 @@
 // stack, innermost frame first:
 //
 // - the address of the code object. Bit 63 is set if the frame is the outermost of an interpreter loop, bit 62 if a name
-//   follows. Bits 48 to 61 are the index of the native frame, if script frames are native frames (generated.bpf.h).
+//   follows. Bits 48 to 61 are the index of a native frame: its own, if script frames are native frames (generated.bpf.h), that of
+//   the loop of which it is the outermost frame, if the interpreter tells where its loops are (python.bpf.h).
 // - the index of the instruction in the upper half, the function's first line in the lower half
 // - a hash of what makes up the function's name. The recorder reads the name later, and believes it only if it has the
 //   same hash: code objects are freed, and others are made at their addresses.
@@ -36,6 +37,7 @@ enum {
     STRING_LENGTH, STRING_STATE,   // in a string
     STATE_SHIFT,     // the number of bits in a string's state before the size of its characters
     WIDE_DATA,       // the distance from the bytes of ASCII strings to those of others
+    LOOP_CALLER,     // in a loop's variables, to which the thread's state points: those of the loop that called it; NONE before 3.11
     RUNNING_TASK,    // in the thread's state: the task of asyncio that it runs; 0 if there are no tasks, NONE if they are not known
     IS_TASK, TASK_NAME,            // in a task
     PYTHON_TYPE, TYPE_FLAGS,       // in an object, and in a type
@@ -55,6 +57,8 @@ enum { RUBY_FRAME_SIZE, IS_LINE_TAGGED, IS_LENGTH_IN_FLAGS };
 // whose OWNER is 3 or more.
 enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
 #define NONE (~0u)
+// The bits of a native frame that is not known.
+#define NO_NATIVE (0x3fffull << 48)
 
 // What the program has found itself is in `cached`.
 struct interpreter { u32 kind, anchor_kind; u64 anchor; u32 is_musl, unused; u32 field[FIELDS]; u64 cached[CACHED]; };
@@ -135,13 +139,6 @@ __attribute__((noinline)) int add_name(void) {
     return 0;
 }
 
-// Marks the frame that was noted last as the outermost of its loop.
-static __always_inline void end_loop(struct scratch *s) {
-    u64 last = s->script_last;
-    BOUND(last, RECORD - 1);
-    if (s->script_n) s->record[HEAD + last] |= OUTERMOST;
-}
-
 // Ends a walk at a frame that cannot be read.
 static __always_inline int cut_script(struct scratch *s) {
     s->script_flags |= SCRIPT_CUT;
@@ -196,7 +193,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     s->script_frame = state;
     s->script_base = base;
     s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
-    s->generator_count = s->script_generator = 0;
+    s->generator_count = s->script_generator = s->native = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);
     } else if (interpreter->kind == RUBY) {
@@ -210,6 +207,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
         // The address may be of another program, which the process runs by now.
         if (!state || read_word(state + f[THREAD_ID]) != thread_pointer) return 0;
         u64 frame = read_word(state + f[FIRST_FRAME]);
+        s->loop_at = frame;
         if (frame && f[INDIRECT_FRAME] != NONE) frame = read_word(frame + f[INDIRECT_FRAME]);
         s->script_frame = frame;
         bpf_loop(2 * SCRIPT_FRAMES, step_python, &walk, 0);

@@ -15,6 +15,23 @@ static __always_inline u64 read_python_text(struct scratch *s, u32 *f, u64 objec
     return hash_in_object(*text, object, count);
 }
 
+// Steps to the next native frame, unless it begins behind the variables of the loop.
+static long pass_native(u32 i, struct scratch **scratch) {
+    struct scratch *s = *scratch;
+    u64 next = s->native + 1, start = s->frame_at[next & (FRAMES - 1)];
+    if (next >= s->native_count || start > s->loop_at) return 1;
+    s->native = next;
+    return 0;
+}
+
+// Returns the bits for the index of the native frame that has the variables of a loop: those of the loop are called in their order.
+static __always_inline u64 place_loop(struct scratch *s) {
+    bpf_loop(FRAMES, pass_native, &s, 0);
+    u64 native = s->native;
+    if (native >= s->native_count || s->frame_at[native & (FRAMES - 1)] > s->loop_at) return NO_NATIVE;
+    return native << 48;
+}
+
 // Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.
 static long step_python(u32 i, struct script_walk *walk) {
     u32 *f = walk->interpreter->field;
@@ -29,9 +46,13 @@ static long step_python(u32 i, struct script_walk *walk) {
     u32 owner_kind = f[OWNER_KIND];
     s->script_frame = previous;
     if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
-        // The frame that was noted before is the outermost of its loop. If there is none, the loop is about to end.
-        end_loop(s);
-        if (!n) s->script_flags |= SCRIPT_ENTERING;
+        // It is a variable of its loop, of which the frame that was noted before is the outermost. If there is none, the loop is
+        // about to end.
+        u64 last = s->script_last;
+        BOUND(last, RECORD - 1);
+        s->loop_at = frame;
+        if (n) s->record[HEAD + last] |= OUTERMOST | place_loop(s);
+        else s->script_flags |= SCRIPT_ENTERING;
         return 0;
     }
     if (!code) return cut_script(s);
@@ -55,8 +76,12 @@ static long step_python(u32 i, struct script_walk *walk) {
         met->first_line = first_line;
         is_new = are_ascii && is_file_ascii && is_name_due(s, hash);
     }
-    int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
-    note_frame(s, code | (is_outermost ? OUTERMOST : 0), instruction << 32 | (u32)met->first_line, met->hash);
+    u64 loop = owner_kind == LOOP_PER_FRAME ? OUTERMOST : 0;
+    if (owner_kind == LOOP_BY_FLAG && owner) {
+        loop = OUTERMOST | place_loop(s);
+        s->loop_at = read_word(s->loop_at + f[LOOP_CALLER]);
+    }
+    note_frame(s, code | loop, instruction << 32 | (u32)met->first_line, met->hash);
     if (is_new) add_name();
     return 0;
 }

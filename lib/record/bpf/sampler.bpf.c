@@ -141,6 +141,9 @@ struct scratch {
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     volatile u64 is_locked, is_nested, lost_records;
     volatile u64 script_frame, script_n, script_base, script_words, script_last, script_flags, script_end;
+    volatile u64 native_count, native, loop_at; // the native frames that were walked, the one that was reached while script frames
+                                 // are walked, and the place of the variables of a loop of the interpreter
+    u64 frame_at[FRAMES];        // where the native frames begin
     volatile u64 generator_count;
     volatile u64 script_generator; // that of the frame of PHP that was noted last, 0 if it has none
     u64 generators[GENERATORS];  // of PHP that delegate to others and were not stepped to yet, from the outermost on
@@ -553,6 +556,7 @@ static long step(u32 i, struct walking *walking) {
     if (n >= FRAMES) return 1;
     u64 *kept = &s->record[HEAD + (n & (FRAMES - 1))];
     *kept = pc | (w->exact ? EXACT : 0);
+    s->frame_at[n & (FRAMES - 1)] = w->sp;
     w->n = n + 1;
     u64 at = pc - !w->exact, rule = 0, is_generated = 0;
     if (at - w->start >= w->end - w->start) {
@@ -713,7 +717,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
     s->stack++;
     s->near[FRAMES_WINDOW] = s->near[VALUES_WINDOW] = NOTHING;
     s->script_base = FRAMES;
-    s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = 0;
+    s->script_n = s->script_words = s->script_last = s->script_flags = s->is_unpacking = s->native_count = 0;
     s->method_frame = NOTHING;
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {
@@ -746,6 +750,7 @@ static __always_inline int take_user_stack(void *context, u32 process) {
             u64 n = w->n;
             head->flags = w->is_rooted ? ROOTED : WALK_CUT;
             if (n > FRAMES) n = FRAMES;
+            s->native_count = n;
             send(context, s, process, n);
             return 1;
         }

@@ -45,8 +45,11 @@ impl Hints<'_> {
             self.small_copies(),
             self.large_stacks(),
             self.other_stack(),
+            self.other_greenlet(),
             self.overwritten(),
             self.not_resident(),
+            self.changed_mappings(),
+            self.programs_of_32_bits(),
             self.unnamed_generated_code(),
             self.unsupported_interpreters(),
             self.unnamed_scripts(),
@@ -153,7 +156,10 @@ impl Hints<'_> {
         let Some((coverage, used)) = self.coverage.and_then(|coverage| Some((coverage, coverage.used_time()?))) else {
             return Some(match first.spec.is_discrete() {
                 true if first.rate.period() == Some(1) => format!("no {} event happened", first.spec.name()),
-                true => format!("too few {} events happened for a sample", first.spec.name()),
+                true => format!(
+                    "too few {} events happened for a sample in the threads that were recorded",
+                    first.spec.name()
+                ),
                 false => "the target ran too briefly, or slept all the time; see -F and --off-cpu".to_owned(),
             });
         };
@@ -219,6 +225,7 @@ impl Hints<'_> {
         let share = percentage(stacks, self.counts().samples);
         let name = file_name(object);
         let place = match object {
+            Object::Elf(_) if name.starts_with("_greenlet") => format!("{name}, where greenlets begin"),
             Object::Elf(elf) if is_go(elf) => format!("{name} where Go switches stacks; use --call-graph fp"),
             Object::Elf(elf) if Runtime::from_path(elf.path()) == Some(Runtime::Node) => {
                 format!("built-in code of {name}, which has no unwind information; use --call-graph fp")

@@ -2,6 +2,7 @@
 
 use super::Hints;
 use crate::record::counters::ring_size::MAX_STACK_COPY;
+use crate::record::counters::sampling::CallGraph;
 
 impl Hints<'_> {
     /// Returns a hint if copies of stacks are too small.
@@ -33,6 +34,14 @@ impl Hints<'_> {
         ))
     }
 
+    pub(super) fn other_greenlet(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.other_greenlet)?;
+        Some(format!(
+            "{share} of stacks are of greenlets, or of other interpreters of a process: they end where these began, whose callers \
+             are not known"
+        ))
+    }
+
     pub(super) fn overwritten(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.overwritten)?;
         Some(format!(
@@ -52,5 +61,22 @@ impl Hints<'_> {
         Some(format!(
             "{share} of stacks are truncated at pages that are not in memory: swapped out, or never written{help}"
         ))
+    }
+
+    pub(super) fn changed_mappings(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.stale_mapping)?;
+        Some(format!(
+            "{share} of stacks are truncated in code that is not known to be what was mapped at the sample: it was mapped, \
+             unmapped or protected then"
+        ))
+    }
+
+    pub(super) fn programs_of_32_bits(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.abi_32)?;
+        let help = match self.call_graph {
+            CallGraph::FramePointers => "",
+            _ => "; --call-graph fp shows callers if they keep frame pointers",
+        };
+        Some(format!("{share} of stacks are of 32-bit programs, whose callers are not known{help}"))
     }
 }

@@ -11,6 +11,10 @@ const MAX_UNSAMPLED: f64 = 1e6;
 /// The largest part of the CPU time that is used for taking stacks without a hint.
 const MAX_OWN_TIME: f64 = 0.1;
 
+/// The largest part of the elapsed time that is used for it without a hint, if what threads wait for is recorded: programs that mostly
+/// wait use little CPU time.
+const MAX_OWN_PART: f64 = 0.01;
+
 /// The part up to which leaving out the samples that fall to it makes shares right. Beyond it, the timers of a CPU are hardly
 /// independent of each other, and the kernel delays them: at 48 %, half of the time was measured as 52 %, at 60 % as 59 %, and with stacks
 /// that take longer than the period of a timer as 24 %.
@@ -57,7 +61,8 @@ impl Hints<'_> {
             true => "lower -F",
             false => self.reduce_samples(),
         };
-        (share > MAX_OWN_TIME)
+        let part = usage.own_time.time as f64 / self.finished.elapsed.as_nanos().max(1) as f64;
+        (share > MAX_OWN_TIME && (self.finished.totals.is_none() || part > MAX_OWN_PART))
             .then(|| format!("taking stacks took {:.0} % of the CPU time: {effect}; {help}", share * 100.0))
     }
 

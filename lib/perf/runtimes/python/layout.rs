@@ -147,7 +147,10 @@ const FREE_THREADED: usize = 16;
 const FIRST_WITH_TASKS: u32 = 14;
 
 /// The index of the first field that tells which task a thread runs.
-pub(super) const TASK_FIELDS: usize = 22;
+pub(super) const TASK_FIELDS: usize = 23;
+
+/// The offset of `previous` in `_PyCFrame`, the variables of a loop, of Python 3.11.
+const LOOP_CALLER: u32 = 16;
 
 /// The first bytes of `_Py_DebugOffsets`.
 const COOKIE: &[u8] = b"xdebugpy";
@@ -379,6 +382,7 @@ impl Offsets {
             self.string.state,
             self.string.state_shift,
             self.string.wide_data(),
+            if matches!(self.loop_start, LoopStart::Flag) { LOOP_CALLER } else { NONE },
             // A process whose tasks are wanted gets more (`tasks.rs`).
             NONE,
         ];

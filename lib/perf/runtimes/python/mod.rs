@@ -12,7 +12,7 @@ mod tasks;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::layout::PythonLayout;
+use self::layout::{LoopStart, PythonLayout};
 pub(super) use self::tasks::TaskOffsets;
 use super::function_parts::find_parts;
 use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition};
@@ -52,6 +52,10 @@ impl Interpreter for Python {
 
     fn loops(&self) -> &[Range<u64>] {
         &self.loops
+    }
+
+    fn places_loops(&self) -> bool {
+        !matches!(self.layout.offsets.loop_start, LoopStart::EachFrame)
     }
 
     fn unnamed_frame(&self) -> &'static [u8] {

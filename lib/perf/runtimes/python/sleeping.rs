@@ -44,7 +44,7 @@ impl PythonLayout {
             first_line: read.first_line,
             hash: read.hash(self, memory)?,
             is_outermost,
-            native: 0,
+            native: u16::MAX,
         };
         Some(Step::Frame(frame, previous))
     }
