@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::java::{Transitions, installed_javas};
 use crate::support::process::Background;
 use crate::support::programs::sources;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
@@ -145,6 +146,52 @@ fn every_stack_of_a_recursion_is_true_or_marked() {
         let wrong: Vec<&&Stack> = met.iter().filter(|stack| has_true_turns(stack) == Some(false)).collect();
         assert!(!met.is_empty(), "{mode}: {outcome:?}");
         assert!(wrong.is_empty(), "{mode}: {} of {}: {wrong:?}", wrong.len(), met.len());
+    }
+}
+
+/// The methods of `Transitions.java`, each with the only one that calls it.
+const CALLS: &[(&str, &str)] = &[
+    ("java.lang.Object.clone", "Transitions.runClone"),
+    ("java.lang.String.intern", "Transitions.runIntern"),
+    ("java.lang.Object.getClass", "Transitions.runClass"),
+    ("Transitions.none", "Transitions$Compiled.callNone"),
+    ("Transitions.one", "Transitions$Compiled.callOne"),
+    ("Transitions.two", "Transitions$Compiled.callTwo"),
+    ("Transitions.many", "Transitions$Compiled.callMany"),
+    ("Transitions.itself", "Transitions$Compiled.callItself"),
+    ("Transitions$Compiled.callNone", "Transitions.runNone"),
+    ("Transitions$Compiled.callOne", "Transitions.runOne"),
+    ("Transitions$Compiled.callTwo", "Transitions.runTwo"),
+    ("Transitions$Compiled.callMany", "Transitions.runMany"),
+    ("Transitions$Compiled.callItself", "Transitions.runItself"),
+    ("Transitions.run", "Transitions.main"),
+];
+
+/// Returns true if each method behind `Transitions.main` was called by the one that calls it.
+fn has_true_calls(stack: &Stack) -> bool {
+    let Some(main) = stack.frames.iter().position(|frame| frame == "Transitions.main") else { return true };
+    stack.frames[main..].windows(2).all(|pair| {
+        let caller = CALLS.iter().find(|(callee, _)| pair[1].starts_with(callee)).map(|(_, caller)| *caller);
+        caller.is_none_or(|caller| pair[0] == caller)
+    })
+}
+
+/// Interrupts what stands between interpreted and compiled methods and those that are written in C++, of each JDK.
+#[test]
+fn the_callers_of_methods_of_other_kinds_are_true_or_cut() {
+    if !can_record() || !has_java() {
+        return;
+    }
+    let transitions = Transitions::compile();
+    for java in installed_javas() {
+        let outcome = transitions.record(&java).ok();
+        if !walked_scripts(&outcome) {
+            return;
+        }
+        let profile = Profile::from_stdout(&outcome);
+        let wrong: Vec<&Stack> = profile.0.iter().filter(|stack| !has_true_calls(stack)).collect();
+        assert!(wrong.is_empty(), "{java}: {} of {}: {wrong:?}", wrong.len(), profile.0.len());
+        assert!(profile.0.iter().any(|stack| stack.frames.iter().any(|frame| frame == "Transitions.main")), "{java}");
     }
 }
 

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 pub mod callers;
 #[cfg(target_os = "linux")]
+pub mod java;
+#[cfg(target_os = "linux")]
 pub mod nodes;
 #[cfg(target_os = "linux")]
 pub mod process;

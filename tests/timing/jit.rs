@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::support::java::{Transitions, installed_javas};
 use crate::support::process::Background;
 use crate::support::recording::{Profile, can_record, finish, record_process, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
@@ -136,6 +137,30 @@ fn unwinds_java_code_that_keeps_frame_pointers() {
             let truncated = profile.weight(&["[truncated]"]);
             ensure!(profile.total() > 200, "{call_graph}: {}", profile.total());
             ensure!(truncated * 20 < profile.total(), "{call_graph}: {truncated} of {}", profile.total());
+            Ok(())
+        });
+    }
+}
+
+/// Adapters between interpreted and compiled methods have no frames, and move return addresses.
+#[test]
+fn cuts_few_stacks_between_java_methods_of_different_kinds() {
+    if !(can_record() && require("javac")) {
+        return;
+    }
+    let transitions = Transitions::compile();
+    for java in installed_javas() {
+        statistical(|| {
+            let profile = Profile::from_stdout(&transitions.record(&java).ok());
+            let is_of_program = |frame: &String| frame.starts_with("Transitions") || frame == "I2C/C2I adapters";
+            let stacks = profile.0.iter().filter(|stack| stack.frames.iter().any(is_of_program));
+            let (mut all, mut cut) = (0, 0);
+            for stack in stacks {
+                all += stack.weight;
+                cut += if stack.frames.iter().any(|frame| frame == "Transitions.main") { 0 } else { stack.weight };
+            }
+            ensure!(all > 1000, "{java}: {all}");
+            ensure!(cut * 50 < all, "{java}: {cut} of {all}");
             Ok(())
         });
     }

@@ -5,8 +5,7 @@
 // a frame is there. The instructions that make and remove frames are known. And return addresses lead into the code cache,
 // behind calls whose targets tell whom they have called. What these do not prove is no state: the stack is cut there.
 
-#define CODE_BEFORE 64   // bytes of code that are read before an instruction, and as many from it on
-#define ADAPTER_CODE 384 // bytes of an adapter that are read, with those before the instruction
+#define CODE_BEFORE 64 // bytes of code that are read before an instruction, and as many from it on
 
 // Reads the code around an instruction to `CODE_AT`. Returns 0 if it cannot.
 static __always_inline int read_code(struct scratch *s, u64 pc) {

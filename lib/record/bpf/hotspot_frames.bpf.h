@@ -40,30 +40,54 @@ static __always_inline int go_to_caller(struct scratch *s, u64 address, u64 send
     return 0;
 }
 
-// Steps from an interrupted adapter between interpreted and compiled code, which has no frame. The return address is at the stack
-// pointer; the code to which interpreted methods are called moves it down, and keeps the caller's stack pointer in r13.
-__attribute__((noinline)) int step_adapter(u32 process) {
-    struct scratch *s = this_scratch();
-    if (!s) return 1;
-    struct walk *w = &s->walk;
-    u64 sp = w->sp, address = read_word(sp), name, blob, is_ahead = 0;
-    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
-    if (!interpreter || !is_generated_return(process, address)) return 1;
-    blob = find_blob(process, address - 1);
-    name = read_word(read_word(blob + interpreter->field[BLOB_NAME]));
-    // Interpreted frames are found by rbp.
-    if (name != NMETHOD && name != NATIVE_NMETHOD) return go_to_caller(s, address, sp + 8);
-    if (bpf_probe_read_user(&s->page[CODE], ADAPTER_CODE, (void *)w->pc)) return 1;
-    u8 *code = (u8 *)&s->page[CODE];
-    for (u32 i = 0; i < ADAPTER_CODE - 8; i++) {
-        // mov r13, rsp; sub rsp, N
-        u64 differs = (*(u32 *)(code + i) ^ 0x48ec8b4c) | ((*(u32 *)(code + i + 4) & 0xfffd) ^ 0xec81);
+#define ADAPTER_CODE 512      // bytes of an adapter that are read before the instruction
+#define POP_AX 0x58
+#define PUSH_AX 0x50
+#define AND_SP 0xe48348       // and rsp, -16
+#define MOV_R13_SP 0xec8b4c
+#define MOV_SP_AX 0x24048948  // mov [rsp], rax
+#define POP_AX_MOV_R13_SP 0xec8b4c58   // up to JDK 17
+#define LEA_R13_SP_POP_AX 0x5808246c   // from JDK 21 on: the end of lea r13, [rsp + 8], and pop rax
+
+// True if the instruction is behind those by which an adapter sets r13 and pops the return address. `blob` is its own.
+static __always_inline int is_address_popped(u8 *code, u64 pc, u64 blob) {
+    u64 found = 0, own = pc - blob;
+    for (u64 i = 4; i <= ADAPTER_CODE; i++) {
+        u32 word = *(u32 *)(code - i);
+        u64 differs = (u64)(word ^ POP_AX_MOV_R13_SP) * (word ^ LEA_R13_SP_POP_AX);
         HIDE(differs);
-        is_ahead |= (differs - 1) >> 63;
+        // 1 if one of them is there, and in the blob.
+        found |= ~((differs | -differs) >> 63) & 1 & (i - own) >> 63;
     }
-    if (is_ahead) return go_to_caller(s, address, sp + 8);
-    u64 sender = w->r13;
-    if (sender & 15 || sender - sp - 8 > 4096) return 1;
+    return found;
+}
+
+// Steps from an interrupted adapter between interpreted and compiled code, which has no frame.
+//
+// The code to which compiled methods call begins with the return address at the stack pointer, below a multiple of 16. At its
+// end it puts the caller's stack pointer into r13, pops the address into rax, makes room for arguments, and stores or pushes the
+// address. The code to which interpreted methods call pops the address, aligns the stack pointer, and pushes the address.
+__attribute__((noinline)) int step_adapter(u32 process, u64 blob) {
+    struct scratch *s = this_scratch();
+    struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
+    if (!s || !interpreter) return 1;
+    struct walk *w = &s->walk;
+    u64 sp = w->sp, pc = w->pc;
+    if (bpf_probe_read_user(&s->page[CODE], ADAPTER_CODE + 8, (void *)(pc - ADAPTER_CODE))) return 1;
+    u8 *code = (u8 *)&s->page[CODE] + ADAPTER_CODE;
+    u32 now = THREE_BYTES(code, 0);
+    int is_popped = is_address_popped(code, pc, blob);
+    // True if the address is in rax.
+    int is_moved = is_popped && (is_subtract_sp(now) || code[0] == PUSH_AX || *(u32 *)code == MOV_SP_AX);
+    if (!is_popped && now == MOV_R13_SP) is_moved = code[-1] == POP_AX;
+    if (!is_popped && now == AND_SP) is_moved = THREE_BYTES(code, -3) != MOV_R13_SP && THREE_BYTES(code, -7) != MOV_R13_SP;
+    if (!is_popped && code[0] == PUSH_AX) is_moved = THREE_BYTES(code, -4) == AND_SP && THREE_BYTES(code, -7) != MOV_R13_SP;
+    u64 address = is_moved ? w->ax : read_word(sp), sender = is_popped ? w->r13 : is_moved ? sp : sp + 8;
+    if (!is_generated_return(process, address)) return 1;
+    u64 name = read_word(read_word(find_blob(process, address - 1) + interpreter->field[BLOB_NAME]));
+    // Interpreted frames are found by rbp.
+    if (name != NMETHOD && name != NATIVE_NMETHOD) return go_to_caller(s, address, is_moved ? sp : sp + 8);
+    if (sender & 15 || sender - sp > 4096) return 1;
     return go_to_caller(s, address, sender);
 }
 
@@ -161,6 +185,9 @@ __attribute__((noinline)) int step_interpreted(u32 process, u64 blob) {
     return go_to_caller(s, pc, sender);
 }
 
+#define LEAVE_AND_TEST_POLL 0x47f641c9   // leave; testb [r15 + N]
+#define POLL_AT_END 41   // bytes from leave to the end of ret
+
 #define MAX_MOVED 64   // bytes by which C2's code for searching strings moves the stack pointer
 
 // Returns the place of the return address of a method's frame, which is `place` if the stack pointer is the frame's, and `distance`
@@ -184,6 +211,19 @@ __attribute__((noinline)) u64 find_return(u32 process, u64 distance, u64 place) 
     return unmoved ? 0 : kept + distance;
 }
 
+// True for the instructions of a native method between leave and ret. From JDK 25 on it asks whether the thread is to stop:
+// testb [r15 + N], 1 and je; mov r10, N, mov [r15 + N], r10 and jmp. Then it asks whether there is an exception: cmp qword
+// [r15 + 8], 0 and jne.
+static __always_inline int is_behind_leave(u8 *code) {
+    u64 found = 0;
+    for (u32 i = 1; i <= POLL_AT_END; i++) {
+        u64 differs = *(u32 *)(code - i) ^ LEAVE_AND_TEST_POLL;
+        HIDE(differs);
+        found |= (differs - 1) >> 63;
+    }
+    return found || code[-1] == LEAVE || (code[-9] == LEAVE && THREE_BYTES(code, -8) == 0x7f8149);
+}
+
 // Steps from the frame of a method's code, of `size` words, to its caller.
 __attribute__((noinline)) int step_compiled(u32 process, u64 size, u64 complete) {
     struct scratch *s = this_scratch();
@@ -195,10 +235,11 @@ __attribute__((noinline)) int step_compiled(u32 process, u64 size, u64 complete)
     if (is_native && w->exact && state != ABOVE_SAVED_BP) {
         // Its code keeps a frame pointer, and pushes words at times. Those of method handles have no frame.
         u8 *code = CODE_AT(s);
-        // Behind leave it asks whether there is an exception: cmp qword [r15 + 8], 0, then jne; and jmp behind ret.
-        int is_left = code[0] == RETURN || code[-1] == LEAVE || !size || (code[-9] == LEAVE && THREE_BYTES(code, -8) == 0x7f8149)
-            || (code[0] == JUMP && code[-1] == RETURN);
+        // jmp behind ret
+        int is_left = !size || code[0] == RETURN || (code[0] == JUMP && code[-1] == RETURN) || is_behind_leave(code);
         state = w->sp & 8 && (w->pc < complete || is_left) ? AT_SP : IN_FRAME;
+        // Or the frame is gone, if there is a return address.
+        if (w->sp & 8 && state == IN_FRAME && is_call_of_method(process, w->sp)) return 1;
     }
     if (is_native && state == IN_FRAME && !is_called_method(s)) {
         if (above > 256) return 1;
@@ -309,7 +350,7 @@ __attribute__((noinline)) int step_stub(u32 process, u64 blob, u64 name, s64 siz
     add_generated(s, function, mix(mix(0, blob), function->first_line));
     // What methods return to keeps a frame pointer.
     if (is_call_stub || (size <= 0 && is_called_method(s))) return step_by_bp(w);
-    if (name == ADAPTERS || name == METHOD_HANDLES) return w->exact ? step_adapter(process) : 1;
+    if (name == ADAPTERS || name == METHOD_HANDLES) return w->exact ? step_adapter(process, blob) : 1;
     if (name == VTABLE_CHUNKS)
         return is_generated_return(process, read_word(w->sp)) ? go_to_caller(s, read_word(w->sp), w->sp + 8) : 1;
     if (size > 0 && !w->exact) return step_to(s, w->sp + 8 * size, 1);
