@@ -26,8 +26,8 @@ pub(super) type Activation = (u64, i32);
 /// the compiler has left no row there.
 ///
 /// A row tells of its own instruction alone, unless all instructions have rows (`-XX:+DebugNonSafepoints`): then of those before
-/// it, too. Of others, those methods are returned that all rows have in common to which the instruction leads. Methods that they
-/// have inlined may be missing.
+/// it, too. Of others, those methods are returned that all rows have in common to which the instruction leads, if
+/// [`find_next_scopes`] finds them. Methods that they have inlined may be missing.
 pub(super) fn find_activations(
     places: &DebugPlaces,
     memory: Memory,
