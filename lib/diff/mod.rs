@@ -32,7 +32,7 @@ pub use comparison::Comparison;
 pub use counterpart::{Counterpart, NamePart};
 pub use counterparts::Counterparts;
 pub use join_renamed::{RenamedInSums, find_renamed_in_sums};
-pub use moved_lines::WITHOUT_LINES;
+pub use moved_lines::{WITHOUT_LINES, without_line};
 pub use options::Options;
 pub use renamed::Renamed;
 pub use runs::ComparedRuns;

@@ -119,6 +119,12 @@ impl Lines {
     }
 }
 
+/// Returns the name of a function without the line of its file, as [`WITHOUT_LINES`] leaves it. `None` if it has none, or if many
+/// functions have the name.
+pub fn without_line(name: &[u8]) -> Option<Vec<u8>> {
+    split_place(name).map(|(function, _)| function)
+}
+
 /// Splits a name into that without the line of a file and its column, as [`WITHOUT_LINES`] leaves it, and these. `None` if it has none,
 /// or if many functions have the name.
 fn split_place(name: &[u8]) -> Option<(Vec<u8>, Place)> {

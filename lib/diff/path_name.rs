@@ -11,6 +11,11 @@ pub(super) struct PathName<'a> {
     around: (&'a str, &'a str),
 }
 
+/// Returns the last part of a path.
+pub(super) fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
 /// True for a character that may precede or follow a path.
 pub(super) fn is_end(letter: char) -> bool {
     matches!(letter, ' ' | '(' | ')' | ':' | '"')
@@ -41,7 +46,7 @@ impl<'a> PathName<'a> {
 
     /// Returns the name of the file.
     pub fn file(&self) -> &'a str {
-        self.path.rsplit('/').next().unwrap_or_default()
+        last_part(self.path)
     }
 
     /// Returns the text around the path, without the line.

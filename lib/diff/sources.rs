@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::counterpart::{Counterpart, NamePart};
 use super::modules::COMMON_NAMES;
-use super::path_name::{PathName, common_end};
-use super::program::{self, is_evidence};
+use super::path_name::{PathName, common_end, last_part};
+use super::program::is_evidence;
 use crate::own_code::is_known_package;
 use crate::script_source::{SourceOrigin, origin_of_source};
 
@@ -222,19 +222,21 @@ impl<'a> FileNamesakes<'a> {
     }
 
     /// True if the equal name of a function in two files tells that they are one: if no other file has such a function, and
-    /// if it is no name of an interface. For versions of a file, any name does.
+    /// if it is no name of an interface. For the only two versions of a file, any name does.
     fn tell(&self, old: &PathName<'_>, new: &PathName<'_>) -> bool {
-        if program::without_version(old.file()) == program::without_version(new.file()) {
-            return true;
-        }
         let others = self.0.get(&old.function()).into_iter().flatten();
+        let others = others.copied().filter(|path| ![old.path, new.path].contains(path));
+        let plain = without_version(old.file());
+        if plain != old.file() && plain == without_version(new.file()) {
+            return !others.map(last_part).any(|other| without_version(other) == plain);
+        }
         let is_interface = |name: &str| {
             name.starts_with("__")
                 || COMMON_NAMES.contains(&name)
                 || INTERFACE_NAMES.split_whitespace().any(|one| one == name)
         };
         let name = old.function_name().unwrap_or_default();
-        !is_interface(name) && others.filter(|path| ![old.path, new.path].contains(*path)).count() == 0
+        !is_interface(name) && others.count() == 0
     }
 }
 

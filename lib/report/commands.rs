@@ -1,6 +1,7 @@
 //! Command lines that look closer at what a page shows.
 
 use super::context::Context;
+use super::lines;
 use super::{Inputs, NAMED_INPUTS};
 use crate::diagnostics::printable;
 use crate::diff::WITHOUT_LINES;
@@ -77,7 +78,9 @@ impl Commands {
         let has_moved = context.counterparts.describe_moved_lines().is_some() && !comparison.is_empty();
         let without_lines =
             has_moved.then(|| format!("fg-diff --rename {}{comparison} | fg-report", quote(WITHOUT_LINES)));
-        without_lines.into_iter().chain(focus).chain([draw]).take(limit).collect()
+        let is_divided = comparison.is_empty() && lines::divided_function(context).is_some();
+        let joined = is_divided.then(|| format!("fg-filter --rename {}{files} | fg-report", quote(WITHOUT_LINES)));
+        without_lines.or(joined).into_iter().chain(focus).chain([draw]).take(limit).collect()
     }
 }
 

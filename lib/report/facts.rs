@@ -7,6 +7,7 @@ use super::context::{Called, Context};
 use super::fit::without_directories;
 use super::join_some;
 use super::judgement::Amount;
+use super::lines;
 use super::measure::format_count;
 use super::overview::Overview;
 use super::page::{Fact, Item, PathLines, Value};
@@ -59,6 +60,7 @@ pub(super) fn plain(
     } else {
         second.push(quality)
     }
+    first.extend(lines::divided_function(context));
     let groups = overview.groups(context);
     let path = hot_path(context, tree, groups.first.is_some());
     first.extend(overview.work(context)?);

@@ -24,6 +24,7 @@ mod growth;
 mod idle;
 mod json;
 mod judgement;
+mod lines;
 mod lost;
 mod markdown;
 mod measure;

@@ -99,9 +99,11 @@ impl Hints<'_> {
             }
             _ if !rustix::process::geteuid().is_root() => "run fg-record as root".to_owned(),
             (Some(reason), _) => format!("a BPF program finds the names, but {reason}"),
-            // Python tells from 3.11 on which loop runs which functions.
             (None, _) if language == "Python" && self.counts().unmatched_scripts * 2 > samples => {
-                "they are of greenlets, which fg-record shows from Python 3.11 on".to_owned()
+                return Some(format!(
+                    "{share} of stacks are of Python functions without names: they do not match the native stack, as in \
+                     greenlets; from Python 3.11 on it tells which function is where"
+                ));
             }
             (None, _) if self.finished.usage.is_per_thread => "use --call-graph dwarf without a size".to_owned(),
             (None, _) => "the program ended, or had just begun, when fg-record read them".to_owned(),

@@ -476,3 +476,41 @@ fn names_without_a_common_start_are_compared() {
     let (page, _) = compare(before, "main;))[(p._1>.(><:;[y2pa.;ap <[:)aé:(1/:;é/:7 12\n");
     assert!(page.contains("verdict  "), "{page}");
 }
+
+/// A number in the name of a file is a version only behind a hyphen, and not if there are more of them.
+#[test]
+fn files_with_numbers_are_not_compared_as_versions() {
+    let text = |files: &[(&str, usize)]| {
+        let file = |(file, weight): &(&str, usize)| {
+            let stack = |name: &str, weight: usize| format!("app;{name} ({file}) {weight}\n");
+            stack("load", *weight) + &stack("process", weight * 2 + 1)
+        };
+        let common = ["parse", "render", "store"].map(|name| format!("app;{name}_rows (app.py) 3001\n"));
+        common.concat() + &files.iter().map(file).collect::<String>()
+    };
+    for (before, after) in [
+        (&[("sha256.py", 701)][..], &[("sha512.py", 701)][..]),
+        (&[("stage-1.py", 701), ("stage-2.py", 307)], &[("stage-2.py", 307), ("stage-3.py", 701)]),
+    ] {
+        let (page, status) = compare(&text(before), &text(after));
+        assert!(!page.contains("is compared as") && page.contains("beyond noise, ") && status == Some(1), "{page}");
+    }
+    let (page, _) = compare(&text(&[("stage-1.2.py", 701)]), &text(&[("stage-1.3.py", 701)]));
+    assert!(page.contains("stage-1.2.py is compared as stage-1.3.py"), "{page}");
+}
+
+#[test]
+fn a_function_whose_lines_are_counted_by_themselves_is_named() {
+    let lines = (10..22).map(|line| format!("app;serve (app.py:80);mix (app.py:{line}) 60\n"));
+    let profile = lines.collect::<String>() + "app;serve (app.py:81);render (app.py:40) 160\n";
+    let page = run("fg-report", [""; 0], profile.as_bytes()).ok().text();
+    assert!(
+        page.contains("lines     mix (app.py) has 81.8% on 12 lines, which are counted as so many functions\n"),
+        "{page}"
+    );
+    let command = page.lines().find_map(|line| line.trim().strip_prefix("fg-filter --rename ")).unwrap();
+    let pattern = command.strip_suffix(" | fg-report").unwrap().trim_matches('\'');
+    let without = run("fg-filter", ["--rename", pattern], profile.as_bytes()).ok();
+    let page = run("fg-report", [""; 0], without.stdout.as_slice()).ok().text();
+    assert!(!page.contains("lines  ") && page.contains("81.8%  mix (app.py)"), "{page}");
+}
