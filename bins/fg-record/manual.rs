@@ -118,8 +118,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
     (
         "Python 3.8 to 3.15",
         "`NAME (FILE)`, or `[python]` if the name cannot be read. Free-threaded builds are supported from 3.13 on. From 3.11 \
-         on, the functions of greenlets and subinterpreters are shown too; such a stack is `[truncated]` where the greenlet or the \
-         interpreter began. Tested with 3.8 to 3.15 and 3.13t.",
+         on, the functions of greenlets are shown too, and from 3.12 on those of subinterpreters; such a stack is `[truncated]` where \
+         the greenlet or the interpreter began. Tested with 3.8 to 3.15 and 3.13t.",
     ),
     (
         "Ruby 3.0 to 3.4",

@@ -97,7 +97,11 @@ impl Recording {
         });
         let locations = locations.collect();
         let cut = stack.cut.or(merged.is_cut.then_some(StopReason::OtherGreenlet));
-        let stop = if stop == StopReason::Root { cut.unwrap_or(stop) } else { stop };
+        let stop = match stop {
+            StopReason::Root => cut.unwrap_or(stop),
+            _ if has_greenlet(frames, &self.objects) => StopReason::OtherGreenlet,
+            _ => stop,
+        };
         Some(MergedStack { locations, stop })
     }
 
@@ -138,6 +142,13 @@ impl Recording {
     pub(super) fn memory(&self, pid: u32) -> Memory {
         Memory { pid, read: self.options.running.map_or(|_, _, _| 0, |running| running.read) }
     }
+}
+
+/// True if one of the frames is of Python's module of greenlets: unwinding leaves the greenlet's part of the native stack.
+fn has_greenlet(frames: &[Frame], objects: &Objects) -> bool {
+    let objects = frames.iter().filter_map(|frame| Some(objects.get(frame.mapping?.object)));
+    let mut names = objects.map(|object| object.path().rsplit(|byte| *byte == b'/').next().unwrap_or_default());
+    names.any(|name| name.starts_with(b"_greenlet."))
 }
 
 /// Returns the parts of native frames in an interpreter, innermost first. `is_complete` says that they reach the root.

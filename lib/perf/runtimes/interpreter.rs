@@ -159,9 +159,38 @@ pub struct ScriptFrame {
     pub hash: u64,
     /// True if the frame is the outermost of an interpreter loop.
     pub is_outermost: bool,
-    /// The index of a native frame, innermost first: its own, for code that the runtime generated; that of its loop, if the frame is
-    /// the outermost one of it and the interpreter tells. More than there are if it is not known.
+    /// The index of the native frame, innermost first, for code that the runtime generated. Of other code, where the loop is of which
+    /// this is the outermost frame: see [`Self::place_of_loop`].
     pub native: u16,
+}
+
+/// The bit of a place from which on a loop is.
+pub const FROM: u16 = 1 << 13;
+
+/// A place that is not known.
+pub const NOWHERE: u16 = (1 << 14) - 1;
+
+/// The place of a loop of an interpreter in the native stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is the native frame with this index.
+    At(usize),
+    /// It is this one or further out: the BPF program walked no more.
+    From(usize),
+    /// It is not known.
+    Unknown,
+}
+
+impl ScriptFrame {
+    /// Returns the place of the loop of which this is the outermost frame, if the interpreter places its loops.
+    pub fn place_of_loop(&self) -> Place {
+        match self.native {
+            _ if !self.is_outermost => Place::Unknown,
+            NOWHERE.. => Place::Unknown,
+            native if native & FROM != 0 => Place::From(usize::from(native & !FROM)),
+            native => Place::At(usize::from(native)),
+        }
+    }
 }
 
 /// A frame of a function whose code the runtime generated.

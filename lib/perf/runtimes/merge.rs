@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::interpreter::ScriptFrame;
+use super::interpreter::{Place, ScriptFrame};
 use crate::perf::stop_reason::StopReason;
 
 /// The part of a native frame in an interpreter.
@@ -61,8 +61,8 @@ pub struct ScriptStack<'a> {
 /// The interpreter's own frames are left out where script frames tell more: everywhere but above the innermost script
 /// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames,
 /// which are above the interpreter's functions that called them. `keep_interpreter` keeps all of them. If one of the stacks is
-/// cut before its root, they cannot be paired: then the script frames follow the native frames up to the innermost loop.
-/// `is_placed` says that the outermost frames of loops have the indexes of their native frames, where these are known.
+/// cut before its root, they can be paired only by places: otherwise, the script frames follow the native frames up to the innermost
+/// loop. `is_placed` says that the outermost frames of loops tell their native frames.
 pub fn merge(
     natives: &[NativeKind],
     is_native_complete: bool,
@@ -75,7 +75,8 @@ pub fn merge(
         return None;
     }
     let loops: Vec<usize> = (0..natives.len()).filter(|index| natives[*index] == NativeKind::Loop).collect();
-    if !is_native_complete || scripts.cut.is_some() {
+    let known_places = if is_placed && scripts.cut.is_none() { find_places(&groups, &loops, scripts) } else { None };
+    if scripts.cut.is_some() || !is_native_complete && known_places.is_none() {
         let first = loops.get(usize::from(scripts.is_entering)).copied().unwrap_or(natives.len());
         let compiled = natives[..first].iter().position(|kind| *kind == NativeKind::Compiled);
         let shown = compiled.filter(|_| !keep_interpreter).unwrap_or(first);
@@ -84,12 +85,11 @@ pub fn merge(
         return Some(Merged { frames, is_cut: false });
     }
     let places = match is_placed {
-        true => {
-            find_places(&groups, natives, scripts).or_else(|| pair_all(groups.len(), &loops, scripts.is_entering))?
-        }
+        true => known_places.or_else(|| pair_all(groups.len(), &loops, scripts.is_entering))?,
         false => pair_from_root(groups.len(), &loops, scripts.is_entering)?,
     };
     let mut merged = Vec::with_capacity(natives.len() + scripts.frames.len());
+    let ends_here = !is_native_complete || places.len() < groups.len();
     let mut pending = groups.into_iter().zip(places).peekable();
     let mut is_below_script = false;
     for (index, kind) in natives.iter().enumerate() {
@@ -114,9 +114,9 @@ pub fn merge(
         if keep_interpreter || is_empty {
             merged.push(MergedFrame::Native(index));
         }
-        if pending.peek().is_none() && loops.last() != Some(&index) {
+        if pending.peek().is_none() && (ends_here || loops.last() != Some(&index)) {
             // A greenlet has only a part of the native stack: behind it are the functions that run by now, not those that were
-            // there when it began.
+            // there when it began. A coroutine in C has a stack of its own.
             return Some(Merged { frames: merged, is_cut: true });
         }
     }
@@ -124,16 +124,27 @@ pub fn merge(
     Some(Merged { frames: merged, is_cut: false })
 }
 
-/// Returns the native frame of each group that the outermost frame of its loop tells. `None` if one does not, or is wrong.
-fn find_places(groups: &[Range<usize>], natives: &[NativeKind], scripts: ScriptStack<'_>) -> Option<Vec<usize>> {
-    let outermost = groups.iter().map(|group| scripts.frames[group.end - 1]);
-    let places: Option<Vec<usize>> = outermost
-        .map(|frame| {
-            let place = usize::from(frame.native);
-            (frame.is_outermost && natives.get(place) == Some(&NativeKind::Loop)).then_some(place)
-        })
-        .collect();
-    places.filter(|places| places.is_sorted_by(|inner, outer| inner < outer))
+/// Returns the native frames of groups, innermost first, as far as the outermost frames of their loops tell. `None` if that of the
+/// first one does not.
+fn find_places(groups: &[Range<usize>], loops: &[usize], scripts: ScriptStack<'_>) -> Option<Vec<usize>> {
+    let mut places = Vec::with_capacity(groups.len());
+    for group in groups {
+        let frame = scripts.frames[group.end - 1];
+        let is_outer = |place: &usize| places.last().is_none_or(|last| last < place);
+        match frame.place_of_loop() {
+            Place::At(place) if is_outer(&place) && loops.contains(&place) => places.push(place),
+            Place::From(first) => {
+                let outer: Vec<usize> =
+                    loops.iter().copied().filter(|place| *place >= first && is_outer(place)).collect();
+                if outer.len() == groups.len() - places.len() {
+                    places.extend(outer);
+                }
+                break;
+            }
+            _ => break,
+        }
+    }
+    (!places.is_empty()).then_some(places)
 }
 
 /// Pairs groups with as many loops. `is_entering` says that the innermost loop has no group.
@@ -173,6 +184,7 @@ fn split_groups(frames: &[ScriptFrame]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::interpreter::FROM;
     use super::{MergedFrame, NativeKind, ScriptFrame, ScriptStack, StopReason, merge};
 
     /// Merges stacks that are written innermost first: natives as `L` for a loop, `i` for another function of the
@@ -254,6 +266,17 @@ mod tests {
         assert_eq!(merged_at("ciLicLiL", "AB|", Some(&[2]), "").unwrap(), "ciAB?");
         assert_eq!(merged_at("LcLL", "A|B|", Some(&[0, 2]), "keep").unwrap(), "ALcBL?");
         assert_eq!(merged_at("LicL", "A|", Some(&[0]), "").unwrap(), "A?");
+        // A coroutine has a stack of its own: that of the outer loop is another one.
+        assert_eq!(merged_at("cLic", "AB|C|", Some(&[1, u16::MAX]), "").unwrap(), "cAB?");
+        assert_eq!(merged_at("ciLicLic", "AB|", Some(&[2]), "truncated").unwrap(), "ciAB?");
+        assert_eq!(merged_at("LicLi", "A|B|", Some(&[0, 3]), "truncated").unwrap(), "AcB?");
+        // The BPF program walked two frames: the innermost loop is none of those of these groups.
+        assert_eq!(merged_at("LcLicL", "A|B|", Some(&[FROM | 1; 2]), "").unwrap(), "LcAcB");
+        assert_eq!(
+            merged_at("LcLicL", "A|B|", Some(&[0, FROM | 1]), "").unwrap(),
+            "A?",
+            "one of two is another greenlet's"
+        );
         // The innermost loop has just begun.
         assert_eq!(merged_at("LicL", "A|", Some(&[3]), "").unwrap(), "LicA");
     }
@@ -264,7 +287,8 @@ mod tests {
         assert_eq!(merged_at("LcL", "A|B|", unknown, "").unwrap(), "AcB");
         assert_eq!(merged_at("LcLcL", "A|B|", unknown, "entering").unwrap(), "LcAcB");
         assert_eq!(merged_at("LcLcL", "A|B|", unknown, ""), None);
-        assert_eq!(merged_at("LcL", "A|B|", Some(&[0, 1]), "").unwrap(), "AcB", "1 is no loop");
+        assert_eq!(merged_at("LcL", "A|B|", Some(&[1, 2]), "").unwrap(), "AcB", "1 is no loop");
+        assert_eq!(merged_at("LcL", "A|B|", Some(&[2, 2]), "").unwrap(), "LcA?", "only one of them is there");
     }
 
     #[test]

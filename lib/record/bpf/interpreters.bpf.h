@@ -6,7 +6,8 @@
 //
 // - the address of the code object. Bit 63 is set if the frame is the outermost of an interpreter loop, bit 62 if a name
 //   follows. Bits 48 to 61 are the index of a native frame: its own, if script frames are native frames (generated.bpf.h), that of
-//   the loop of which it is the outermost frame, if the interpreter tells where its loops are (python.bpf.h).
+//   the loop of which it is the outermost frame, if the interpreter tells where its loops are (python.bpf.h). With FROM_NATIVE, it is
+//   this one or further out.
 // - the index of the instruction in the upper half, the function's first line in the lower half
 // - a hash of what makes up the function's name. The recorder reads the name later, and believes it only if it has the
 //   same hash: code objects are freed, and others are made at their addresses.
@@ -59,6 +60,7 @@ enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
 #define NONE (~0u)
 // The bits of a native frame that is not known.
 #define NO_NATIVE (0x3fffull << 48)
+#define FROM_NATIVE (1ull << 61)
 
 // What the program has found itself is in `cached`.
 struct interpreter { u32 kind, anchor_kind; u64 anchor; u32 is_musl, unused; u32 field[FIELDS]; u64 cached[CACHED]; };

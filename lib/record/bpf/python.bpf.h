@@ -29,7 +29,9 @@ static __always_inline u64 place_loop(struct scratch *s) {
     bpf_loop(FRAMES, pass_native, &s, 0);
     u64 native = s->native;
     if (native >= s->native_count || s->frame_at[native & (FRAMES - 1)] > s->loop_at) return NO_NATIVE;
-    return native << 48;
+    // Where the last frame ends is known at the root alone.
+    int is_last = native + 1 == s->native_count && !s->walk.is_rooted;
+    return native << 48 | (is_last ? FROM_NATIVE : 0);
 }
 
 // Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.

@@ -745,17 +745,21 @@ static __always_inline int take_user_stack(void *context, u32 process) {
         struct walking walking = {.layout = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
         head->rowless = w->rowless;
+        // The recorder walks these frames by the same rules, and may find more.
+        s->native_count = w->n;
         // Generated code can be walked here alone.
         if (w->is_rooted || s->script_words) {
             u64 n = w->n;
             head->flags = w->is_rooted ? ROOTED : WALK_CUT;
             if (n > FRAMES) n = FRAMES;
-            s->native_count = n;
             send(context, s, process, n);
             return 1;
         }
         // The recorder's knowledge may be old.
-        if (w->is_unmapped || is_stale) p = 0;
+        if (w->is_unmapped || is_stale) {
+            p = 0;
+            s->native_count = 0;
+        }
     }
     scan_stack(s, task, mm, p ? layout : UNKNOWN_LAYOUT, sp, head);
     u64 n = s->n;

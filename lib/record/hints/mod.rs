@@ -225,7 +225,6 @@ impl Hints<'_> {
         let share = percentage(stacks, self.counts().samples);
         let name = file_name(object);
         let place = match object {
-            Object::Elf(_) if name.starts_with("_greenlet") => format!("{name}, where greenlets begin"),
             Object::Elf(elf) if is_go(elf) => format!("{name} where Go switches stacks; use --call-graph fp"),
             Object::Elf(elf) if Runtime::from_path(elf.path()) == Some(Runtime::Node) => {
                 format!("built-in code of {name}, which has no unwind information; use --call-graph fp")

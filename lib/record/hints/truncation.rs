@@ -37,8 +37,8 @@ impl Hints<'_> {
     pub(super) fn other_greenlet(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.other_greenlet)?;
         Some(format!(
-            "{share} of stacks are of greenlets, or of other interpreters of a process: they end where these began, whose callers \
-             are not known"
+            "{share} of stacks are of greenlets, of coroutines in C or of other interpreters of a process: they end where these \
+             began, whose callers are not known"
         ))
     }
 
