@@ -19,6 +19,9 @@ pub enum SourceOrigin<'a> {
 const INLINE: [&str; 7] =
     ["<string>", "<stdin>", "[eval]", "[stdin]", "-e", "Command line code", "Standard input code"];
 
+/// Extensions of the files of scripts.
+pub const SCRIPT_EXTENSIONS: [&str; 6] = [".py", ".js", ".mjs", ".ts", ".rb", ".php"];
+
 /// True for a function of a script that is in no file, but given on the command line: `main ([eval]:1)`.
 pub fn is_inline_code(name: &[u8]) -> bool {
     let source = markers::strip_suffix(name).to_str().ok().and_then(source_of);
@@ -73,7 +76,7 @@ pub fn source_of(name: &str) -> Option<&str> {
     let after_blank = || name.rsplit_once(' ').map(|(_, source)| source);
     let source = in_parentheses.or_else(after_blank).or_else(|| split_source_line(name).map(|(_, source)| source))?;
     let file = without_line(source);
-    let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
+    let is_source = SCRIPT_EXTENSIONS.iter().any(|extension| file.ends_with(extension));
     let is_internal = file.starts_with('<') || source.starts_with("node:") || matches!(source, "v8" | "php");
     // A script that is a program has no extension.
     let is_program = name.starts_with("<module> (") || name.starts_with("{main} (");

@@ -262,6 +262,6 @@ pub struct WeightArgs {
 impl WeightArgs {
     /// Returns what is known about the weights.
     pub fn options(&self) -> WeightOptions {
-        WeightOptions { per_sample: self.per_sample, exact: self.exact, are_durations: false }
+        WeightOptions { per_sample: self.per_sample, exact: self.exact, is_of_time: false }
     }
 }

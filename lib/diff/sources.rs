@@ -20,10 +20,18 @@ use crate::script_source::{SourceOrigin, origin_of_source};
 const MIN_NAMES: usize = 2;
 const MIN_SHARE: f64 = 0.5;
 
+/// The smallest share of a file's weight on each side of the functions whose names tell that the files are one.
+const MIN_EVIDENCE: f64 = 0.1;
+
 /// Names of functions by which plugins, readers and the like are called, besides those that types of all programs have.
 const INTERFACE_NAMES: &str = "\
     load save read write open close parse format encode decode serialize deserialize dump loads dumps start stop setup teardown \
-    step reset update apply call execute process handle create delete add remove build register configure";
+    step reset update apply call execute process handle create delete add remove build register configure index show list find search \
+    insert lookup push pop put send receive connect disconnect query forward backward fit predict transform validate clean to_dict \
+    from_dict to_json from_json get_queryset get_context_data setUp tearDown onMessage onOpen onClose onError enter exit main";
+
+/// The starts of names by which tests and visitors are called.
+const INTERFACE_STARTS: [&str; 5] = ["__", "test_", "visit_", "do_", "on_"];
 
 /// A function that is in more files says little about any.
 const MAX_FILES: usize = 16;
@@ -231,7 +239,10 @@ impl<'a> FileNamesakes<'a> {
             return !others.map(last_part).any(|other| without_version(other) == plain);
         }
         let is_interface = |name: &str| {
-            name.starts_with("__")
+            // `<lambda>`, `{closure}`, and what a minifier leaves.
+            let is_nameless = !name.starts_with(|first: char| first.is_alphabetic() || first == '_') || name.len() < 3;
+            is_nameless
+                || INTERFACE_STARTS.iter().any(|start| name.starts_with(start))
                 || COMMON_NAMES.contains(&name)
                 || INTERFACE_NAMES.split_whitespace().any(|one| one == name)
         };
@@ -245,13 +256,14 @@ struct Match {
     names: BTreeSet<String>,
     /// True if all names have a function in front of the path.
     are_functions: bool,
-    /// Their weight before and after.
+    /// Their weight before and after, and that of the functions whose names are evidence.
     weights: (f64, f64),
+    evidence: (f64, f64),
 }
 
 impl Default for Match {
     fn default() -> Self {
-        Self { names: BTreeSet::new(), are_functions: true, weights: (0.0, 0.0) }
+        Self { names: BTreeSet::new(), are_functions: true, weights: (0.0, 0.0), evidence: (0.0, 0.0) }
     }
 }
 
@@ -259,11 +271,21 @@ impl Match {
     /// Adds a function. `counts` is true if its name tells that the folder or file is the same.
     fn add(&mut self, name: &PathName<'_>, counts: bool, weight: f64, weight_after: f64) {
         if counts {
+            self.evidence.0 += weight;
+            self.evidence.1 += weight_after;
             self.names.insert(format!("{:?}", (name.path, name.function())));
         }
         self.are_functions &= name.function_name().is_some();
         self.weights.0 += weight;
         self.weights.1 += weight_after;
+    }
+
+    /// True if the names tell that two files are one, which have these weights.
+    fn is_file(&self, before: f64, after: f64) -> bool {
+        self.names.len() >= MIN_NAMES
+            && self.has_share(MIN_SHARE, before, after)
+            && self.evidence.0 >= MIN_EVIDENCE * before
+            && self.evidence.1 >= MIN_EVIDENCE * after
     }
 
     /// True if the functions have at least this share of the weight of the folder or file on both sides.
@@ -349,10 +371,7 @@ pub(super) fn find_files(before: &Functions, after: &Functions) -> Vec<Counterpa
     let (before, after) = (before.files(), after.files());
     files.retain(|((file, _), found)| {
         let (old, new) = (before.file_weight(&file.before), after.file_weight(&file.after));
-        let is_pair = found.names.len() >= MIN_NAMES
-            && found.has_share(MIN_SHARE, old, new)
-            && !after.has_file(&file.before)
-            && !before.has_file(&file.after);
+        let is_pair = found.is_file(old, new) && !after.has_file(&file.before) && !before.has_file(&file.after);
         is_pair && seen[0].insert(file.before.clone()) && seen[1].insert(file.after.clone())
     });
     let (files, folders): (Vec<_>, Vec<_>) = files.into_iter().map(|(pair, _)| pair).unzip();

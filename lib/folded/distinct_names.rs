@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::markers::LOST;
 use crate::profile::Profile;
+use crate::script_source::SCRIPT_EXTENSIONS;
 
 /// Names of the programs (first frames) and of the functions with a path.
 #[derive(Debug, Default)]
@@ -58,11 +59,16 @@ impl DistinctNames {
     }
 }
 
-/// True if a text has the path of a file, or the line of one: many names contain colons, few of them points.
+/// True if a text has the path of a file, the line of one, or the file of a script: many names contain colons, few of them points.
 fn may_have_path(text: &[u8]) -> bool {
     let is_line = |colon: usize| text.get(colon + 1).is_some_and(u8::is_ascii_digit);
+    let is_script = |point: usize| {
+        let end = &text[point..];
+        SCRIPT_EXTENSIONS.iter().any(|extension| end.starts_with(extension.as_bytes()))
+    };
     memchr::memchr(b'/', text).is_some()
-        || memchr::memchr(b'.', text).is_some() && memchr::memchr_iter(b':', text).any(is_line)
+        || memchr::memchr(b'.', text).is_some()
+            && (memchr::memchr_iter(b'.', text).any(is_script) || memchr::memchr_iter(b':', text).any(is_line))
 }
 
 /// True if each of two sets has a name that the other does not have.

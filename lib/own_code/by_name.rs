@@ -65,7 +65,7 @@ static COMMON_FILES: LazyLock<RegexSet> = LazyLock::new(|| {
 
 /// Patterns of functions of these languages that are named with their file.
 static SCRIPT_FILES: LazyLock<RegexSet> =
-    LazyLock::new(|| patterns(r"\.(py|m?js|cjs|tsx?|jsx|rb|php|pl|pm|lua)\b|^(py::|JS:)| \(<|<frozen "));
+    LazyLock::new(|| patterns(r"[^.]\.(py|m?js|cjs|tsx?|jsx|rb|php|pl|pm|lua)\b|^(py::|JS:)| \(<|<frozen "));
 
 /// The suffixes that C compilers append to copies of a function; its name is none of a script then.
 static CLONES: LazyLock<RegexSet> =

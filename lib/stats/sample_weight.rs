@@ -94,8 +94,9 @@ pub struct WeightOptions {
     pub per_sample: Option<Weight>,
     /// True if the weights are exact counts.
     pub exact: bool,
-    /// True if the weights are durations, unless `per_sample` or `exact` says otherwise.
-    pub are_durations: bool,
+    /// True if the unit of the weights is one of time: they are durations, unless they have a common divisor, as multiples of a
+    /// sample's weight have, or `per_sample` or `exact` says otherwise.
+    pub is_of_time: bool,
 }
 
 impl WeightOptions {
@@ -103,7 +104,7 @@ impl WeightOptions {
     #[must_use]
     pub fn with_unit(self, unit: Option<&str>) -> Self {
         let is_of_time = |unit: &str| TIME_UNITS.split_whitespace().any(|name| unit.eq_ignore_ascii_case(name));
-        Self { are_durations: self.are_durations || unit.is_some_and(is_of_time), ..self }
+        Self { is_of_time: self.is_of_time || unit.is_some_and(is_of_time), ..self }
     }
 }
 
@@ -214,14 +215,16 @@ impl WeightSurvey {
         if let Some(sample) = options.per_sample {
             return WeightKind::Samples(sample);
         }
-        if options.are_durations || are_measured_values(frames) || frames.iter().any(|(_, name)| is_thread_state(name))
-        {
+        if are_measured_values(frames) || frames.iter().any(|(_, name)| is_thread_state(name)) {
             return WeightKind::Durations;
         }
         if self.are_exact() {
             return WeightKind::Exact;
         }
         let (divisor, smallest) = self.divisor_and_smallest();
+        if options.is_of_time && divisor <= Weight::ONE.millionths() {
+            return WeightKind::Durations;
+        }
         let sizes = self.comparable_sizes();
         let sample = Weight::from_millionths(divisor);
         let are_few = u128::from(self.sizes.count()) < ENOUGH;

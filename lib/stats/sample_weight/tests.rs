@@ -142,6 +142,12 @@ fn a_unit_of_time_is_that_of_durations() {
         let expected = if is_time { WeightKind::Durations } else { WeightKind::Samples(Weight::ONE) };
         assert_eq!(kind(WeightOptions::default(), Some(unit)), expected, "{unit}");
     }
+    let mut survey_of_samples = WeightSurvey::default();
+    for (before, after) in [(50, 70), (300, 310), (120, 0)] {
+        survey_of_samples.add_sides(Weights { before: Weight::new(before), after: Weight::new(after) });
+    }
+    let options = WeightOptions::default().with_unit(Some("ms"));
+    assert_eq!(survey_of_samples.kind(&Frames::new(), options), WeightKind::Samples(Weight::new(10)));
     let per_sample = Some(Weight::new(10));
     assert_eq!(
         kind(WeightOptions { per_sample, ..WeightOptions::default() }, Some("ms")),

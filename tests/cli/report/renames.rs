@@ -514,3 +514,34 @@ fn a_function_whose_lines_are_counted_by_themselves_is_named() {
     let page = run("fg-report", [""; 0], without.stdout.as_slice()).ok().text();
     assert!(!page.contains("lines  ") && page.contains("81.8%  mix (app.py)"), "{page}");
 }
+
+/// Functions without names, with those of interfaces, or with hardly any weight tell nothing about their files.
+#[test]
+fn scripts_are_compared_under_another_name_only_if_their_functions_tell() {
+    let text = |file: &str, functions: &[(&str, usize)]| {
+        let own = functions.iter().map(|(name, weight)| format!("app;{name} ({file}) {weight}\n"));
+        let common = ["parse", "render", "store"].map(|name| format!("app;{name}_rows (app.py) 3001\n"));
+        common.concat() + &own.collect::<String>()
+    };
+    for (functions, is_one) in [
+        (&[("cart_total", 1503), ("line_tax", 701)][..], true),
+        (&[("<lambda>", 1503), ("<listcomp>", 701)], false),
+        (&[("fit", 1503), ("predict", 701)], false),
+        (&[("process", 2203), ("parse_args", 2), ("usage_text", 2)], false),
+    ] {
+        let [before, after] = ["cart.py", "basket.py"].map(|file| text(file, functions));
+        let (page, status) = compare(&before, &after);
+        assert_eq!(page.contains("cart.py is compared as basket.py"), is_one, "{page}");
+        assert_eq!(status, Some(i32::from(!is_one)), "{page}");
+        // The same whether the profiles are merged as they are read or not.
+        let folder = directory();
+        let files = [("old", before), ("new", after)].map(|(name, text)| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            folder.path().join(name)
+        });
+        let plain = run("fg-diff", &files, b"").ok().text();
+        let options = [PathBuf::from("--strip-hex")];
+        assert_eq!(plain, run("fg-diff", options.iter().chain(&files), b"").ok().text());
+        assert_eq!(plain.contains("cart.py"), !is_one, "{plain}");
+    }
+}
