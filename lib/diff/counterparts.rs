@@ -253,8 +253,8 @@ mod tests {
         let all = ["<module>", "page", "render"];
         assert_eq!(find(&[&stack("v1.py", &all)], &[&stack("v2.py", &all)]), [pair("/srv/v1.py", "/srv/v2.py")]);
         // The other files of a copy are in its folder.
-        let [old, new] =
-            ["/v1/a.py", "/v2/b.py"].map(|file| format!("p;<module> ({}app.py);x ({file});y ({file})", &file[..4]));
+        let [old, new] = ["/v1/a.py", "/v2/b.py"]
+            .map(|file| format!("p;<module> ({}app.py);page ({file});render ({file})", &file[..4]));
         assert_eq!(find(&[&old], &[&new]), [pair("/v1/a.py", "/v2/b.py"), pair("/v1", "/v2")]);
         // A name may be equal by chance, and most of a file may be another.
         assert_eq!(find(&[&stack("v1.py", &all[..2])], &[&stack("v2.py", &all[..2])]), []);

@@ -102,11 +102,15 @@ impl Hints<'_> {
             (None, _) if language == "Python" && self.counts().unmatched_scripts * 2 > samples => {
                 return Some(format!(
                     "{share} of stacks are of Python functions without names: they do not match the native stack, as in \
-                     greenlets; from Python 3.11 on it tells which function is where"
+                     greenlets before Python 3.11"
                 ));
             }
             (None, _) if self.finished.usage.is_per_thread => "use --call-graph dwarf without a size".to_owned(),
-            (None, _) => "the program ended, or had just begun, when fg-record read them".to_owned(),
+            (None, _) => {
+                let other =
+                    if language == "Python" { ", or a subinterpreter runs them before Python 3.12" } else { "" };
+                format!("the program ended, or had just begun, when fg-record read them{other}")
+            }
         };
         let other = if language == "Python" { ", or start Python 3.12 or later with -X perf" } else { "" };
         Some(format!("{share} of stacks are of {language} functions without names; {help}{other}"))
