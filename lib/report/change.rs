@@ -18,6 +18,7 @@ use super::quality::{is_defect, quality};
 use super::survey::OwnFunction;
 use super::tables::{column, comparison_columns, comparison_numbers, table, tree_table};
 use super::totals::totals;
+use super::unexplained;
 use super::wrappers::Wrappers;
 use crate::Error;
 use crate::diagnostics::{plural, printable};
@@ -102,7 +103,7 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let moved = moved.map(|moved| format!("{moved}; a command below compares without it"));
     facts.extend(moved.map(|moved| Fact::new("lines", Value::Text(moved))));
     facts.extend(context.renamed.fact(context));
-    facts.push(verdict(context, &changes, &judgement));
+    facts.push(verdict(context, &changes, &judgement)?);
     let wrappers = Wrappers::find(context)?;
     facts.extend(wrappers.fact(context));
     let grown = find_grown(context, &changes, &judgement, &wrappers);
@@ -189,7 +190,7 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
 }
 
 /// Returns the sentence that answers if anything changed.
-fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Fact {
+fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Result<Fact, Error> {
     let counted: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts).collect();
     let [mut grew, mut shrank, mut appeared, mut vanished] = [0; 4];
     let idle = counted.iter().filter(|change| change.rank == Rank::Idle).count();
@@ -211,7 +212,16 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
     );
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
     let mut text = match (parts.is_empty(), judgement.callees.is_empty(), &judgement.inclusive[..]) {
-        (false, ..) => format!("{judged}, of the own functions {}", parts.join(", ")),
+        (false, ..) => {
+            let changed = counted.iter().map(|change| change.frame).collect();
+            let largest = counted.iter().map(|change| change.function.weights.difference().millionths()).max();
+            let other = unexplained::find(context, &changed, largest.unwrap_or_default())?;
+            let other = other.map(|(frame, weights)| {
+                let change = format_change(context.change(weights));
+                format!(", and {} with all that it calls {change}", context.name(frame))
+            });
+            format!("{judged}, of the own functions {}{}", parts.join(", "), other.unwrap_or_default())
+        }
         (true, false, _) => format!("{judged}, no own function changed, but some that they call"),
         (true, true, _) if judgement.chances.is_empty() => format!("{judged}, no own function changed"),
         (true, true, []) => "nothing changed beyond noise".to_owned(),
@@ -236,7 +246,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         text.push_str(&format!(" ({caveat})"));
     }
     let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();
-    Fact { label: "verdict", value: Value::Text(text), numbers }
+    Ok(Fact { label: "verdict", value: Value::Text(text), numbers })
 }
 
 /// Returns how many own functions differ: `1 own function differs`.

@@ -40,6 +40,7 @@ mod survey;
 mod tables;
 mod text;
 mod totals;
+mod unexplained;
 mod waits;
 mod wakes;
 mod work;

@@ -280,3 +280,23 @@ fn threads_of_a_pool_are_compared_as_one() {
     assert!(tree.contains("qtpN-N ×") && tree.contains("400") && tree.contains("600"), "{page}");
     assert!(!tree.contains("-100.0%") && !tree.contains("qtp111228-1"), "{page}");
 }
+
+/// A function by itself says little of a larger change that is divided among many small ones.
+#[test]
+fn a_larger_change_than_that_of_a_function_by_itself_is_in_the_verdict() {
+    let rules: Vec<String> = (0..60u8)
+        .map(|number| {
+            let letters = [number / 10, number % 10].map(|digit| char::from(b'a' + digit));
+            format!("app;_start;main;serve;validate;rule_{}{}", letters[0], letters[1])
+        })
+        .collect();
+    let verdict = |factor: u32| {
+        let rules = rules.iter().zip(20..).map(|(stack, weight)| (stack.as_str(), weight, weight * factor));
+        let stamp = [("app;_start;main;log_line;stamp", 301, 1101)];
+        first_lines(&rules.chain(stamp).collect::<Vec<_>>()).replace("\n          ", " ")
+    };
+    let page = verdict(1);
+    assert!(page.contains("of the own functions 1 grew; ") || page.contains("of the own functions 1 grew ("), "{page}");
+    let page = verdict(2);
+    assert!(page.contains("of the own functions 1 grew, and validate with all that it calls +12.7%"), "{page}");
+}
