@@ -123,6 +123,12 @@ const PARTS: &[(&str, &str)] = &[
          total of a profile includes them, those of a comparison do not.",
     ),
     (
+        "lines",
+        "The function that has most of the weight if names contain lines, as those of py-spy do, and its lines, counted as so many \
+         functions, come after others. A command below counts them as one. In a comparison, the number of functions that differ in \
+         nothing but a line.",
+    ),
+    (
         "threads",
         "Shares of threads by name, if several have 1% or more. Those whose names differ only in a number are shown as \
          one, also on the hot path and in the call tree: `worker-N ×8`. In parentheses is the place where a thread spent \
@@ -202,7 +208,8 @@ const PARTS: &[(&str, &str)] = &[
          alone causes such a change, judged together with all functions of the profile. For a function that calls no \
          library, it is the self_chance of fg-csv(1). If a function of a library changed, the change is attributed to \
          the function of the program that called it for at least half of the change. If only functions with all that they \
-         call changed, the largest change is given, and one in the other direction of half of it or more.",
+         call changed, the largest change is given, and one in the other direction of half of it or more. It is also given beside \
+         functions that changed by themselves, if it is larger than each of these changes, without what these have of it.",
     ),
     (
         "wrapper",

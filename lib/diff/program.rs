@@ -134,7 +134,7 @@ fn without_crate<'n>(function: &'n str, program: &str) -> &'n str {
 }
 
 /// Returns a name with `#` for each number and each hash.
-pub(super) fn without_version(name: &str) -> String {
+fn without_version(name: &str) -> String {
     let mut text = String::new();
     let parts = name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric());
     for part in parts {

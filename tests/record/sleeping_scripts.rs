@@ -75,6 +75,22 @@ fn python_functions_in_which_threads_sleep() {
     }
 }
 
+/// The thread's script frames are those of one interpreter, its native frames those of both.
+#[test]
+fn python_functions_of_another_interpreter() {
+    if !can_record_switches(&["--wakers"]) {
+        return;
+    }
+    for python in pythons::supported().into_iter().filter(|python| pythons::is_at_least(python, (3, 12))) {
+        let process = start_sleeping(&python, "sleeping_interpreter.py", 1);
+        let outcome = finish(recorder(["--off-cpu", "-d", "200ms", "-p", &process.pid()]).spawn().unwrap()).ok();
+        let profile = Profile::from_stdout(&outcome);
+        let [stack] = &profile.0[..] else { panic!("{outcome:?}") };
+        assert_eq!(functions(stack), ["wait_innermost", "by_key", "<module>"], "{outcome:?}");
+        assert_eq!(stack.frames[1], "[truncated]", "{outcome:?}");
+    }
+}
+
 #[test]
 fn ruby_methods_in_which_threads_sleep() {
     if can_record_switches(&["--wakers"]) && has_ruby() {

@@ -50,7 +50,8 @@ fn run_gate(folder: &Path, before: &Path, after: &Path) -> (i32, String) {
     let mut bash = command("bash");
     bash.current_dir(folder).env("PATH", path).args(["-o", "pipefail", "-c", GATE, "gate"]).args([before, after]);
     let outcome = run_command(bash, b"");
-    assert!(outcome.stderr.is_empty(), "{outcome:?}");
+    // On a noisy machine, three runs may not prove a growth.
+    assert!(outcome.stderr.lines().all(|line| line.ends_with("exceeded, but within noise")), "{outcome:?}");
     (outcome.code(), outcome.text())
 }
 

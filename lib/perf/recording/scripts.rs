@@ -1,12 +1,14 @@
 //! The script frames of samples: merges them into the native stack.
 
+use std::borrow::Cow;
+
 use super::{Recording, ScriptFrameOptions};
 use crate::perf::event::{Sample, StackRecord, Stamp};
 use crate::perf::location::Location;
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::Objects;
-use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
+use crate::perf::runtimes::interpreter::{FROM, Memory, NOWHERE, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
 use crate::perf::runtimes::processes::ProcessInterpreter;
 use crate::perf::runtimes::sleeping::{SleepingThread, WalkedScripts};
@@ -55,7 +57,7 @@ impl Recording {
             }
         }
         let is_entering = record.is_entering_script();
-        let stack = ScriptStack { frames: &scripts, cut: record.script_cut(), is_entering };
+        let stack = ScriptStack { frames: &scripts, cut: record.script_cut(), is_entering, loops: &[] };
         self.merge_scripts(stamp, stack, frames, stop)
     }
 
@@ -81,6 +83,8 @@ impl Recording {
         let kinds = native_kinds(&interpreter, frames, stop == StopReason::Root, objects);
         let keep_interpreter = self.options.scripts == ScriptFrameOptions::WithInterpreter;
         let is_complete = stop == StopReason::Root;
+        let placed = place_loops(stack, frames, is_complete);
+        let stack = ScriptStack { frames: &placed, ..stack };
         let Some(merged) = merge(&kinds, is_complete, stack, interpreter.places_loops(), keep_interpreter) else {
             self.counts.unmatched_scripts += 1;
             return None;
@@ -142,6 +146,25 @@ impl Recording {
     pub(super) fn memory(&self, pid: u32) -> Memory {
         Memory { pid, read: self.options.running.map_or(|_, _, _| 0, |running| running.read) }
     }
+}
+
+/// Returns the script frames with the native frames of loops, if the places of these are known.
+fn place_loops<'a>(stack: ScriptStack<'a>, natives: &[Frame], is_complete: bool) -> Cow<'a, [ScriptFrame]> {
+    let mut frames = Cow::Borrowed(stack.frames);
+    // A handler of a signal may have a stack of its own.
+    if !natives.is_sorted_by_key(|native| native.stack_pointer) {
+        return frames;
+    }
+    let outermost = (0..stack.frames.len()).filter(|index| stack.frames[*index].is_outermost);
+    for (index, place) in outermost.zip(stack.loops) {
+        let native = natives.partition_point(|native| native.stack_pointer <= *place);
+        let is_last = native == natives.len() && !is_complete;
+        frames.to_mut()[index].native = match native.checked_sub(1).and_then(|native| u16::try_from(native).ok()) {
+            Some(native) if native < FROM => native | if is_last { FROM } else { 0 },
+            _ => NOWHERE,
+        };
+    }
+    frames
 }
 
 /// True if one of the frames is of Python's module of greenlets: unwinding leaves the greenlet's part of the native stack.

@@ -54,6 +54,9 @@ pub struct ScriptStack<'a> {
     pub cut: Option<StopReason>,
     /// True if the innermost loop is known to have no frame.
     pub is_entering: bool,
+    /// The places of the variables of loops, of those that end at the outermost frames in their order. Empty if these frames tell
+    /// their native frames, or if nothing does.
+    pub loops: &'a [u64],
 }
 
 /// Merges frames, innermost first. `None` if the two stacks do not match.
@@ -221,7 +224,7 @@ mod tests {
         let [is_cut, is_entering, is_truncated, keeps_interpreter] =
             ["cut", "entering", "truncated", "keep"].map(|option| options.contains(option));
         let cut = is_cut.then_some(StopReason::TooDeep);
-        let stack = ScriptStack { frames: &frames, cut, is_entering };
+        let stack = ScriptStack { frames: &frames, cut, is_entering, loops: &[] };
         let found = merge(&kinds, !is_truncated, stack, places.is_some(), keeps_interpreter)?;
         let end = found.is_cut.then_some('?');
         let names = found.frames.into_iter().map(|frame| match frame {

@@ -31,13 +31,15 @@ pub struct WalkedScripts {
     frames: Vec<ScriptFrame>,
     cut: Option<StopReason>,
     is_entering: bool,
+    /// The places of the variables of loops, if they are known: those of the loops that end at the outermost frames, in their order.
+    pub(super) loops: Vec<u64>,
 }
 
 /// A step of a walk.
 pub(super) enum Step {
     /// A frame, and whose address follows.
     Frame(ScriptFrame, u64),
-    /// Nothing that is shown, before the frame at this address. The frame before was the outermost of its loop.
+    /// A variable of a loop, before the frame at this address. The frame before was the outermost of the loop.
     LoopEntry(u64),
     /// Nothing that is shown, before the frame at this address.
     Hidden(u64),
@@ -63,7 +65,10 @@ impl WalkedScripts {
                 }
                 Some(Step::LoopEntry(caller)) => {
                     match scripts.frames.last_mut() {
-                        Some(last) => last.is_outermost = true,
+                        Some(last) => {
+                            last.is_outermost = true;
+                            scripts.loops.push(next);
+                        }
                         // The loop is about to begin, or to end.
                         None => scripts.is_entering = true,
                     }
@@ -88,7 +93,7 @@ impl WalkedScripts {
 
     /// Returns the frames for merging.
     pub fn stack(&self) -> ScriptStack<'_> {
-        ScriptStack { frames: &self.frames, cut: self.cut, is_entering: self.is_entering }
+        ScriptStack { frames: &self.frames, cut: self.cut, is_entering: self.is_entering, loops: &self.loops }
     }
 }
 
@@ -160,6 +165,7 @@ mod tests {
         let frames: Vec<(u64, bool)> = stack.frames.iter().map(|frame| (frame.code, frame.is_outermost)).collect();
         assert_eq!(frames, [(8, false), (7, true), (5, false), (3, false), (2, false), (1, false)]);
         assert!(stack.is_entering && stack.cut.is_none());
+        assert_eq!(stack.loops, [6]);
     }
 
     #[test]

@@ -11,5 +11,5 @@ pub struct Frame {
     /// The mapping at that address.
     pub mapping: Option<Mapping>,
     /// The stack pointer in this frame: the end of the stack of its callee.
-    pub(super) stack_pointer: u64,
+    pub stack_pointer: u64,
 }

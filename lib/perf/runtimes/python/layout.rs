@@ -150,7 +150,7 @@ const FIRST_WITH_TASKS: u32 = 14;
 pub(super) const TASK_FIELDS: usize = 23;
 
 /// The offset of `previous` in `_PyCFrame`, the variables of a loop, of Python 3.11.
-const LOOP_CALLER: u32 = 16;
+pub(super) const LOOP_CALLER: u32 = 16;
 
 /// The first bytes of `_Py_DebugOffsets`.
 const COOKIE: &[u8] = b"xdebugpy";

@@ -1,6 +1,6 @@
 //! The frames of a thread that sleeps: see `step_python` in the BPF program.
 
-use super::layout::{LoopStart, NONE, PythonLayout};
+use super::layout::{LOOP_CALLER, LoopStart, NONE, PythonLayout};
 use crate::perf::runtimes::interpreter::{Memory, NOWHERE, ScriptFrame};
 use crate::perf::runtimes::sleeping::{SleepingThread, Step, WalkedScripts};
 
@@ -14,11 +14,18 @@ impl PythonLayout {
         if memory.field(state, offsets.thread_id.into())? != thread.pointer {
             return None;
         }
-        let mut frame = memory.field(state, offsets.first_frame.into())?;
-        if frame != 0 && offsets.indirect_frame != NONE {
-            frame = memory.field(frame, offsets.indirect_frame.into())?;
+        let first = memory.field(state, offsets.first_frame.into())?;
+        let frame = match first {
+            1.. if offsets.indirect_frame != NONE => memory.field(first, offsets.indirect_frame.into())?,
+            _ => first,
+        };
+        let mut scripts = WalkedScripts::walk(frame, |frame| self.read_frame(memory, frame));
+        if matches!(offsets.loop_start, LoopStart::Flag) {
+            let loops = std::iter::successors(Some(first), |place| memory.field(*place, LOOP_CALLER.into()));
+            let count = scripts.stack().frames.iter().filter(|frame| frame.is_outermost).count();
+            scripts.loops = loops.take(count).collect();
         }
-        Some(WalkedScripts::walk(frame, |frame| self.read_frame(memory, frame)))
+        Some(scripts)
     }
 
     fn read_frame(&self, memory: Memory, frame: u64) -> Option<Step> {
