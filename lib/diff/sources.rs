@@ -28,7 +28,9 @@ const INTERFACE_NAMES: &str = "\
     load save read write open close parse format encode decode serialize deserialize dump loads dumps start stop setup teardown \
     step reset update apply call execute process handle create delete add remove build register configure index show list find search \
     insert lookup push pop put send receive connect disconnect query forward backward fit predict transform validate clean to_dict \
-    from_dict to_json from_json get_queryset get_context_data setUp tearDown onMessage onOpen onClose onError enter exit main";
+    from_dict to_json from_json get_queryset get_context_data setUp tearDown onMessage onOpen onClose onError enter exit main \
+    initialize to_s anonymous dictcomp setcomp locals compress decompress digest hexdigest sort swap resolve get_value set_value \
+    get_response application handler";
 
 /// The starts of names by which tests and visitors are called.
 const INTERFACE_STARTS: [&str; 5] = ["__", "test_", "visit_", "do_", "on_"];
@@ -152,6 +154,13 @@ fn is_own(path: &str) -> bool {
     matches!(origin_of_source(path), SourceOrigin::Own(_))
 }
 
+/// Returns the last word of a function's name: `get` of `Handler.get`, `index` of `block in index -`, `lambda` of `<lambda>`.
+fn plain_name(function: &str) -> &str {
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    let name = function.trim_end_matches(is_other);
+    name.rsplit(is_other).next().unwrap_or_default()
+}
+
 /// The source files of a side.
 #[derive(Default)]
 struct Files<'a> {
@@ -239,15 +248,13 @@ impl<'a> FileNamesakes<'a> {
             return !others.map(last_part).any(|other| without_version(other) == plain);
         }
         let is_interface = |name: &str| {
-            // `<lambda>`, `{closure}`, and what a minifier leaves.
-            let is_nameless = !name.starts_with(|first: char| first.is_alphabetic() || first == '_') || name.len() < 3;
-            is_nameless
+            // What a minifier leaves has no name.
+            name.len() < 3
                 || INTERFACE_STARTS.iter().any(|start| name.starts_with(start))
                 || COMMON_NAMES.contains(&name)
                 || INTERFACE_NAMES.split_whitespace().any(|one| one == name)
         };
-        let name = old.function_name().unwrap_or_default();
-        !is_interface(name) && others.count() == 0
+        !is_interface(plain_name(old.function_name().unwrap_or_default())) && others.count() == 0
     }
 }
 

@@ -103,8 +103,8 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2],
     let moved = moved.map(|moved| format!("{moved}; a command below compares without it"));
     facts.extend(moved.map(|moved| Fact::new("lines", Value::Text(moved))));
     facts.extend(context.renamed.fact(context));
-    facts.push(verdict(context, &changes, &judgement)?);
     let wrappers = Wrappers::find(context)?;
+    facts.push(verdict(context, &changes, &judgement, &wrappers)?);
     facts.extend(wrappers.fact(context));
     let grown = find_grown(context, &changes, &judgement, &wrappers);
     facts.extend(growth::path(context, joined, &grown)?);
@@ -190,7 +190,12 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
 }
 
 /// Returns the sentence that answers if anything changed.
-fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Result<Fact, Error> {
+fn verdict(
+    context: &Context<'_>,
+    changes: &[Change<'_>],
+    judgement: &Judgement,
+    wrappers: &Wrappers,
+) -> Result<Fact, Error> {
     let counted: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts).collect();
     let [mut grew, mut shrank, mut appeared, mut vanished] = [0; 4];
     let idle = counted.iter().filter(|change| change.rank == Rank::Idle).count();
@@ -215,7 +220,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         (false, ..) => {
             let changed = counted.iter().map(|change| change.frame).collect();
             let largest = counted.iter().map(|change| change.function.weights.difference().millionths()).max();
-            let other = unexplained::find(context, &changed, largest.unwrap_or_default())?;
+            let other = unexplained::find(context, &changed, wrappers, largest.unwrap_or_default())?;
             let other = other.map(|(frame, weights)| {
                 let change = format_change(context.change(weights));
                 format!(", and {} with all that it calls {change}", context.name(frame))

@@ -79,7 +79,7 @@ impl Commands {
         let without_lines =
             has_moved.then(|| format!("fg-diff --rename {}{comparison} | fg-report", quote(WITHOUT_LINES)));
         let is_divided = comparison.is_empty() && lines::divided_function(context).is_some();
-        let joined = is_divided.then(|| format!("fg-filter --rename {}{files} | fg-report", quote(WITHOUT_LINES)));
+        let joined = is_divided.then(|| format!("fg-filter --rename {}{files} | {report}", quote(WITHOUT_LINES)));
         without_lines.or(joined).into_iter().chain(focus).chain([draw]).take(limit).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::own_code::Origin;
 use crate::profile::Weight;
 
 /// The lines of a function hide it if it has this multiple of the weight of the largest name.
-const MIN_MULTIPLE: f64 = 1.5;
+const MIN_MULTIPLE: f64 = 1.2;
 
 /// Smallest share of a function in percent that is stated.
 const MIN_SHARE: f64 = 10.0;

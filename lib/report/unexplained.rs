@@ -6,10 +6,13 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::context::Context;
+use super::wrappers::Wrappers;
 use crate::Error;
 use crate::profile::{FrameId, Weights};
 
-/// Of functions that call each other, the innermost one is named that has this part of the largest change.
+/// Of functions that call each other, the innermost one is named that has this part of the largest change: of those that are new,
+/// gone or more than doubled, which may be several, or of all.
+const MUCH_OF_CHANGE: f64 = 0.4;
 const SAME_CHANGE: f64 = 0.9;
 
 /// Returns the function with the largest inclusive change beyond noise, without what the functions that changed by themselves
@@ -20,12 +23,14 @@ const SAME_CHANGE: f64 = 0.9;
 pub(super) fn find(
     context: &Context<'_>,
     changed: &HashSet<FrameId, FxBuildHasher>,
+    wrappers: &Wrappers,
     largest: u128,
 ) -> Result<Option<(FrameId, Weights)>, Error> {
     let inclusive = context.judged.map_or(&[][..], |judged| judged.inclusive());
     let candidates = inclusive.iter().filter(|(frame, weights)| {
         context.is_own_function(*frame)
             && !changed.contains(frame)
+            && !wrappers.contains(*frame)
             && !context.renamed.contains(*frame)
             && !context.inactive.is_inactive_inclusively(*frame, *weights)
     });
@@ -50,18 +55,16 @@ pub(super) fn find(
         }
         Ok::<(), Error>(())
     })?;
-    let difference = |weights: &Weights| weights.difference().millionths();
-    let most = rest.values().map(|(rest, _)| difference(rest)).max().unwrap_or_default();
-    if most <= largest {
-        return Ok(None);
-    }
+    let size = |(_, weights): &(FrameId, Weights)| weights.before.max(weights.after).millionths();
+    let change =
+        |(frame, _): &(FrameId, Weights)| rest.get(frame).map_or(0, |(rest, _)| rest.difference().millionths());
     let ranks = context.ranks();
-    let found = inclusive.iter().filter(|(frame, _)| {
-        rest.get(frame).is_some_and(|(rest, _)| difference(rest) as f64 >= SAME_CHANGE * most as f64)
-    });
-    Ok(found
-        .min_by_key(|(frame, weights)| {
-            (weights.before.millionths().saturating_add(weights.after.millionths()), Reverse(ranks[frame.index()]))
-        })
-        .copied())
+    let innermost = |part: f64, is_wanted: &dyn Fn(&(FrameId, Weights)) -> bool| {
+        let wanted = || inclusive.iter().filter(|function| change(function) > largest && is_wanted(function));
+        let most = wanted().map(change).max()? as f64;
+        let found = wanted().filter(|function| change(function) as f64 >= part * most);
+        found.min_by_key(|function| (size(function), Reverse(ranks[function.0.index()]))).copied()
+    };
+    let is_other = |function: &(FrameId, Weights)| change(function).saturating_mul(2) > size(function);
+    Ok(innermost(MUCH_OF_CHANGE, &is_other).or_else(|| innermost(SAME_CHANGE, &|_| true)))
 }

@@ -299,4 +299,16 @@ fn a_larger_change_than_that_of_a_function_by_itself_is_in_the_verdict() {
     assert!(page.contains("of the own functions 1 grew; ") || page.contains("of the own functions 1 grew ("), "{page}");
     let page = verdict(2);
     assert!(page.contains("of the own functions 1 grew, and validate with all that it calls +12.7%"), "{page}");
+    // Two that are new have one caller, of which they are a small part.
+    let parts = |name: &str| {
+        let stack = |(number, part): (usize, &String)| {
+            (number % 2 == usize::from(name == "audit"), part.replace("validate", name))
+        };
+        rules.iter().enumerate().map(stack).filter(|(is_part, _)| *is_part).map(|(_, part)| part).collect::<Vec<_>>()
+    };
+    let stacks = [parts("audit"), parts("trace")].concat();
+    let stacks =
+        stacks.iter().map(|stack| (stack.as_str(), 0, 40)).chain([("app;_start;main;log_line;stamp", 301, 1101)]);
+    let page = first_lines(&stacks.collect::<Vec<_>>()).replace("\n          ", " ");
+    assert!(page.contains("1 grew, and audit with all") || page.contains("1 grew, and trace with all"), "{page}");
 }
