@@ -74,7 +74,8 @@ struct ContentArgs {
     /// Set the unit of weights [default: us if stacks end in thread states, else samples]
     ///
     /// Weights in microseconds (`us`) are shown in a unit that fits, such as ms or s. In a comparison, weights in a unit of time
-    /// (`ms`, `seconds`) are durations, not numbers of samples, unless --per-sample or --exact is given.
+    /// (`ms`, `seconds`) are durations, not numbers of samples, unless --per-sample or --exact is given, or all are multiples
+    /// of one number of 1000 or more.
     #[arg(long, value_name = "TEXT", hide_short_help = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     countname: Option<String>,
 

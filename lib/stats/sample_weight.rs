@@ -94,8 +94,8 @@ pub struct WeightOptions {
     pub per_sample: Option<Weight>,
     /// True if the weights are exact counts.
     pub exact: bool,
-    /// True if the unit of the weights is one of time: they are durations, unless they have a common divisor, as multiples of a
-    /// sample's weight have, or `per_sample` or `exact` says otherwise.
+    /// True if the unit of the weights is one of time: they are durations, unless they have a common divisor that is too large for
+    /// the steps of a clock, as multiples of a sample's weight have, or `per_sample` or `exact` says otherwise.
     pub is_of_time: bool,
 }
 
@@ -222,7 +222,7 @@ impl WeightSurvey {
             return WeightKind::Exact;
         }
         let (divisor, smallest) = self.divisor_and_smallest();
-        if options.is_of_time && divisor <= Weight::ONE.millionths() {
+        if options.is_of_time && divisor < LARGE * Weight::ONE.millionths() {
             return WeightKind::Durations;
         }
         let sizes = self.comparable_sizes();

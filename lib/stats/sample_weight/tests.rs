@@ -143,11 +143,15 @@ fn a_unit_of_time_is_that_of_durations() {
         assert_eq!(kind(WeightOptions::default(), Some(unit)), expected, "{unit}");
     }
     let mut survey_of_samples = WeightSurvey::default();
-    for (before, after) in [(50, 70), (300, 310), (120, 0)] {
-        survey_of_samples.add_sides(Weights { before: Weight::new(before), after: Weight::new(after) });
+    let mut survey_of_steps = WeightSurvey::default();
+    for (before, after) in [(5, 7), (30, 31), (12, 0)] {
+        let sides = |unit: u64| Weights { before: Weight::new(before * unit), after: Weight::new(after * unit) };
+        survey_of_samples.add_sides(sides(1_001_001));
+        survey_of_steps.add_sides(sides(10));
     }
-    let options = WeightOptions::default().with_unit(Some("ms"));
-    assert_eq!(survey_of_samples.kind(&Frames::new(), options), WeightKind::Samples(Weight::new(10)));
+    let options = WeightOptions::default().with_unit(Some("ns"));
+    assert_eq!(survey_of_samples.kind(&Frames::new(), options), WeightKind::Samples(Weight::new(1_001_001)));
+    assert_eq!(survey_of_steps.kind(&Frames::new(), options), WeightKind::Durations);
     let per_sample = Some(Weight::new(10));
     assert_eq!(
         kind(WeightOptions { per_sample, ..WeightOptions::default() }, Some("ms")),
