@@ -125,8 +125,8 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "lines",
-        "The function that has most of the weight if names contain lines, as those of py-spy do, and its lines, counted as so many \
-         functions, come after others. A command below counts them as one. In a comparison, the number of functions that differ in \
+        "The function that has most of the weight if names contain lines, as those of py-spy do, and its lines, each counted as a \
+         function of its own, come after others. A command below counts them as one. In a comparison, the number of functions that differ in \
          nothing but a line.",
     ),
     (

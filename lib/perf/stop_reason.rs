@@ -11,7 +11,7 @@ pub enum StopReason {
     StackTooLarge,
     /// The interrupted function's stack is another one than was copied: the signal is handled on an alternate stack.
     OtherStack,
-    /// What is further out on the native stack belongs to another greenlet, or to another interpreter of the process.
+    /// The native frames further out are those of another greenlet, or of another interpreter of the process.
     OtherGreenlet,
     /// The function was unwinding for an exception, and had written over the registers that it had saved.
     Overwritten,

@@ -12,7 +12,6 @@ use super::growth::{self, Grown};
 use super::idle::{self, Rank};
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_change, format_count, percent_change};
-
 use super::page::{Block, Fact, Item, Number, Page, Row, Table, Value};
 use super::quality::{is_defect, quality};
 use super::survey::OwnFunction;

@@ -34,7 +34,7 @@ pub(super) fn divided_function(context: &Context<'_>) -> Option<Fact> {
     let is_hidden = lines > 1 && share >= MIN_SHARE && share >= MIN_MULTIPLE * context.share(largest);
     is_hidden.then(|| {
         let function = printable(&String::from_utf8_lossy(&function));
-        let text = format!("{function} has {share:.1}% on {lines} lines, which are counted as so many functions");
+        let text = format!("{function} has {share:.1}% on {lines} lines, each counted as a function of its own");
         let numbers = vec![("share", share), ("lines", lines as f64)];
         Fact { label: "lines", value: Value::Text(text), numbers }
     })

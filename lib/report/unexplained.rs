@@ -10,9 +10,11 @@ use super::wrappers::Wrappers;
 use crate::Error;
 use crate::profile::{FrameId, Weights};
 
-/// Of functions that call each other, the innermost one is named that has this part of the largest change: of those that are new,
-/// gone or more than doubled, which may be several, or of all.
+/// The innermost function is named that has this part of the largest change, of those that are new, gone or more than doubled:
+/// there may be several that have one caller.
 const MUCH_OF_CHANGE: f64 = 0.4;
+
+/// The same of all functions, if there are none of those.
 const SAME_CHANGE: f64 = 0.9;
 
 /// Returns the function with the largest inclusive change beyond noise, without what the functions that changed by themselves

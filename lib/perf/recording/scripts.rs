@@ -8,7 +8,7 @@ use crate::perf::location::Location;
 use crate::perf::mappings::Mapping;
 use crate::perf::objects::object::{JitMemory, Object};
 use crate::perf::objects::registry::Objects;
-use crate::perf::runtimes::interpreter::{FROM, Memory, NOWHERE, ScriptFrame};
+use crate::perf::runtimes::interpreter::{FROM_NATIVE, Memory, NO_NATIVE, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
 use crate::perf::runtimes::processes::ProcessInterpreter;
 use crate::perf::runtimes::sleeping::{SleepingThread, WalkedScripts};
@@ -160,8 +160,8 @@ fn place_loops<'a>(stack: ScriptStack<'a>, natives: &[Frame], is_complete: bool)
         let native = natives.partition_point(|native| native.stack_pointer <= *place);
         let is_last = native == natives.len() && !is_complete;
         frames.to_mut()[index].native = match native.checked_sub(1).and_then(|native| u16::try_from(native).ok()) {
-            Some(native) if native < FROM => native | if is_last { FROM } else { 0 },
-            _ => NOWHERE,
+            Some(native) if native < FROM_NATIVE => native | if is_last { FROM_NATIVE } else { 0 },
+            _ => NO_NATIVE,
         };
     }
     frames

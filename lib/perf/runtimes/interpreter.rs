@@ -159,16 +159,16 @@ pub struct ScriptFrame {
     pub hash: u64,
     /// True if the frame is the outermost of an interpreter loop.
     pub is_outermost: bool,
-    /// The index of the native frame, innermost first, for code that the runtime generated. Of other code, where the loop is of which
-    /// this is the outermost frame: see [`Self::place_of_loop`].
+    /// The index of the native frame, innermost first, for code that the runtime generated. Of other code, where the loop is of
+    /// which this is the outermost frame: see [`Self::place_of_loop`].
     pub native: u16,
 }
 
 /// The bit of a place from which on a loop is.
-pub const FROM: u16 = 1 << 13;
+pub const FROM_NATIVE: u16 = 1 << 13;
 
 /// A place that is not known.
-pub const NOWHERE: u16 = (1 << 14) - 1;
+pub const NO_NATIVE: u16 = (1 << 14) - 1;
 
 /// The place of a loop of an interpreter in the native stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,8 +186,8 @@ impl ScriptFrame {
     pub fn place_of_loop(&self) -> Place {
         match self.native {
             _ if !self.is_outermost => Place::Unknown,
-            NOWHERE.. => Place::Unknown,
-            native if native & FROM != 0 => Place::From(usize::from(native & !FROM)),
+            NO_NATIVE.. => Place::Unknown,
+            native if native & FROM_NATIVE != 0 => Place::From(usize::from(native & !FROM_NATIVE)),
             native => Place::At(usize::from(native)),
         }
     }

@@ -3,8 +3,8 @@
 //! An interpreter runs script functions in a loop. Each activation of the loop is one native frame, and runs a group of
 //! script frames: those up to the next one that is the outermost of its loop. CPython from 3.11 on tells which native frame a loop
 //! is: a thread switches between greenlets and between interpreters, each of which has script frames of its own, so that
-//! loops further out may be of others. With other interpreters, groups and loops are paired from the root on. Only the innermost may
-//! lack its partner: the loop has just been entered, or is about to be left.
+//! loops further out may be of others. With other interpreters, groups and loops are paired from the root on. Only the
+//! innermost may lack its partner: the loop has just been entered, or is about to be left.
 
 use std::ops::Range;
 
@@ -64,8 +64,8 @@ pub struct ScriptStack<'a> {
 /// The interpreter's own frames are left out where script frames tell more: everywhere but above the innermost script
 /// frame, where they show what that function does. Compiled script functions are left out everywhere: they have script frames,
 /// which are above the interpreter's functions that called them. `keep_interpreter` keeps all of them. If one of the stacks is
-/// cut before its root, they can be paired only by places: otherwise, the script frames follow the native frames up to the innermost
-/// loop. `is_placed` says that the outermost frames of loops tell their native frames.
+/// cut before its root, they can be paired only by places: otherwise, the script frames follow the native frames up to the
+/// innermost loop. `is_placed` says that the outermost frames of loops tell their native frames.
 pub fn merge(
     natives: &[NativeKind],
     is_native_complete: bool,
@@ -187,7 +187,7 @@ fn split_groups(frames: &[ScriptFrame]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::interpreter::FROM;
+    use super::super::interpreter::FROM_NATIVE;
     use super::{MergedFrame, NativeKind, ScriptFrame, ScriptStack, StopReason, merge};
 
     /// Merges stacks that are written innermost first: natives as `L` for a loop, `i` for another function of the
@@ -274,9 +274,9 @@ mod tests {
         assert_eq!(merged_at("ciLicLic", "AB|", Some(&[2]), "truncated").unwrap(), "ciAB?");
         assert_eq!(merged_at("LicLi", "A|B|", Some(&[0, 3]), "truncated").unwrap(), "AcB?");
         // The BPF program walked two frames: the innermost loop is none of those of these groups.
-        assert_eq!(merged_at("LcLicL", "A|B|", Some(&[FROM | 1; 2]), "").unwrap(), "LcAcB");
+        assert_eq!(merged_at("LcLicL", "A|B|", Some(&[FROM_NATIVE | 1; 2]), "").unwrap(), "LcAcB");
         assert_eq!(
-            merged_at("LcLicL", "A|B|", Some(&[0, FROM | 1]), "").unwrap(),
+            merged_at("LcLicL", "A|B|", Some(&[0, FROM_NATIVE | 1]), "").unwrap(),
             "A?",
             "one of two is another greenlet's"
         );

@@ -24,7 +24,8 @@ static long pass_native(u32 i, struct scratch **scratch) {
     return 0;
 }
 
-// Returns the bits for the index of the native frame that has the variables of a loop: those of the loop are called in their order.
+// Returns the bits that tell which native frame has the variables of a loop, at `loop_at`. It is called for loops from the
+// innermost one on.
 static __always_inline u64 place_loop(struct scratch *s) {
     bpf_loop(FRAMES, pass_native, &s, 0);
     u64 native = s->native;

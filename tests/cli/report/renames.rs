@@ -505,7 +505,7 @@ fn a_function_whose_lines_are_counted_by_themselves_is_named() {
     let profile = lines.collect::<String>() + "app;serve (app.py:81);render (app.py:40) 160\n";
     let page = run("fg-report", [""; 0], profile.as_bytes()).ok().text();
     assert!(
-        page.contains("lines     mix (app.py) has 81.8% on 12 lines, which are counted as so many functions\n"),
+        page.contains("lines     mix (app.py) has 81.8% on 12 lines, each counted as a function of its own\n"),
         "{page}"
     );
     let command = page.lines().find_map(|line| line.trim().strip_prefix("fg-filter --rename ")).unwrap();

@@ -1,7 +1,7 @@
 //! The frames of a thread that sleeps: see `step_python` in the BPF program.
 
 use super::layout::{LOOP_CALLER, LoopStart, NONE, PythonLayout};
-use crate::perf::runtimes::interpreter::{Memory, NOWHERE, ScriptFrame};
+use crate::perf::runtimes::interpreter::{Memory, NO_NATIVE, ScriptFrame};
 use crate::perf::runtimes::sleeping::{SleepingThread, Step, WalkedScripts};
 
 /// The first kind of frames that are not shown (`FRAME_OWNED_BY_INTERPRETER`, `FRAME_OWNED_BY_CSTACK`).
@@ -51,7 +51,7 @@ impl PythonLayout {
             first_line: read.first_line,
             hash: read.hash(self, memory)?,
             is_outermost,
-            native: NOWHERE,
+            native: NO_NATIVE,
         };
         Some(Step::Frame(frame, previous))
     }
